@@ -1,0 +1,201 @@
+"""The composition root: everything that a process needs, put together once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.providers import Credentials
+from analytiq.documents.cleaning import Cleaning
+from analytiq.documents.indexing_state import IndexingStates
+from analytiq.documents.service import Documents
+from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.service import EmbeddingService
+from analytiq.errors import InvalidInputError
+from analytiq.extraction.extract import Extraction
+from analytiq.indexing.commit import Commit
+from analytiq.indexing.staging import Staging
+from analytiq.indexing.sweep import Sweep
+from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.membership import Membership
+from analytiq.metering.charges import Metering
+from analytiq.models.job import JobKind
+from analytiq.mongo.client import MongoConnection, connect
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.tags import TagRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.organizations.service import Organizations
+from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.reconcile.reconciler import Reconciler
+from analytiq.search.check import Check
+from analytiq.search.service import Search
+from analytiq.settings import Settings, provider_keys_from_environment
+from analytiq.tags.service import Tags
+from analytiq.upload.store import Uploads
+from analytiq.vector_stores.local.store import LocalVectorStore
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What processes use; one for each process."""
+
+    settings: Settings
+    connection: MongoConnection
+    organizations: Organizations
+    tags: Tags
+    documents: Documents
+    indexing_states: IndexingStates
+    uploads: Uploads
+    knowledge_bases: KnowledgeBases
+    search: Search
+    metering: Metering
+    reconciler: Reconciler
+    life_cycle: KnowledgeBaseLifeCycle
+    jobs: JobRepository
+    handlers: Mapping[JobKind, Handler]
+
+    def queue_runner(self) -> QueueRunner:
+        """A runner of all kinds of jobs, for a worker process."""
+        return QueueRunner(
+            self.jobs,
+            self.handlers,
+            settings=self.settings.queue,
+            concurrency=self.settings.worker.concurrency,
+            on_settled=self.life_cycle.after_job,
+        )
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self.connection.close()
+
+
+async def bootstrap(settings: Settings) -> Application:
+    """Connect, migrate, and put everything together.
+
+    Raises:
+        InvalidInputError: a setting is missing or wrong; says which, and how to make one.
+        TransientError: MongoDB cannot be reached.
+    """
+    if settings.mongo.uri is None:
+        raise InvalidInputError(
+            "MONGODB_URI is not set; set it to a replica set's address, or run `analytiq up`, which brings a"
+            " database of its own",
+            code="mongo_uri_missing",
+        )
+    if settings.secret_key is None:
+        raise InvalidInputError(
+            "ANALYTIQ_SECRET_KEY is not set; it encrypts the keys of embedding providers. Make one with"
+            " `analytiq secret-key`, keep it safe, and give the same one to every process",
+            code="secret_key_missing",
+        )
+    vault = Vault(settings.secret_key)
+    connection = await connect(settings.mongo.uri, settings.mongo.database)
+    applied = await migrate(connection)
+    if applied:
+        log.info("mongo.migrated", steps=applied)
+    return await compose(settings, connection, vault)
+
+
+async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
+    """Put everything together on a migrated database."""
+    organization_rows = OrganizationRepository(connection)
+    tag_rows = TagRepository(connection)
+    document_rows = DocumentRepository(connection)
+    text_rows = TextRepository(connection)
+    upload_rows = UploadRepository(connection)
+    kb_rows = KnowledgeBaseRepository(connection)
+    epochs = EpochRepository(connection)
+    entries = IndexEntryRepository(connection)
+    generations = GenerationRepository(connection)
+    vectors = VectorRepository(connection)
+    cache = EmbeddingCacheRepository(connection)
+    jobs = JobRepository(connection)
+    files = FileStore(connection)
+
+    credentials = Credentials(ProviderRepository(connection), vault)
+    stored = await credentials.store_platform_defaults(provider_keys_from_environment())
+    if stored:
+        log.info("credentials.stored_from_environment", providers=stored)
+    models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
+    metering = Metering(connection, cache, LedgerRepository(connection))
+    embedding = EmbeddingService(models, cache, metering)
+
+    membership = Membership(document_rows, kb_rows, entries, jobs)
+    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs)
+    extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
+    staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
+    commit = Commit(
+        connection, document_rows, entries, generations, epochs, vectors, jobs, settings.indexing
+    )
+    sync = Sync(
+        organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit
+    )
+    store = LocalVectorStore(
+        vectors,
+        memory_bytes=settings.search.local_store_bytes,
+        load_wait_seconds=settings.search.load_wait_seconds,
+    )
+    return Application(
+        settings=settings,
+        connection=connection,
+        organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
+        tags=Tags(tag_rows, document_rows, kb_rows),
+        documents=Documents(connection, document_rows, text_rows, files, jobs),
+        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        uploads=Uploads(
+            connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes
+        ),
+        knowledge_bases=KnowledgeBases(
+            connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
+        ),
+        search=Search(
+            kb_rows,
+            epochs,
+            document_rows,
+            vectors,
+            embedding,
+            store,
+            Check(document_rows, entries),
+            settings.search,
+        ),
+        metering=metering,
+        reconciler=Reconciler(
+            document_rows,
+            kb_rows,
+            entries,
+            generations,
+            vectors,
+            jobs,
+            upload_rows,
+            files,
+            life_cycle,
+            settings.reconciler,
+        ),
+        life_cycle=life_cycle,
+        jobs=jobs,
+        handlers={
+            JobKind.EXTRACT: extraction.handle,
+            JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
+            JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
+            JobKind.SYNC: sync.handle,
+            JobKind.SWEEP: Sweep(generations, vectors).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files).handle,
+            JobKind.DROP_KB: life_cycle.handle_drop,
+        },
+    )

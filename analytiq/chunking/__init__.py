@@ -1,0 +1,1 @@
+"""Chunkers: from a text to slices of bounded size."""

@@ -1,0 +1,20 @@
+"""The port that every chunker implements."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from analytiq.models.chunk import Chunk
+
+
+class Chunker(Protocol):
+    """Cuts a text into chunks.
+
+    Contract (tests/contract/test_chunkers.py): chunks are in order of `start`; `text[start:end] ==
+    chunk.text`; no chunk is blank or longer than `chunk_size` tokens; every non-blank character of the text
+    is in some chunk; `chunk_index` counts from 0; a blank text gives none. Any text is taken: CJK, emoji,
+    NUL, a megabyte without a space.
+    """
+
+    def chunk(self, text: str) -> Sequence[Chunk]:
+        """Cut `text`; pure CPU work, safe to call from a thread."""
+        ...

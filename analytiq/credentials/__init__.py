@@ -1,0 +1,1 @@
+"""Secrets: encryption of provider keys, and which key an organization uses for a provider."""

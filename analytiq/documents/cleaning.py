@@ -1,0 +1,38 @@
+"""Deletes the files and texts that a document's row no longer names."""
+
+import structlog
+
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.queue.runner import RunningJob
+
+log = structlog.get_logger(__name__)
+
+
+class Cleaning:
+    """The handler of clean jobs."""
+
+    def __init__(self, documents: DocumentRepository, texts: TextRepository, files: FileStore) -> None:
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+
+    async def handle(self, running: RunningJob) -> None:
+        """Clean one document; all of it, where the document is gone."""
+        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
+        if document_id is None:
+            raise ValueError("a cleaning names a document")
+        # Files first, the row after: a file that was there before and is not the row's now has been replaced,
+        # while one that a replacement adds in between is not on the list.
+        stored = await self._files.ids_of_document(organization_id, document_id)
+        document = await self._documents.get(organization_id, document_id)
+        if document is None:
+            await self._files.delete(organization_id, stored)
+            await self._texts.delete_all(organization_id, document_id)
+            log.info("documents.cleaned", document_id=document_id, files=len(stored))
+            return
+        replaced = [file_id for file_id in stored if file_id != document.file_id]
+        await self._files.delete(organization_id, replaced)
+        texts = await self._texts.delete_superseded(organization_id, document_id)
+        log.info("documents.cleaned", document_id=document_id, files=len(replaced), texts=texts)

@@ -1,0 +1,69 @@
+"""What a document's metadata may hold."""
+
+import math
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from analytiq.errors import InvalidInputError
+
+LONGEST_METADATA_CHARACTERS = 64_000
+DEEPEST = 8
+MOST_KEYS = 500
+
+
+def validated_metadata(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The metadata, if MongoDB can keep it and a filter can name it.
+
+    Raises:
+        InvalidInputError: names the place of what is wrong.
+    """
+    budget = _Budget()
+    for key, value in metadata.items():
+        budget.take_key(key, "metadata")
+        budget.take(value, f"metadata.{key}", depth=1)
+    return dict(metadata)
+
+
+class _Budget:
+    def __init__(self) -> None:
+        self._characters = 0
+        self._keys = 0
+
+    def take_key(self, key: str, path: str) -> None:
+        self._keys += 1
+        if self._keys > MOST_KEYS:
+            raise InvalidInputError.of_field(path, f"more than {MOST_KEYS} keys")
+        if not key or key.startswith("$") or "." in key or "\0" in key:
+            raise InvalidInputError.of_field(
+                path, f"the key {key!r} is empty, begins with $, or has a dot or NUL in it"
+            )
+        self._count(len(key), path)
+
+    def take(self, value: JsonValue, path: str, *, depth: int) -> None:
+        if depth > DEEPEST:
+            raise InvalidInputError.of_field(path, f"nested deeper than {DEEPEST} levels")
+        match value:
+            case str():
+                self._count(len(value), path)
+            case float() if not math.isfinite(value):
+                raise InvalidInputError.of_field(path, "not a finite number")
+            case int() if not -(2**63) <= value < 2**63:
+                raise InvalidInputError.of_field(path, "an integer of more than 64 bits")
+            case list():
+                self._count(len(value), path)
+                for index, item in enumerate(value):
+                    self.take(item, f"{path}[{index}]", depth=depth + 1)
+            case dict():
+                for key, item in value.items():
+                    self.take_key(key, path)
+                    self.take(item, f"{path}.{key}", depth=depth + 1)
+            case _:
+                self._count(8, path)
+
+    def _count(self, characters: int, path: str) -> None:
+        self._characters += characters
+        if self._characters > LONGEST_METADATA_CHARACTERS:
+            raise InvalidInputError.of_field(
+                path, f"the metadata has more than {LONGEST_METADATA_CHARACTERS:,} characters in all"
+            )

@@ -1,0 +1,166 @@
+"""Documents: read, change, re-extract, delete."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq.documents.metadata import validated_metadata
+from analytiq.documents.naming import identity_of, validated_name
+from analytiq.documents.requests import clean_request, extract_request
+from analytiq.errors import ConflictError, NotFoundError
+from analytiq.membership import document_changed
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.text import PageSpan
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.documents import DocumentQuery, DocumentRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """A page's text with its place in the whole."""
+
+    span: PageSpan
+    text: str
+
+
+class Documents:
+    """Documents of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        jobs: JobRepository,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._jobs = jobs
+
+    async def get(self, organization_id: str, document_id: str) -> Document:
+        """The document with this id."""
+        document = await self._documents.get(organization_id, document_id)
+        if document is None:
+            raise unknown_document(document_id)
+        return document
+
+    async def page(
+        self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
+    ) -> tuple[list[Document], int]:
+        """A page of documents, and how many match."""
+        return await self._documents.page(organization_id, query, skip=skip, limit=limit)
+
+    async def change(
+        self,
+        organization_id: str,
+        document_id: str,
+        *,
+        document_name: str | None = None,
+        tag_ids: Sequence[str] | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        request_id: str | None = None,
+    ) -> Document:
+        """Change name, tags (known to exist) or metadata; leaving a knowledge base takes effect at once.
+
+        Raises:
+            ConflictError: another document has the new name and the same bytes.
+        """
+        document = await self.get(organization_id, document_id)
+        changes: dict[str, Any] = {}
+        if document_name is not None:
+            name = validated_name(document_name)
+            if name != document.document_name:
+                changes |= {"document_name": name, "identity": identity_of(name, document.sha256)}
+        if tag_ids is not None:
+            changes["tag_ids"] = list(tag_ids)
+        if metadata is not None:
+            changes["metadata"] = validated_metadata(metadata)
+        if not changes:
+            return document
+
+        async def commit(session: Session) -> Document:
+            changed = await self._documents.change(session, organization_id, document_id, changes)
+            if changed is None:
+                raise unknown_document(document_id)
+            if "tag_ids" in changes:
+                await self._jobs.enqueue(
+                    [document_changed(organization_id, document_id)], request_id=request_id, session=session
+                )
+            return changed
+
+        return await run_in_transaction(self._connection, commit)
+
+    async def delete(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> None:
+        """Delete it: no search finds it from now on; vectors, text and file follow within seconds."""
+
+        async def commit(session: Session) -> None:
+            if await self._documents.delete(session, organization_id, document_id) is None:
+                raise unknown_document(document_id)
+            await self._jobs.enqueue(
+                [
+                    document_changed(organization_id, document_id),
+                    clean_request(organization_id, document_id),
+                ],
+                request_id=request_id,
+                session=session,
+            )
+
+        await run_in_transaction(self._connection, commit)
+
+    async def extract_again(
+        self, organization_id: str, document_id: str, *, request_id: str | None = None
+    ) -> Document:
+        """Read the file once more; the present text is served until the new one is ready."""
+
+        async def commit(session: Session) -> Document:
+            changes = {"state": DocumentState.UPLOADED.value, "error": None}
+            changed = await self._documents.change(session, organization_id, document_id, changes)
+            if changed is None:
+                raise unknown_document(document_id)
+            await self._jobs.enqueue(
+                [extract_request(organization_id, document_id)], request_id=request_id, session=session
+            )
+            return changed
+
+        return await run_in_transaction(self._connection, commit)
+
+    async def original(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[bytes]]:
+        """The document and the bytes that were uploaded."""
+        document = await self.get(organization_id, document_id)
+        return document, self._files.read(organization_id, document.file_id)
+
+    async def text_pages(
+        self, organization_id: str, document_id: str, *, first_page: int, page_count: int
+    ) -> tuple[Document, list[TextPage], int]:
+        """Extracted text of up to `page_count` pages from `first_page` on, and how many pages there are.
+
+        Raises:
+            ConflictError: there is no text yet, or extraction failed.
+        """
+        document = await self.get(organization_id, document_id)
+        if document.text_id is None:
+            reason = document.error.detail if document.error else "its text has not been extracted yet"
+            raise ConflictError(f"the document has no text: {reason}", code="no_text")
+        spans = await self._texts.pages(organization_id, document.text_id)
+        wanted = [span for span in spans if first_page <= span.page_number < first_page + page_count]
+        if not wanted:
+            return document, [], len(spans)
+        start, end = wanted[0].start, wanted[-1].end
+        text = await self._texts.read_range(organization_id, document.text_id, start, end)
+        pages = [TextPage(span, text[span.start - start : span.end - start]) for span in wanted]
+        return document, pages, len(spans)
+
+
+def unknown_document(document_id: str) -> NotFoundError:
+    """No document of the organization has this id."""
+    return NotFoundError(f"no document has the id {document_id!r}")

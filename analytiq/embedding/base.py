@@ -1,0 +1,35 @@
+"""The port that every embedding provider implements."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+"""Shape (texts, dimensions), float32, C-contiguous."""
+
+
+class InputType(StrEnum):
+    """Some models embed questions and passages differently."""
+
+    DOCUMENT = "document"
+    QUERY = "query"
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors, nothing else: no cache, no metering, no retry.
+
+    Raises RateLimitedError, TransientError, ProviderRefusedError; never an error of the provider's library.
+    A malformed answer (wrong count, wrong length, NaN, a zero vector) is refused whole.
+    """
+
+    model: str
+    """The model string as the knowledge base stores it, for example `text-embedding-3-small`."""
+    batch_size: int
+    """The most texts that one call takes."""
+
+    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+        """Embed 1 to `batch_size` texts, keeping their order; shape (len(texts), dimensions)."""
+        ...

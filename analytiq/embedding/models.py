@@ -1,0 +1,79 @@
+"""From a model's name to the embedder that an organization uses for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from analytiq.credentials.providers import Credentials
+from analytiq.embedding.base import Embedder
+from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder, provider_of
+from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.errors import InvalidInputError
+from analytiq.models.organization import CacheScope, Organization
+from analytiq.settings import EmbeddingSettings
+
+PREFERRED_MODEL = "text-embedding-3-small"
+"""The seed's default, where the organization has a key for its provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """An embedder, and whose cache its vectors may be shared with."""
+
+    embedder: Embedder
+    scope: str
+    endpoint: str
+
+
+class EmbeddingModels:
+    """Hands out embedders; each is made once for a model, key and address."""
+
+    def __init__(self, credentials: Credentials, settings: EmbeddingSettings, cache_directory: Path) -> None:
+        self._credentials = credentials
+        self._settings = settings
+        self._local = LocalEmbedder(LOCAL_MODEL, cache_directory=cache_directory, threads=settings.local_threads)
+        self._remote: dict[tuple[str, str, str], LiteLLMEmbedder] = {}
+
+    @property
+    def local(self) -> LocalEmbedder:
+        """The model that needs no key; loaded at its first use."""
+        return self._local
+
+    async def default_model(self, organization: Organization) -> str:
+        """What a knowledge base gets that names no model."""
+        credential = await self._credentials.find(organization.id, "openai")
+        return PREFERRED_MODEL if credential else LOCAL_MODEL
+
+    async def choose(self, organization: Organization, model: str) -> ChosenModel:
+        """The embedder for a model.
+
+        Raises:
+            InvalidInputError: no such model, or no key for its provider; says how to add one.
+        """
+        scope = "global" if organization.cache_scope is CacheScope.GLOBAL else organization.id
+        if model == LOCAL_MODEL:
+            return ChosenModel(self._local, scope, "")
+        provider = provider_of(model)
+        credential = await self._credentials.find(organization.id, provider)
+        if credential is None:
+            raise InvalidInputError.of_field(
+                "embedding_model",
+                f"the model {model!r} needs an API key of {provider!r}, and there is none: set"
+                f" {provider.upper()}_API_KEY in the environment and start again, or use {LOCAL_MODEL!r}, which"
+                " needs no key",
+                code="provider_key_missing",
+            )
+        secret = credential.api_key.get_secret_value()
+        identity = (model, secret, credential.api_base or "")
+        embedder = self._remote.get(identity)
+        if embedder is None:
+            embedder = LiteLLMEmbedder(
+                model,
+                api_key=credential.api_key,
+                api_base=credential.api_base,
+                timeout_seconds=self._settings.timeout_seconds,
+                batch_size=self._settings.batch_size,
+            )
+            self._remote[identity] = embedder
+        if credential.is_own and credential.api_base:
+            scope = organization.id
+        return ChosenModel(embedder, scope, credential.api_base or "")

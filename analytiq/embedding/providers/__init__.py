@@ -1,0 +1,1 @@
+"""Embedding providers: the local model, and everything that LiteLLM reaches."""

@@ -1,0 +1,228 @@
+"""Every hosted embedding model, and every OpenAI-compatible server, through LiteLLM."""
+
+import asyncio
+import base64
+import functools
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from pydantic import SecretStr
+
+from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.providers.litellm_errors import translated
+from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+
+LOCAL_PROVIDER = "local"
+_EXAMPLES = (
+    "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
+)
+
+# LiteLLM takes an absent key or address from the process's environment. A tenant's call must not carry the
+# operator's key to an address that the tenant chose, nor the tenant's key to an address of the operator.
+_NO_KEY = "no-key"
+_OPENAI_BASE = "https://api.openai.com/v1"
+
+
+class LiteLLMEmbedder:
+    """One model of one provider with one key; holds no connection itself: LiteLLM keeps and reuses them.
+
+    Args of the constructor:
+        model: LiteLLM's model string, for example `text-embedding-3-small`.
+        api_key: the provider's key; None for a server that asks for none.
+        api_base: the address of an OpenAI-compatible server, or None for the provider's own.
+        timeout_seconds: for one call.
+        batch_size: the most texts of one call.
+        dimensions: asked of the provider and demanded of its answer; None for the model's own.
+
+    Raises:
+        InvalidInputError: no provider has such a model.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        api_key: SecretStr | None,
+        api_base: str | None = None,
+        *,
+        timeout_seconds: float = 60.0,
+        batch_size: int = 100,
+        dimensions: int | None = None,
+    ) -> None:
+        self.model = model
+        self.batch_size = batch_size
+        self._api_key = api_key
+        self._api_base = api_base
+        self._timeout_seconds = timeout_seconds
+        self._dimensions = dimensions
+
+    def __repr__(self) -> str:
+        return f"LiteLLMEmbedder({self.model!r})"
+
+    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+        """Embed 1 to `batch_size` texts in one call, keeping their order; shape (len(texts), dimensions).
+
+        Raises:
+            RateLimitedError: `retry_after` in seconds, where the provider says.
+            TransientError: the provider failed, or its answer is malformed (code `malformed_answer`).
+            ProviderRefusedError: the provider will never accept this call.
+            DimensionMismatchError: the vectors have not the `dimensions` that were asked for.
+            InvalidInputError: too many texts, or none; or no provider has such a model.
+        """
+        if not 1 <= len(texts) <= self.batch_size:
+            raise InvalidInputError(
+                f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken."
+            )
+        # The first import blocks for seconds.
+        litellm = await asyncio.to_thread(_litellm)
+        arguments = self._arguments(texts, input_type)
+        key = self._api_key.get_secret_value() if self._api_key else None
+        try:
+            response = await litellm.aembedding(**arguments, api_key=key or _NO_KEY)
+        except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
+            raise translated(error, model=self.model, api_key=key) from None
+        return checked_vectors(response.data, len(texts), model=self.model, dimensions=self._dimensions)
+
+    def _arguments(self, texts: Sequence[str], input_type: InputType) -> dict[str, Any]:
+        provider = provider_of(self.model)
+        arguments: dict[str, Any] = {
+            "model": self.model,
+            "input": list(texts),
+            "timeout": self._timeout_seconds,
+            "num_retries": 0,
+            "max_retries": 0,
+            **input_type_parameters(provider, self.model, input_type),
+        }
+        base = self._api_base or (_OPENAI_BASE if provider == "openai" else None)
+        if base is not None:
+            arguments["api_base"] = base
+        if provider == "openai" and self._api_base is None:
+            # A third of the bytes, and no numbers to parse. Not every compatible server has it.
+            arguments["encoding_format"] = "base64"
+        if self._dimensions is not None:
+            arguments["dimensions"] = self._dimensions
+            # LiteLLM lets OpenAI's own newer models have this only, by their name.
+            if self._api_base is not None:
+                arguments["allowed_openai_params"] = ["dimensions"]
+        return arguments
+
+
+def provider_of(model: str) -> str:
+    """LiteLLM's name of a model's provider, for example `openai`; `local` for the models of this process.
+
+    Imports LiteLLM at the first call, which takes about 3 s: call it in a thread, or at start.
+
+    Raises:
+        InvalidInputError: no provider is known for the model.
+    """
+    prefix, _, name = model.partition("/")
+    if prefix == LOCAL_PROVIDER and name:
+        return LOCAL_PROVIDER
+    litellm = _litellm()
+    try:
+        bare_name, provider, _, _ = litellm.get_llm_provider(model=model)
+    except litellm.exceptions.BadRequestError:
+        bare_name, provider = "", ""
+    if not bare_name or not provider:
+        raise InvalidInputError.of_field(
+            "embedding_model", f"no provider is known for {model!r}; examples are {_EXAMPLES}"
+        ) from None
+    return str(provider)
+
+
+def input_type_parameters(provider: str, model: str, input_type: InputType) -> dict[str, str]:
+    """What tells the model whether it reads a question or a passage; nothing for models that take no hint."""
+    is_query = input_type is InputType.QUERY
+    name = model.rpartition("/")[2]
+    # Cohere's models refuse a call without it, from v3 on.
+    if (provider == "cohere" and "v2" not in name) or (provider == "bedrock" and "cohere.embed" in name):
+        return {"input_type": "search_query" if is_query else "search_document"}
+    if provider == "voyage":
+        return {"input_type": "query" if is_query else "document"}
+    if provider == "nvidia_nim":
+        return {"input_type": "query" if is_query else "passage"}
+    if provider == "jina_ai" and ("-v3" in name or "-v4" in name):
+        return {"task": "retrieval.query" if is_query else "retrieval.passage"}
+    if provider == "gemini" and name in {"text-embedding-004", "gemini-embedding-001"}:
+        return {"task_type": "RETRIEVAL_QUERY" if is_query else "RETRIEVAL_DOCUMENT"}
+    return {}
+
+
+def checked_vectors(data: object, count: int, *, model: str, dimensions: int | None) -> Vectors:
+    """The vectors of an answer in the order of the texts, shape (count, dimensions); or refuse it whole.
+
+    Raises:
+        TransientError: wrong count, wrong order, unequal lengths, NaN or infinite numbers, a zero vector.
+        DimensionMismatchError: well-formed, but not of the `dimensions` asked for.
+    """
+    rows = [_vector(item, model) for item in _in_order(data, count, model)]
+    lengths = {len(row) for row in rows}
+    if len(lengths) != 1 or lengths == {0}:
+        raise _malformed(model, f"vectors of {len(lengths)} different lengths")
+    vectors = np.stack(rows)
+    if not np.isfinite(vectors).all():
+        raise _malformed(model, "a vector with numbers that are not finite")
+    if not vectors.any(axis=1).all():
+        raise _malformed(model, "a vector of zeros")
+    if dimensions is not None and vectors.shape[1] != dimensions:
+        raise DimensionMismatchError(
+            f"The provider of {model!r} answers {vectors.shape[1]} dimensions where {dimensions} were "
+            "asked for: create a knowledge base with the model's own dimensions."
+        )
+    return vectors
+
+
+def _in_order(data: object, count: int, model: str) -> list[Mapping[str, object]]:
+    if not isinstance(data, list):
+        raise _malformed(model, "no list of vectors")
+    items = [_fields(item) for item in cast("list[object]", data)]
+    if len(items) != count:
+        raise _malformed(model, f"{len(items)} vectors for {count} texts")
+    indexes = [item.get("index") for item in items]
+    if all(index is None for index in indexes):
+        return items
+    by_index = {index: item for index, item in zip(indexes, items, strict=True) if isinstance(index, int)}
+    if sorted(by_index) != list(range(count)):
+        raise _malformed(model, "indexes that are not those of the texts")
+    return [by_index[index] for index in range(count)]
+
+
+def _fields(item: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", item) if isinstance(item, Mapping) else vars(item)
+
+
+def _vector(item: Mapping[str, object], model: str) -> Vectors:
+    embedding = item.get("embedding")
+    try:
+        if isinstance(embedding, str):
+            return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+        # A number too large for float32 becomes infinite, and is refused as such.
+        with np.errstate(over="ignore"):
+            vector = np.asarray(embedding, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise _malformed(model, "something that is no vector") from None
+    if vector.ndim != 1:
+        raise _malformed(model, "something that is no vector")
+    return vector
+
+
+def _malformed(model: str, what: str) -> TransientError:
+    return TransientError(
+        f"The provider of {model!r} answered {what}; the whole answer is refused: try again later.",
+        code="malformed_answer",
+    )
+
+
+@functools.cache
+def _litellm() -> Any:
+    """Import LiteLLM on first use: 2.7 s and 204 MB, which a process that embeds locally does not pay."""
+    environment = os.environ  # noqa: TID251  # LiteLLM has no other switch for these, and reads them at import
+    # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
+    environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    environment.setdefault("LITELLM_MODE", "PRODUCTION")
+    litellm: Any = importlib.import_module("litellm")
+    # It prints advertising for its issue tracker to standard output on errors otherwise.
+    litellm.suppress_debug_info = True
+    return litellm

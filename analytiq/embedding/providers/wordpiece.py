@@ -1,0 +1,46 @@
+"""The WordPiece tokenizer of all-MiniLM-L6-v2: lower case, accents stripped, BERT's vocabulary."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from analytiq.errors import ProviderRefusedError
+
+START_TOKEN = 101
+"""`[CLS]`, the first of every input of the model."""
+END_TOKEN = 102
+"""`[SEP]`, the last."""
+
+_VOCABULARY = "bert_uncased_vocabulary.txt"
+_VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class WordPiece:
+    """From text to token ids, without the model's special tokens; safe to use from several threads.
+
+    A text that spells `[CLS]` or `[SEP]` gets the ids of the letters, never a special token: a document
+    cannot steer the model by what it quotes.
+    """
+
+    def __init__(self) -> None:
+        content = (files("analytiq.embedding.providers") / "data" / _VOCABULARY).read_bytes()
+        if hashlib.sha256(content).hexdigest() != _VOCABULARY_SHA256:
+            raise ProviderRefusedError(f"{_VOCABULARY} is damaged: reinstall the package analytiq.")
+        vocabulary = {token: number for number, token in enumerate(content.decode("utf-8").split("\n")[:-1])}
+        # A word of more than 100 characters is one unknown token, in the model's training too.
+        self._tokenizer = Tokenizer(
+            models.WordPiece(vocab=vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)  # noqa: S106
+        )
+        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+
+    def ids(self, text: str) -> Sequence[int]:
+        """The token ids of a whole text, however long.
+
+        One text a call: the library's batches start threads of its own, which warn in every forked child.
+        """
+        return self._tokenizer.encode(_LONE_SURROGATE.sub("\ufffd", text), add_special_tokens=False).ids

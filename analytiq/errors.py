@@ -1,0 +1,166 @@
+"""Every error says what its receiver should do.
+
+    AnalytiqError
+    ├── InvalidInputError        fix the call
+    ├── NotFoundError            it is not there (or not yours)
+    ├── ConflictError            reload, then decide again
+    ├── AccessDeniedError        use other credentials
+    ├── QuotaExceededError       top up, then the same call works
+    ├── TransientError           call again later
+    │   ├── RateLimitedError         not before `retry_after` seconds
+    │   └── StoreLoadingError        the knowledge base is still being loaded into memory
+    ├── PermanentError           calling again gives the same answer: dead letter
+    │   ├── UnsupportedFormatError
+    │   ├── EncryptedFileError
+    │   ├── CorruptFileError
+    │   ├── EmptyDocumentError
+    │   ├── LimitExceededError       the file asks for more than a document may have
+    │   ├── DimensionMismatchError   the model's vectors are not those of the knowledge base
+    │   └── ProviderRefusedError     the embedding provider will never accept this call
+    └── LeaseLostError           stop, write nothing
+
+Two tables read the classes: `api.problems` (HTTP status) and `analytiq.queue.retry` (what becomes of the job).
+Nothing ever reads the message text to decide.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """What is wrong with one field of a call: a JSON path such as `metadata_filter.$where`, and why."""
+
+    field: str
+    reason: str
+
+
+class AnalytiqError(Exception):
+    """Root of the library's errors; `detail` is a sentence for a person, `code` is stable for programs."""
+
+    code = "internal_error"
+
+    def __init__(self, detail: str, *, code: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        if code is not None:
+            self.code = code
+
+
+class InvalidInputError(AnalytiqError):
+    """The call is wrong; `errors` names the fields."""
+
+    code = "invalid_input"
+
+    def __init__(
+        self, detail: str, *, errors: Sequence[FieldError] = (), code: str | None = None
+    ) -> None:
+        super().__init__(detail, code=code)
+        self.errors = tuple(errors)
+
+    @classmethod
+    def of_field(cls, field: str, reason: str, *, code: str | None = None) -> "InvalidInputError":
+        """An error about a single field."""
+        return cls(f"{field}: {reason}", errors=[FieldError(field, reason)], code=code)
+
+
+class NotFoundError(AnalytiqError):
+    """Nothing with that id exists in the caller's organization."""
+
+    code = "not_found"
+
+
+class ConflictError(AnalytiqError):
+    """The state changed under the caller, or forbids the call; reload and decide again."""
+
+    code = "conflict"
+
+
+class AccessDeniedError(AnalytiqError):
+    """The caller is not known, or may not do this."""
+
+    code = "access_denied"
+
+
+class QuotaExceededError(AnalytiqError):
+    """The organization has no SPUs left for the call."""
+
+    code = "quota_exceeded"
+
+
+class TransientError(AnalytiqError):
+    """It may work later; `retry_after` is the least wait in seconds, where known."""
+
+    code = "temporarily_unavailable"
+
+    def __init__(
+        self, detail: str, *, retry_after: float | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(detail, code=code)
+        self.retry_after = retry_after
+
+
+class RateLimitedError(TransientError):
+    """A provider, or a limit of ours, asks to slow down."""
+
+    code = "rate_limited"
+
+
+class StoreLoadingError(TransientError):
+    """The knowledge base's vectors are still being loaded into this process."""
+
+    code = "knowledge_base_loading"
+
+
+class PermanentError(AnalytiqError):
+    """Trying again gives the same answer; the job goes to the dead letters."""
+
+    code = "permanent_error"
+
+
+class UnsupportedFormatError(PermanentError):
+    """No parser reads this kind of file."""
+
+    code = "unsupported_format"
+
+
+class EncryptedFileError(PermanentError):
+    """The file opens only with a password."""
+
+    code = "encrypted_file"
+
+
+class CorruptFileError(PermanentError):
+    """The bytes are not a readable file of their kind."""
+
+    code = "corrupt_file"
+
+
+class EmptyDocumentError(PermanentError):
+    """The file has no bytes."""
+
+    code = "empty_document"
+
+
+class LimitExceededError(PermanentError):
+    """The file needs more memory, time, pages or expansion than a document may have."""
+
+    code = "limit_exceeded"
+
+
+class DimensionMismatchError(PermanentError):
+    """The embedding model answered vectors of another length than the knowledge base holds."""
+
+    code = "dimension_mismatch"
+
+
+class ProviderRefusedError(PermanentError):
+    """The embedding provider refuses the call for good: key, model, or content."""
+
+    code = "provider_refused"
+
+
+class LeaseLostError(AnalytiqError):
+    """Another worker holds the job now: stop, and write no outcome."""
+
+    code = "lease_lost"

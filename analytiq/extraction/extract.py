@@ -1,0 +1,150 @@
+"""The job `extract(document)`."""
+
+import tempfile
+from pathlib import Path
+
+import structlog
+
+from analytiq.documents.requests import clean_request
+from analytiq.errors import EmptyDocumentError, PermanentError
+from analytiq.membership import document_changed
+from analytiq.models.document import Document
+from analytiq.models.text import DocumentText, ParsedDocument, join_pages
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.sandbox import ParseLimits, parse_in_child
+from analytiq.queue import retry
+from analytiq.queue.runner import RunningJob
+from analytiq.settings import ExtractionSettings
+
+log = structlog.get_logger(__name__)
+
+
+class Extraction:
+    """The handler of extract jobs."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        settings: ExtractionSettings,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._jobs = jobs
+        self._settings = settings
+
+    async def handle(self, running: RunningJob) -> None:
+        """Read the document's file and serve its text; a document that is gone leaves nothing behind."""
+        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
+        if document_id is None:
+            raise ValueError("an extraction names a document")
+        document = await self._documents.get(organization_id, document_id)
+        if document is None or not await self._documents.mark_extracting(
+            organization_id, document_id, document.file_id
+        ):
+            await self._texts.delete_all(organization_id, document_id)
+            return
+        try:
+            parsed = await self._parse(running, document)
+        except PermanentError as error:
+            # The document's own fault, and its owner's to see: the job has done all there is to do.
+            log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
+            await self._documents.mark_failed(
+                organization_id, document_id, document.file_id, retry.failure_of(error)
+            )
+            return
+        await self._serve(running, document, parsed)
+
+    async def _parse(self, running: RunningJob, document: Document) -> ParsedDocument:
+        if document.byte_size == 0:
+            raise EmptyDocumentError(f"the file {document.document_name!r} is empty; upload it again")
+        with tempfile.TemporaryDirectory(prefix="analytiq-extract-") as directory:
+            path = Path(directory) / f"original{_suffix(document.document_name)}"
+            with path.open("wb") as target:
+                async for part in self._files.read(document.organization_id, document.file_id):
+                    target.write(part)
+            return await parse_in_child(
+                path,
+                content_type=document.content_type,
+                options=ParseOptions(
+                    max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages
+                ),
+                limits=ParseLimits(
+                    memory_bytes=self._settings.memory_bytes,
+                    cpu_seconds=self._settings.cpu_seconds,
+                    wall_seconds=self._settings.wall_seconds,
+                    output_bytes=self._settings.output_bytes,
+                ),
+                on_progress=lambda done, total: running.report(done, total, "pages"),
+            )
+
+    async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument) -> None:
+        text = join_pages(parsed.pages)
+        warnings = list(parsed.warnings)
+        if not text.text.strip():
+            warnings.append("no text could be extracted, so there is nothing to search for")
+            log.warning("extraction.no_text", document_id=document.id)
+        text_id, text_hash = await self._texts.stage(document.organization_id, document.id, text)
+        try:
+            await self._commit(running, document, text, text_id, text_hash, warnings)
+        except BaseException:
+            await self._texts.delete_unless_served(document.organization_id, document.id, text_id)
+            raise
+        log.info("extraction.done", document_id=document.id, pages=len(text.pages), characters=len(text.text))
+
+    async def _commit(
+        self,
+        running: RunningJob,
+        document: Document,
+        text: DocumentText,
+        text_id: str,
+        text_hash: str,
+        warnings: list[str],
+    ) -> None:
+        async def commit(session: Session) -> bool:
+            now = await self._documents.get(document.organization_id, document.id, session=session)
+            served = now is not None and await self._documents.mark_extracted(
+                session,
+                document.organization_id,
+                document.id,
+                file_id=document.file_id,
+                text={
+                    "text_id": text_id,
+                    "text_hash": text_hash,
+                    "page_count": len(text.pages),
+                    "character_count": len(text.text.strip()),
+                },
+                warnings=warnings,
+            )
+            if now is None or not served:
+                return False  # deleted, or replaced by another file, whose own job is enqueued
+            await self._texts.serve(session, text_id, instead_of=now.text_id)
+            await self._jobs.finish(running.job, session=session)
+            requests = [document_changed(document.organization_id, document.id)]
+            if now.text_id is not None:
+                requests.append(clean_request(document.organization_id, document.id))
+            await self._jobs.enqueue(requests, request_id=running.job.request_id, session=session)
+            return True
+
+        if await run_in_transaction(self._connection, commit):
+            running.note_finished()
+        else:
+            await self._texts.delete(document.organization_id, document.id, text_id)
+
+
+def _suffix(document_name: str) -> str:
+    """The name's ending, as far as it is safe in a path: parsers look at it as a hint."""
+    suffix = Path(document_name).suffix.lower()
+    return suffix if suffix[1:].isalnum() and len(suffix) <= 10 else ""

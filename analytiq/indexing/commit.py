@@ -1,0 +1,192 @@
+"""The transaction that points a pair at a generation, or takes it out (design 2.2, step 2).
+
+It is of the same size for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
+"""
+
+import asyncio
+from weakref import WeakValueDictionary
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.models.document import Document
+from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.queue.runner import RunningJob
+from analytiq.settings import IndexingSettings
+
+
+class TruthChangedError(ConflictError):
+    """What the sync had read is no longer so; read again and plan anew."""
+
+    code = "truth_changed"
+
+
+class Commit:
+    """Makes staged vectors current, or removes a pair; each finishes the job in the same transaction."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        epochs: EpochRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+        settings: IndexingSettings,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._entries = entries
+        self._generations = generations
+        self._epochs = epochs
+        self._vectors = vectors
+        self._jobs = jobs
+        self._settings = settings
+        # Commits of one process to one knowledge base would only abort each other (design 2.2).
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def make_current(
+        self, running: RunningJob, knowledge_base: KnowledgeBase, document: Document, generation: Generation
+    ) -> None:
+        """Serve the generation instead of the one before.
+
+        Raises:
+            TruthChangedError: text, tags or existence changed since they were read; nothing was written.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+        staged = await self._vectors.count(knowledge_base.id, generation.id)
+        if staged != generation.chunk_count:
+            raise TruthChangedError(
+                f"{staged} of {generation.chunk_count} staged vectors are there; staging them again"
+            )
+        before = await self._entries.get(document.organization_id, knowledge_base.id, document.id)
+
+        async def commit(session: Session) -> None:
+            await self._hold(session, knowledge_base, document, generation)
+            await self._advance(session, knowledge_base.id, generation.id, before)
+            await self._entries.put(session, _entry(knowledge_base, document, generation))
+            await self._finish(session, running, document.organization_id, before, delay=True)
+
+        await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
+        running.note_finished()
+
+    async def take_out(self, running: RunningJob, entry: IndexEntry) -> None:
+        """Remove the pair's entry; its vectors are swept at once.
+
+        Raises:
+            TruthChangedError: the entry names another generation by now.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+
+        async def commit(session: Session) -> None:
+            removed = await self._entries.remove(
+                session, entry.organization_id, entry.kb_id, entry.document_id, entry.generation_id
+            )
+            if not removed:
+                raise TruthChangedError("the index entry changed meanwhile")
+            await self._advance(session, entry.kb_id, None, entry)
+            await self._finish(session, running, entry.organization_id, entry, delay=False)
+
+        await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
+        running.note_finished()
+
+    async def _hold(
+        self, session: Session, knowledge_base: KnowledgeBase, document: Document, generation: Generation
+    ) -> None:
+        held = await self._documents.hold_for_commit(
+            session,
+            document.organization_id,
+            document.id,
+            text_hash=document.text_hash or "",
+            tag_ids=knowledge_base.tag_ids,
+        )
+        if not held:
+            raise TruthChangedError("the document was changed or deleted meanwhile")
+        moved = await self._generations.move(
+            document.organization_id,
+            generation.id,
+            from_states=[GenerationState.STAGING],
+            to_state=GenerationState.CURRENT,
+            session=session,
+        )
+        if not moved:
+            raise TruthChangedError("the staged vectors were purged meanwhile")
+
+    async def _advance(
+        self, session: Session, kb_id: str, added: str | None, before: IndexEntry | None
+    ) -> None:
+        removed = before.generation_id if before else None
+        epoch = await self._epochs.advance(
+            session, kb_id, commit_id=new_id(), added=added, removed=removed
+        )
+        if epoch is None:
+            raise TruthChangedError("the knowledge base was deleted meanwhile")
+
+    async def _finish(
+        self,
+        session: Session,
+        running: RunningJob,
+        organization_id: str,
+        before: IndexEntry | None,
+        *,
+        delay: bool,
+    ) -> None:
+        """Hand the generation before over to the sweep, and end the job: the transaction's last statements."""
+        if before is not None:
+            await self._generations.move(
+                organization_id,
+                before.generation_id,
+                from_states=[GenerationState.CURRENT],
+                to_state=GenerationState.SUPERSEDED,
+                session=session,
+            )
+        await self._jobs.finish(running.job, session=session)
+        if before is not None:
+            seconds = self._settings.sweep_delay_seconds if delay else 0.0
+            await self._jobs.enqueue([sweep_request(before, delay_seconds=seconds)], session=session)
+
+    def _lock(self, kb_id: str) -> asyncio.Lock:
+        lock = self._locks.get(kb_id)
+        if lock is None:
+            lock = asyncio.Lock()
+            self._locks[kb_id] = lock
+        return lock
+
+
+def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> JobRequest:
+    """The job that deletes a generation's vectors.
+
+    Sweeping at once after a supersession tore 10 of 444 concurrent reads (design 2.2).
+    """
+    generation_id = entry.id if isinstance(entry, Generation) else entry.generation_id
+    return JobRequest(
+        kind=JobKind.SWEEP,
+        organization_id=entry.organization_id,
+        subject=JobSubject(kb_id=entry.kb_id, generation_id=generation_id),
+        priority=Priority.CLEANING,
+        delay_seconds=delay_seconds,
+    )
+
+
+def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Generation) -> IndexEntry:
+    return IndexEntry(
+        organization_id=document.organization_id,
+        kb_id=knowledge_base.id,
+        document_id=document.id,
+        generation_id=generation.id,
+        text_hash=document.text_hash or "",
+        configuration_hash=knowledge_base.configuration_hash,
+        chunk_count=generation.chunk_count,
+        indexed_at=clock.now(),
+    )

@@ -1,0 +1,111 @@
+"""The job `sync(kb, document)`: reads the truth, plans, applies."""
+
+import structlog
+
+from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError
+from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
+from analytiq.indexing.plan import Index, Nothing, Remove, plan
+from analytiq.indexing.staging import Pair, Staging
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.queue.runner import RunningJob
+from analytiq.telemetry import metrics
+
+log = structlog.get_logger(__name__)
+
+REPLANS = 5
+"""How often a sync starts anew because the truth moved under it, before the queue's backoff takes over."""
+
+
+class Sync:
+    """The handler of sync jobs: one code path for triggers that are lost, late, doubled or reordered."""
+
+    def __init__(
+        self,
+        organizations: OrganizationRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        jobs: JobRepository,
+        staging: Staging,
+        commit: Commit,
+    ) -> None:
+        self._organizations = organizations
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._generations = generations
+        self._jobs = jobs
+        self._staging = staging
+        self._commit = commit
+
+    async def handle(self, running: RunningJob) -> None:
+        """Make the pair as the truth says."""
+        kb_id, document_id = running.job.subject.kb_id, running.job.subject.document_id
+        if kb_id is None or document_id is None:
+            raise ValueError("a sync names a knowledge base and a document")
+        try:
+            await self._sweep_staged(running, kb_id, document_id, own=False)
+            for _ in range(REPLANS):
+                try:
+                    await self._apply_once(running, kb_id, document_id)
+                except TruthChangedError as change:
+                    log.info("indexing.planned_anew", kb_id=kb_id, document_id=document_id, why=change.detail)
+                else:
+                    return
+            raise ConflictError("the document or knowledge base changes faster than it can be indexed")
+        except LeaseLostError:
+            raise
+        except AnalytiqError as error:
+            metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
+            raise
+        except Exception:
+            metrics.indexing_errors.labels(kb_id=kb_id, error_type="internal_error").inc()
+            raise
+
+    async def _apply_once(self, running: RunningJob, kb_id: str, document_id: str) -> None:
+        organization_id = running.job.organization_id
+        organization = await self._organizations.get(organization_id)
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        document = await self._documents.get(organization_id, document_id)
+        entry = await self._entries.get(organization_id, kb_id, document_id)
+        match plan(knowledge_base, document, entry):
+            case Nothing(reason):
+                log.debug("indexing.nothing_to_do", kb_id=kb_id, document_id=document_id, why=reason)
+            case Remove(removed, reason):
+                await self._commit.take_out(running, removed)
+                log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
+            case Index() as wanted:
+                assert organization is not None  # noqa: S101  # its document was just read
+                assert knowledge_base is not None  # noqa: S101  # `plan` says Nothing without one
+                assert document is not None  # noqa: S101
+                await self._index(running, Pair(organization, knowledge_base, document), wanted)
+
+    async def _index(self, running: RunningJob, pair: Pair, wanted: Index) -> None:
+        try:
+            generation = await self._staging.stage(running, pair, wanted)
+            await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
+        except BaseException:
+            await self._sweep_staged(running, pair.knowledge_base.id, pair.document.id, own=True)
+            raise
+        metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)
+        log.info(
+            "indexing.swap_committed",
+            kb_id=pair.knowledge_base.id,
+            document_id=pair.document.id,
+            generation_id=generation.id,
+            chunks=generation.chunk_count,
+        )
+
+    async def _sweep_staged(self, running: RunningJob, kb_id: str, document_id: str, *, own: bool) -> None:
+        """Sweep what this attempt has staged, or what earlier ones have: only one at a time may stage.
+
+        A committed generation is not in staging any more, and a sweep would refuse it.
+        """
+        staged = await self._generations.staged_for(running.job.organization_id, kb_id, document_id)
+        left = [item for item in staged if (item.lease_token == running.job.lease_token) is own]
+        await self._jobs.enqueue([sweep_request(generation, delay_seconds=0.0) for generation in left])

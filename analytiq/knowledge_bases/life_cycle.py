@@ -1,0 +1,132 @@
+"""What jobs do for a knowledge base as a whole: membership, activation, statistics, dropping."""
+
+import asyncio
+
+import structlog
+
+from analytiq.membership import Membership
+from analytiq.models.job import Job, JobKind
+from analytiq.models.knowledge_base import KnowledgeBaseStatus
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.session import DatabaseError
+from analytiq.queue.runner import RunningJob
+
+log = structlog.get_logger(__name__)
+
+SETTLE_SECONDS = 0.5
+"""Counting a knowledge base reads its whole index once: not after each of 100,000 documents."""
+
+
+class KnowledgeBaseLifeCycle:
+    """Handlers of the jobs about knowledge bases, and what follows each job."""
+
+    def __init__(
+        self,
+        membership: Membership,
+        knowledge_bases: KnowledgeBaseRepository,
+        epochs: EpochRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+    ) -> None:
+        self._membership = membership
+        self._knowledge_bases = knowledge_bases
+        self._epochs = epochs
+        self._entries = entries
+        self._generations = generations
+        self._vectors = vectors
+        self._jobs = jobs
+        self._unsettled: dict[str, str] = {}
+        self._has_unsettled = asyncio.Event()
+
+    async def handle_document_membership(self, running: RunningJob) -> None:
+        """Enqueue a sync of each pair that a changed document touches."""
+        job = running.job
+        if job.subject.document_id is None:
+            raise ValueError("a document's membership names the document")
+        await self._membership.enqueue_pairs_of_document(
+            job.organization_id, job.subject.document_id, request_id=job.request_id
+        )
+
+    async def handle_kb_membership(self, running: RunningJob) -> None:
+        """Enqueue a sync of each pair that a changed knowledge base touches."""
+        job = running.job
+        if job.subject.kb_id is None:
+            raise ValueError("a knowledge base's membership names the knowledge base")
+        knowledge_base = await self._knowledge_bases.get(job.organization_id, job.subject.kb_id)
+        if knowledge_base is None:
+            return
+        pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
+        await self._knowledge_bases.note_first_membership(job.organization_id, knowledge_base.id)
+        log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
+
+    async def handle_drop(self, running: RunningJob) -> None:
+        """Remove everything of a deleted knowledge base, its row last, so that a crash is made up for."""
+        job = running.job
+        if job.subject.kb_id is None:
+            raise ValueError("a drop names the knowledge base")
+        kb_id = job.subject.kb_id
+        if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
+            return
+        await self._vectors.drop_collection(kb_id)
+        await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)
+        await self._entries.delete_of_kb(kb_id)
+        await self._generations.delete_of_kb(kb_id)
+        await self._epochs.delete_changes(kb_id)
+        await self._knowledge_bases.delete(job.organization_id, kb_id)
+        log.info("knowledge_bases.dropped", kb_id=kb_id)
+
+    async def after_job(self, job: Job) -> None:
+        """Note that a job of a knowledge base has ended; `settle_continuously` does what follows."""
+        if job.subject.kb_id is not None and job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
+            self._unsettled[job.subject.kb_id] = job.organization_id
+            self._has_unsettled.set()
+
+    async def settle_continuously(self) -> None:
+        """Settle the knowledge bases whose jobs have ended, each at most once in SETTLE_SECONDS."""
+        while True:
+            await self._has_unsettled.wait()
+            try:
+                await self.settle_noted()
+            except DatabaseError:
+                log.warning("knowledge_bases.settle_failed", exc_info=True)
+            await asyncio.sleep(SETTLE_SECONDS)
+
+    async def settle_noted(self) -> None:
+        """Settle every knowledge base that `after_job` has noted; those that fail stay noted."""
+        self._has_unsettled.clear()
+        while self._unsettled:
+            kb_id, organization_id = self._unsettled.popitem()
+            try:
+                await self.settle(organization_id, kb_id)
+            except BaseException:
+                self._unsettled.setdefault(kb_id, organization_id)
+                self._has_unsettled.set()
+                raise
+
+    async def settle(self, organization_id: str, kb_id: str) -> bool:
+        """Bring status and counts up to date; True where anything was written."""
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        if knowledge_base is None:
+            return False
+        documents, chunks = await self._entries.statistics(kb_id)
+        is_counted = await self._knowledge_bases.write_statistics(
+            organization_id, kb_id, document_count=documents, chunk_count=chunks
+        )
+        if (
+            knowledge_base.status is not KnowledgeBaseStatus.INDEXING
+            or knowledge_base.first_membership_at is None
+        ):
+            return is_counted
+        if await self._jobs.exists_for_kb(
+            organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at
+        ):
+            return is_counted
+        if await self._knowledge_bases.activate(organization_id, kb_id):
+            log.info("knowledge_bases.active", kb_id=kb_id, documents=documents, chunks=chunks)
+            return True
+        return is_counted

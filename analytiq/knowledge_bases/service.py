@@ -1,0 +1,221 @@
+"""Knowledge bases: create, read, change, delete (seed: "API Design")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from analytiq import clock
+from analytiq.chunking.registry import create_chunker
+from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.service import EmbeddingService
+from analytiq.errors import NotFoundError
+from analytiq.membership import kb_changed
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.organization import Organization
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.index_entries import IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class NewKnowledgeBase:
+    """What a caller asks for; `tag_ids` are known to exist. `embedding_model` None: the organization's default."""
+
+    name: str
+    description: str
+    tag_ids: tuple[str, ...]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str | None
+    coalesce_neighbors: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document as a knowledge base lists it."""
+
+    document_id: str
+    document_name: str
+    chunk_count: int
+    indexed_at: datetime
+
+
+class KnowledgeBases:
+    """Knowledge bases of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        knowledge_bases: KnowledgeBaseRepository,
+        epochs: EpochRepository,
+        entries: IndexEntryRepository,
+        documents: DocumentRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+        embedding: EmbeddingService,
+        models: EmbeddingModels,
+    ) -> None:
+        self._connection = connection
+        self._knowledge_bases = knowledge_bases
+        self._epochs = epochs
+        self._entries = entries
+        self._documents = documents
+        self._vectors = vectors
+        self._jobs = jobs
+        self._embedding = embedding
+        self._models = models
+
+    async def create(
+        self, organization: Organization, wanted: NewKnowledgeBase, *, request_id: str | None = None
+    ) -> KnowledgeBase:
+        """Make a knowledge base; its documents are indexed by jobs.
+
+        Raises:
+            InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
+            TransientError: the model's provider cannot be reached to detect the dimensions.
+        """
+        create_chunker(
+            wanted.chunker_type,
+            chunk_size=wanted.chunk_size,
+            chunk_overlap=wanted.chunk_overlap,
+            embed_texts=self._models.local.embed_texts,
+        )
+        model = wanted.embedding_model or await self._models.default_model(organization)
+        dimensions = await self._embedding.dimensions_of(organization, model)
+        kb_id = new_id()
+        vectors_uuid = await self._vectors.create_collection(kb_id)
+        now = clock.now()
+        knowledge_base = KnowledgeBase(
+            id=kb_id,
+            organization_id=organization.id,
+            name=wanted.name,
+            description=wanted.description,
+            tag_ids=wanted.tag_ids,
+            chunker_type=wanted.chunker_type,
+            chunk_size=wanted.chunk_size,
+            chunk_overlap=wanted.chunk_overlap,
+            embedding_model=model,
+            embedding_dimensions=dimensions,
+            coalesce_neighbors=wanted.coalesce_neighbors,
+            status=KnowledgeBaseStatus.INDEXING,
+            vectors_uuid=vectors_uuid,
+            created_at=now,
+            updated_at=now,
+        )
+
+        async def commit(session: Session) -> None:
+            await self._knowledge_bases.insert(session, knowledge_base)
+            await self._epochs.create(session, kb_id, new_id())
+            await self._jobs.enqueue(
+                [kb_changed(organization.id, kb_id)], request_id=request_id, session=session
+            )
+
+        try:
+            await run_in_transaction(self._connection, commit)
+        except BaseException:
+            if await self._knowledge_bases.get(organization.id, kb_id) is None:
+                await self._vectors.drop_collection(kb_id)
+            raise
+        return knowledge_base
+
+    async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase:
+        """The knowledge base, its counts as they are at this moment."""
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        if knowledge_base is None:
+            raise unknown_knowledge_base(kb_id)
+        documents, chunks = await self._entries.statistics(kb_id)
+        return knowledge_base.model_copy(update={"document_count": documents, "chunk_count": chunks})
+
+    async def page(
+        self, organization_id: str, *, skip: int, limit: int, name_search: str | None
+    ) -> tuple[list[KnowledgeBase], int]:
+        """A page of knowledge bases with the counts last written, and how many there are."""
+        return await self._knowledge_bases.page(
+            organization_id, skip=skip, limit=limit, name_search=name_search
+        )
+
+    async def change(
+        self,
+        organization_id: str,
+        kb_id: str,
+        changes: Mapping[str, Any],
+        *,
+        request_id: str | None = None,
+    ) -> KnowledgeBase:
+        """Change name, description, tag_ids (known to exist) or coalesce_neighbors.
+
+        Documents that lose their last shared tag are not found from now on; new ones follow by jobs.
+        """
+
+        async def commit(session: Session) -> KnowledgeBase:
+            changed = await self._knowledge_bases.change(session, organization_id, kb_id, changes)
+            if changed is None:
+                raise unknown_knowledge_base(kb_id)
+            if "tag_ids" in changes:
+                await self._jobs.enqueue(
+                    [kb_changed(organization_id, kb_id)], request_id=request_id, session=session
+                )
+            return changed
+
+        await run_in_transaction(self._connection, commit)
+        return await self.get(organization_id, kb_id)
+
+    async def delete(self, organization_id: str, kb_id: str, *, request_id: str | None = None) -> None:
+        """Delete it: nothing is found in it from now on; its collection and rows follow within seconds."""
+
+        async def commit(session: Session) -> None:
+            if not await self._knowledge_bases.mark_deleting(session, organization_id, kb_id):
+                raise unknown_knowledge_base(kb_id)
+            await self._epochs.delete(session, kb_id)
+            await self._jobs.enqueue(
+                [drop_request(organization_id, kb_id)], request_id=request_id, session=session
+            )
+
+        await run_in_transaction(self._connection, commit)
+
+    async def documents(
+        self, organization_id: str, kb_id: str, *, skip: int, limit: int
+    ) -> tuple[list[IndexedDocument], int]:
+        """A page of the documents that are indexed, latest first, and how many there are.
+
+        One that was deleted a moment ago, whose entry is still to be removed, is left out of the page.
+        """
+        if await self._knowledge_bases.get(organization_id, kb_id) is None:
+            raise unknown_knowledge_base(kb_id)
+        entries, total = await self._entries.page(organization_id, kb_id, skip=skip, limit=limit)
+        names = await self._documents.names(organization_id, [entry.document_id for entry in entries])
+        return [
+            IndexedDocument(
+                document_id=entry.document_id,
+                document_name=names[entry.document_id],
+                chunk_count=entry.chunk_count,
+                indexed_at=entry.indexed_at,
+            )
+            for entry in entries
+            if entry.document_id in names
+        ], total
+
+
+def drop_request(organization_id: str, kb_id: str) -> JobRequest:
+    """The job that removes what a deleted knowledge base had."""
+    return JobRequest(
+        kind=JobKind.DROP_KB,
+        organization_id=organization_id,
+        subject=JobSubject(kb_id=kb_id),
+        priority=Priority.CLEANING,
+    )
+
+
+def unknown_knowledge_base(kb_id: str) -> NotFoundError:
+    """No knowledge base of the organization has this id."""
+    return NotFoundError(f"no knowledge base has the id {kb_id!r}")
+

@@ -1,0 +1,17 @@
+"""Chunks: the slices of a text that are embedded and found."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A slice of a document's text: `text == document_text[start:end]`, exactly.
+
+    `token_count` is in the tokens of the tokenizer that the sizes were given in.
+    """
+
+    chunk_index: int
+    text: str
+    start: int
+    end: int
+    token_count: int

@@ -1,0 +1,52 @@
+"""A document's membership in a knowledge base, and the generations of its vectors."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from analytiq.models.stored import Stored
+
+
+class IndexEntry(Stored):
+    """A row of `document_index`: the truth of what is searchable."""
+
+    organization_id: str
+    kb_id: str
+    document_id: str
+    generation_id: str
+    text_hash: str
+    configuration_hash: str
+    chunk_count: int
+    indexed_at: datetime
+
+
+class GenerationState(StrEnum):
+    """staging → current → superseded → purging → (row deleted)."""
+
+    STAGING = "staging"
+    CURRENT = "current"
+    SUPERSEDED = "superseded"
+    PURGING = "purging"
+
+
+class Generation(Stored):
+    """One complete set of a document's vectors in one knowledge base."""
+
+    id: str
+    organization_id: str
+    kb_id: str
+    document_id: str
+    state: GenerationState
+    chunk_count: int
+    lease_token: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class IndexChange(Stored):
+    """A row of `kb_changes`: what the commit with this epoch put in and took out."""
+
+    kb_id: str
+    epoch: int
+    commit_id: str
+    added: str | None = None
+    removed: str | None = None

@@ -1,0 +1,65 @@
+"""Knowledge bases: which tags they gather, how they cut and embed, and their freshness counter."""
+
+import hashlib
+import json
+from datetime import datetime
+from enum import StrEnum
+
+from analytiq.models.stored import Stored
+
+
+class KnowledgeBaseStatus(StrEnum):
+    """`indexing` until the first indexing has ended, then `active`. `deleting` rows are shown to nobody."""
+
+    INDEXING = "indexing"
+    ACTIVE = "active"
+    ERROR = "error"
+    DELETING = "deleting"
+
+
+class KnowledgeBase(Stored):
+    """A row of `knowledge_bases`, the fields of the seed and what the swap needs.
+
+    `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring
+    a dropped collection back (design 2.2). `first_membership_at` is when the pairs of the first indexing had
+    been enqueued.
+    """
+
+    id: str
+    organization_id: str
+    name: str
+    description: str
+    tag_ids: tuple[str, ...]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str
+    embedding_dimensions: int
+    coalesce_neighbors: int
+    status: KnowledgeBaseStatus
+    document_count: int = 0
+    chunk_count: int = 0
+    vectors_uuid: str
+    first_membership_at: datetime | None = None
+    last_indexed_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def configuration_hash(self) -> str:
+        """Of everything that shapes the vectors: an index entry with another one is outdated."""
+        parts = [self.chunker_type, self.chunk_size, self.chunk_overlap, self.embedding_model]
+        parts += [self.embedding_dimensions, CHUNKING_RELEASE]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+CHUNKING_RELEASE = 1
+"""Raised when the same settings would cut the same text in another way; outdated entries are then redone."""
+
+
+class Epoch(Stored):
+    """A row of `kb_epochs`: raised by every commit and removal, and by nothing else (design 2.3)."""
+
+    kb_id: str
+    epoch: int
+    commit_id: str

@@ -1,0 +1,38 @@
+"""Organizations (tenants) and the bearer tokens that open them."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from analytiq.models.stored import Stored
+
+
+class CacheScope(StrEnum):
+    """Whose embeddings an organization may reuse (design 2.5).
+
+    A global cache lets a tenant learn, by price or time, that another has the same text.
+    """
+
+    GLOBAL = "global"
+    ORGANIZATION = "organization"
+
+
+class Organization(Stored):
+    """A tenant; everything else belongs to exactly one."""
+
+    id: str
+    name: str
+    cache_scope: CacheScope = CacheScope.GLOBAL
+    created_at: datetime
+
+
+class AccessToken(Stored):
+    """A bearer token, of which only the SHA-256 is kept."""
+
+    id: str
+    organization_id: str
+    name: str
+    token_hash: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None

@@ -1,0 +1,86 @@
+"""Extracted text: one string a document, with the place of each page in it."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TextSource(StrEnum):
+    """Where a page's text comes from."""
+
+    EMBEDDED = "embedded"
+    OCR = "ocr"
+    NEEDS_OCR = "needs_ocr"
+    """The page is an image, and no OCR language data is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """One page as a parser hands it over, numbered from 1. Formats without pages have a single one."""
+
+    page_number: int
+    text: str
+    source: TextSource = TextSource.EMBEDDED
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """What a parser makes of a file: its pages in order, and warnings for the document's owner."""
+
+    pages: tuple[ParsedPage, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageSpan:
+    """Where page `page_number` (from 1) lies in a document's text: `text[start:end]`, in characters."""
+
+    page_number: int
+    start: int
+    end: int
+    source: TextSource = TextSource.EMBEDDED
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """A document's whole text; `pages` are in order, do not overlap, and are joined by PAGE_SEPARATOR."""
+
+    text: str
+    pages: tuple[PageSpan, ...]
+
+
+PAGE_SEPARATOR = "\n\n"
+
+
+def join_pages(pages: Sequence[ParsedPage]) -> DocumentText:
+    """Join pages into one text, keeping the characters of each page at a known place."""
+    parts: list[str] = []
+    spans: list[PageSpan] = []
+    position = 0
+    for page in pages:
+        if parts:
+            parts.append(PAGE_SEPARATOR)
+            position += len(PAGE_SEPARATOR)
+        parts.append(page.text)
+        spans.append(PageSpan(page.page_number, position, position + len(page.text), page.source))
+        position += len(page.text)
+    return DocumentText("".join(parts), tuple(spans))
+
+
+class PageLocator:
+    """Finds the pages of character ranges in O(log pages)."""
+
+    def __init__(self, pages: Sequence[PageSpan]) -> None:
+        if not pages:
+            raise ValueError("a text has at least one page")
+        self._pages = pages
+        self._starts = [page.start for page in pages]
+
+    def between(self, start: int, end: int) -> tuple[int, int]:
+        """The first and last page number that `text[start:end]` touches; a separator counts to the page before."""
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        last = max(bisect_left(self._starts, max(end, start + 1)) - 1, first)
+        if first < last and self._pages[first].end <= start:
+            first += 1
+        return self._pages[first].page_number, self._pages[last].page_number

@@ -1,0 +1,62 @@
+"""Rows of `kb_vectors_{kb_id}`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRow:
+    """One chunk with its embedding, as it is staged. `embedding`: float32, shape (dimensions,)."""
+
+    chunk_index: int
+    chunk_hash: str
+    chunk_text: str
+    embedding: NDArray[np.float32]
+    token_count: int
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOwner:
+    """What all rows of one staging share."""
+
+    organization_id: str
+    kb_id: str
+    vectors_uuid: str
+    document_id: str
+    generation_id: str
+    metadata_snapshot: dict[str, JsonValue]
+    indexed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as search reads it back, without its embedding."""
+
+    document_id: str
+    generation_id: str
+    chunk_index: int
+    chunk_text: str
+    token_count: int
+    start: int
+    end: int
+    first_page: int
+    last_page: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationVectors:
+    """One generation's vectors in memory: `matrix` is float32 (chunks, dimensions), row i is `chunk_indexes[i]`."""
+
+    generation_id: str
+    document_id: str
+    expected_chunks: int
+    chunk_indexes: NDArray[np.int32]
+    matrix: NDArray[np.float32]

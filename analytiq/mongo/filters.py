@@ -1,0 +1,93 @@
+"""Compiles a search filter to a query on the `docs` collection.
+
+The tree was parsed from what a user sent, the query is built from the tree, and every literal stands behind
+an operator of ours: nothing that a user sends is ever read by MongoDB as an operator. MongoDB's reading
+differs from the filter's (`analytiq.models.filter`), and is brought in line here:
+
+- `{$eq: null}` matches missing fields as well, so null is asked for by its type;
+- ids are ObjectIds there and strings here, so a string that is no id matches nothing rather than failing;
+- an empty `$or` is an error there, an empty `$nor` too;
+- `$not` wants an operator document and `$nor` takes any, so complements are written with `$nor`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from bson import ObjectId
+
+from analytiq.models.filter import (
+    And,
+    BuiltInField,
+    Comparator,
+    Comparison,
+    Exists,
+    Filter,
+    FilterField,
+    FilterValue,
+    In,
+    Nor,
+    Not,
+    Or,
+)
+
+MongoQuery = Mapping[str, object]
+
+_COLUMNS = {
+    BuiltInField.DOCUMENT_ID: "_id",
+    BuiltInField.DOCUMENT_NAME: "document_name",
+    BuiltInField.TAG_IDS: "tag_ids",
+    BuiltInField.CONTENT_TYPE: "content_type",
+    BuiltInField.UPLOAD_DATE: "created_at",
+}
+
+_NOTHING: MongoQuery = {"_id": {"$in": []}}
+
+# Upper case is refused although ObjectId reads it: ids are compared as the strings that they are outside.
+_OBJECT_ID = re.compile(r"[0-9a-f]{24}")
+
+
+def compile_filter(tree: Filter) -> MongoQuery:
+    """The query that finds in `docs` exactly the documents that the filter passes.
+
+    It knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
+    """
+    match tree:
+        case And(operands):
+            return {"$and": [compile_filter(operand) for operand in operands]} if operands else {}
+        case Or(operands):
+            return {"$or": [compile_filter(operand) for operand in operands]} if operands else _NOTHING
+        case Nor(operands):
+            return {"$nor": [compile_filter(operand) for operand in operands]} if operands else {}
+        case Not(operand):
+            return _complement(compile_filter(operand))
+        case Exists(field, is_expected):
+            return {_column(field): {"$exists": is_expected}}
+        case In(field, values, is_negated):
+            query: MongoQuery = {_column(field): {"$in": _stored_values(field, values)}}
+            return _complement(query) if is_negated else query
+        case Comparison(field, comparator, value):
+            return _compile_comparison(field, comparator, value)
+
+
+def _compile_comparison(field: FilterField, comparator: Comparator, value: FilterValue) -> MongoQuery:
+    if comparator is Comparator.NOT_EQUAL:
+        return _complement(_compile_comparison(field, Comparator.EQUAL, value))
+    if value is None:
+        return {_column(field): {"$type": "null"}}
+    stored = _stored_values(field, [value])
+    return {_column(field): {comparator.value: stored[0]}} if stored else _NOTHING
+
+
+def _complement(query: MongoQuery) -> MongoQuery:
+    return {"$nor": [query]}
+
+
+def _column(field: FilterField) -> str:
+    return _COLUMNS[field] if isinstance(field, BuiltInField) else str(field)
+
+
+def _stored_values(field: FilterField, values: Iterable[FilterValue]) -> list[object]:
+    """The literals as `docs` keeps them, without those that no document can have."""
+    if field is not BuiltInField.DOCUMENT_ID:
+        return list(values)
+    return [ObjectId(value) for value in values if isinstance(value, str) and _OBJECT_ID.fullmatch(value)]

@@ -1,0 +1,144 @@
+"""Versioned migrations: safe to run from every process at every start.
+
+One process takes the lease and applies what is missing; the others wait for it. A migration may be repeated,
+since its process can die between the work and the note that it was done.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from analytiq.errors import TransientError
+from analytiq.mongo import files
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories import (
+    documents,
+    embedding_cache,
+    index_entries,
+    jobs,
+    knowledge_bases,
+    organizations,
+    providers,
+    tags,
+    texts,
+    uploads,
+)
+from analytiq.mongo.repositories.rows import Row
+
+LEASE_SECONDS = 60
+WAIT_SECONDS = 300
+_POLL_SECONDS = 0.2
+_STATE_ID = "migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step; `version` counts up by one."""
+
+    version: int
+    name: str
+    apply: Callable[[MongoConnection], Awaitable[None]]
+
+
+def declared_indexes() -> dict[str, list[IndexModel]]:
+    """Collection → indexes, gathered from beside the repositories."""
+    declared: dict[str, list[IndexModel]] = {}
+    modules = (
+        organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
+        embedding_cache, providers, files,
+    )  # fmt: skip
+    for module in modules:
+        declared.update(module.INDEXES)
+    return declared
+
+
+async def _create_indexes(connection: MongoConnection) -> None:
+    for collection, indexes in declared_indexes().items():
+        if indexes:
+            await connection.database[collection].create_indexes(indexes)
+    # Collections that have no index of their own must exist before a transaction writes to them.
+    existing = set(await connection.database.list_collection_names())
+    for collection in ("kb_epochs", "organizations"):
+        if collection not in existing:
+            await connection.database.create_collection(collection, check_exists=False)
+
+
+MIGRATIONS = (Migration(1, "indexes", _create_indexes),)
+
+
+async def migrate(connection: MongoConnection) -> list[str]:
+    """Bring the database to this release's version; returns the names of the steps that this call applied.
+
+    Raises:
+        TransientError: another process has been migrating for longer than WAIT_SECONDS.
+    """
+    token = new_id()
+    applied: list[str] = []
+    deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while await _version(connection) < MIGRATIONS[-1].version:
+        if await _take_lease(connection, token):
+            try:
+                applied += await _apply_missing(connection, token)
+            finally:
+                await connection.database["schema_migrations"].update_one(
+                    {"_id": _STATE_ID, "token": token}, {"$set": {"token": None}}
+                )
+        elif asyncio.get_running_loop().time() > deadline:
+            raise TransientError("another process has been migrating the database for too long; see its log")
+        else:
+            await asyncio.sleep(_POLL_SECONDS)
+    return applied
+
+
+async def _version(connection: MongoConnection) -> int:
+    row: Row | None = await connection.majority["schema_migrations"].find_one({"_id": _STATE_ID})
+    return int(row["version"]) if row else 0
+
+
+async def _apply_missing(connection: MongoConnection, token: str) -> list[str]:
+    applied: list[str] = []
+    for migration in MIGRATIONS:
+        if migration.version > await _version(connection):
+            await migration.apply(connection)
+            await connection.database["schema_migrations"].update_one(
+                {"_id": _STATE_ID, "token": token},
+                [
+                    {
+                        "$set": {
+                            "version": {"$max": ["$version", migration.version]},
+                            "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
+                        }
+                    }
+                ],
+            )
+            applied.append(migration.name)
+    return applied
+
+
+async def _take_lease(connection: MongoConnection, token: str) -> bool:
+    state = connection.database["schema_migrations"]
+    try:
+        row: Row | None = await state.find_one_and_update(
+            {
+                "_id": _STATE_ID,
+                "$or": [{"token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}],
+            },
+            [
+                {
+                    "$set": {
+                        "token": token,
+                        "version": {"$ifNull": ["$version", 0]},
+                        "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
+                    }
+                }
+            ],
+            upsert=True,
+            return_document=ReturnDocument.AFTER,
+        )
+    except DuplicateKeyError:
+        return False  # somebody else holds it: the upsert met their row
+    return row is not None and row["token"] == token

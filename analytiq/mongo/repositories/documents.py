@@ -1,0 +1,287 @@
+"""Collection `docs`."""
+
+import re
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
+
+INDEXES = {
+    "docs": [
+        IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
+        IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)]),
+        IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
+        IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
+    ],
+}
+
+SORT_FIELDS = ("created_at", "document_name", "updated_at", "byte_size", "state")
+"""What a list of documents may be sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuery:
+    """Which documents a list shows, and in which order."""
+
+    name_search: str | None = None
+    tag_ids: tuple[str, ...] = ()
+    states: tuple[DocumentState, ...] = ()
+    sort_field: str = "created_at"
+    descending: bool = True
+
+
+class DocumentRepository:
+    """Documents of an organization."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["docs"]
+
+    async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
+        """Store the document; where its identity is taken, store nothing and return the one that has it.
+
+        An upsert, since an insert that collides inside a transaction ends it (design 2.2).
+        """
+        row = encode(document)
+        key = {"organization_id": row.pop("organization_id"), "identity": row.pop("identity")}
+        result = await self._collection.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
+        if result.upserted_id is not None:
+            return None
+        existing: Row | None = await self._collection.find_one(key, session=session)
+        return decode(Document, existing) if existing else None
+
+    async def get(
+        self, organization_id: str, document_id: str, *, session: Session | None = None
+    ) -> Document | None:
+        """The organization's document with this id."""
+        ids = object_ids([document_id])
+        if not ids:
+            return None
+        query = {"_id": ids[0], "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query, session=session)
+        return decode(Document, row) if row else None
+
+    async def with_identity(self, organization_id: str, identity: str) -> Document | None:
+        """The organization's document with these bytes under this name."""
+        row: Row | None = await self._collection.find_one(
+            {"organization_id": organization_id, "identity": identity}
+        )
+        return decode(Document, row) if row else None
+
+    async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:
+        """The organization's documents of exactly this name, newest first."""
+        query = {"organization_id": organization_id, "document_name": document_name}
+        cursor = self._collection.find(query).sort("_id", -1).limit(limit)
+        return [decode(Document, row) async for row in cursor]
+
+    async def page(
+        self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
+    ) -> tuple[list[Document], int]:
+        """A page of documents, and how many match in all."""
+        wanted: Row = {"organization_id": organization_id}
+        if query.name_search:
+            wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
+        if query.tag_ids:
+            wanted["tag_ids"] = {"$all": list(query.tag_ids)}
+        if query.states:
+            wanted["state"] = {"$in": [state.value for state in query.states]}
+        direction = -1 if query.descending else 1
+        order = [(query.sort_field, direction), ("_id", direction)]
+        cursor = self._collection.find(wanted).sort(order).skip(skip).limit(limit)
+        documents = [decode(Document, row) async for row in cursor]
+        return documents, await self._collection.count_documents(wanted)
+
+    async def change(
+        self, session: Session, organization_id: str, document_id: str, changes: Mapping[str, Any]
+    ) -> Document | None:
+        """Set fields and raise `rev`; None where there is no such document.
+
+        Raises:
+            ConflictError: the new name and the bytes are those of another document.
+        """
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": object_id(document_id, what="document"), "organization_id": organization_id},
+                {"$set": {**changes, "updated_at": clock.now()}, "$inc": {"rev": 1}},
+                return_document=ReturnDocument.AFTER,
+                session=session,
+            )
+        except DuplicateKeyError as error:
+            raise ConflictError(
+                "another document has this name and the same bytes; choose another name",
+                code="document_exists",
+            ) from error
+        return decode(Document, row) if row else None
+
+    async def delete(self, session: Session, organization_id: str, document_id: str) -> Document | None:
+        """Remove the row; what hangs on it follows by jobs."""
+        row: Row | None = await self._collection.find_one_and_delete(
+            {"_id": object_id(document_id, what="document"), "organization_id": organization_id},
+            session=session,
+        )
+        return decode(Document, row) if row else None
+
+    async def mark_extracting(self, organization_id: str, document_id: str, file_id: str) -> bool:
+        """Show that a worker has begun; False where the document is gone or has another file by now."""
+        result = await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+            {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}},
+        )
+        return result.matched_count == 1
+
+    async def mark_extracted(
+        self,
+        session: Session,
+        organization_id: str,
+        document_id: str,
+        *,
+        file_id: str,
+        text: Mapping[str, Any],
+        warnings: Sequence[str],
+    ) -> bool:
+        """Point the document at its new text; False where it is gone or has another file by now.
+
+        `text`: text_id, text_hash, page_count and character_count.
+        """
+        result = await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+            {
+                "$set": {
+                    **text,
+                    "state": DocumentState.EXTRACTED.value,
+                    "error": None,
+                    "warnings": list(warnings),
+                    "updated_at": clock.now(),
+                },
+                "$inc": {"rev": 1},
+            },
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def mark_failed(
+        self, organization_id: str, document_id: str, file_id: str, failure: Failure
+    ) -> None:
+        """Extraction will not succeed; a text of an earlier version goes on being served."""
+        await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+            {
+                "$set": {
+                    "state": DocumentState.FAILED.value,
+                    "error": failure.model_dump(),
+                    "updated_at": clock.now(),
+                }
+            },
+        )
+
+    async def hold_for_commit(
+        self,
+        session: Session,
+        organization_id: str,
+        document_id: str,
+        *,
+        text_hash: str,
+        tag_ids: Collection[str],
+    ) -> bool:
+        """Check that the document still has this text and one of these tags, and make rivals conflict.
+
+        `$inc` does it: a read, or a `$set` of the same value, would not conflict with a concurrent delete.
+        """
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(document_id),
+                "organization_id": organization_id,
+                "text_hash": text_hash,
+                "tag_ids": {"$in": list(tag_ids)},
+            },
+            {"$inc": {"rev": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def names_of_members(
+        self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
+    ) -> dict[str, str]:
+        """Document id → name, of those that exist and have one of the tags: half of the check of 2.4."""
+        cursor = self._collection.find(
+            {
+                "_id": {"$in": object_ids(set(document_ids))},
+                "organization_id": organization_id,
+                "tag_ids": {"$in": list(tag_ids)},
+            },
+            {"document_name": 1},
+        )
+        return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
+
+    async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
+        """Document id → name, of those that exist."""
+        query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        cursor = self._collection.find(query, {"document_name": 1})
+        return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
+
+    async def ids_of_members_matching(
+        self, organization_id: str, tag_ids: Collection[str], compiled_filter: Mapping[str, Any]
+    ) -> set[str]:
+        """The members that a compiled search filter lets through; see `analytiq.mongo.filters`."""
+        query: Row = {
+            "$and": [
+                {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}},
+                dict(compiled_filter),
+            ]
+        }
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def member_ids(
+        self, organization_id: str, tag_ids: Collection[str], *, batch_size: int = 1000
+    ) -> AsyncIterator[list[tuple[str, str]]]:
+        """All members with text, as batches of (document id, text hash) in order of id; resumes by key range."""
+        after: Any = None
+        while True:
+            query: Row = {
+                "organization_id": organization_id,
+                "tag_ids": {"$in": list(tag_ids)},
+                "text_hash": {"$ne": None},
+                "character_count": {"$gt": 0},
+            }
+            if after is not None:
+                query["_id"] = {"$gt": after}
+            cursor = self._collection.find(query, {"text_hash": 1}).sort("_id", 1).limit(batch_size)
+            rows = [row async for row in cursor]
+            if not rows:
+                return
+            yield [(str(row["_id"]), str(row["text_hash"])) for row in rows]
+            after = rows[-1]["_id"]
+
+    async def uses_of_tag(self, organization_id: str, tag_id: str) -> int:
+        """How many documents carry the tag."""
+        return await self._collection.count_documents({"organization_id": organization_id, "tag_ids": tag_id})
+
+    async def states(self, organization_id: str) -> dict[str, int]:
+        """How many documents are in each state."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id}},
+                {"$group": {"_id": "$state", "count": {"$sum": 1}}},
+            ]
+        )
+        return {str(row["_id"]): int(row["count"]) async for row in cursor}
+
+    async def stuck_before(self, moment: datetime, *, limit: int) -> list[Document]:
+        """Documents that have been waiting for extraction since before `moment`, of any organization.
+
+        For the reconciler, which looks whether each still has a job.
+        """
+        states = [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]
+        cursor = self._collection.find({"state": {"$in": states}, "updated_at": {"$lt": moment}}).limit(limit)
+        return [decode(Document, row) async for row in cursor]

@@ -1,0 +1,198 @@
+"""Collections `document_index` and `generations`."""
+
+from collections.abc import AsyncIterator, Collection
+from datetime import datetime
+from typing import Any
+
+from pymongo import IndexModel
+
+from analytiq import clock
+from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
+
+INDEXES = {
+    "document_index": [
+        IndexModel([("kb_id", 1), ("document_id", 1)], unique=True),
+        IndexModel([("document_id", 1)]),
+        IndexModel([("kb_id", 1), ("chunk_count", 1)]),
+        IndexModel([("kb_id", 1), ("indexed_at", -1)]),
+    ],
+    "generations": [
+        IndexModel([("kb_id", 1), ("document_id", 1)]),
+        IndexModel([("state", 1), ("updated_at", 1)]),
+    ],
+}
+
+
+class IndexEntryRepository:
+    """The truth of what is searchable."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["document_index"]
+
+    async def get(self, organization_id: str, kb_id: str, document_id: str) -> IndexEntry | None:
+        """The entry of one pair."""
+        row: Row | None = await self._collection.find_one(
+            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}
+        )
+        return decode(IndexEntry, row) if row else None
+
+    async def put(self, session: Session, entry: IndexEntry) -> None:
+        """Point the pair at a generation."""
+        row = entry.model_dump()
+        key = {"kb_id": row.pop("kb_id"), "document_id": row.pop("document_id")}
+        await self._collection.update_one(key, {"$set": row}, upsert=True, session=session)
+
+    async def remove(
+        self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
+    ) -> bool:
+        """Remove the pair's entry, if it still names this generation."""
+        result = await self._collection.delete_one(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "generation_id": generation_id,
+            },
+            session=session,
+        )
+        return result.deleted_count == 1
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[IndexEntry]:
+        """The entries of a document in all knowledge bases."""
+        cursor = self._collection.find({"document_id": document_id, "organization_id": organization_id})
+        return [decode(IndexEntry, row) async for row in cursor]
+
+    async def of_documents(
+        self, organization_id: str, kb_id: str, document_ids: Collection[str]
+    ) -> dict[str, IndexEntry]:
+        """Document id → entry in one knowledge base: half of the check of 2.4."""
+        cursor = self._collection.find(
+            {"kb_id": kb_id, "document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        )
+        entries = [decode(IndexEntry, row) async for row in cursor]
+        return {entry.document_id: entry for entry in entries}
+
+    async def page(
+        self, organization_id: str, kb_id: str, *, skip: int, limit: int
+    ) -> tuple[list[IndexEntry], int]:
+        """A page of a knowledge base's entries, latest first, and how many there are in all."""
+        query = {"kb_id": kb_id, "organization_id": organization_id}
+        cursor = self._collection.find(query).sort([("indexed_at", -1), ("_id", -1)]).skip(skip).limit(limit)
+        entries = [decode(IndexEntry, row) async for row in cursor]
+        return entries, await self._collection.count_documents(query)
+
+    async def document_ids(
+        self, organization_id: str, kb_id: str, *, batch_size: int = 1000
+    ) -> AsyncIterator[list[IndexEntry]]:
+        """All entries of a knowledge base in batches, in order of document id; resumes by key range."""
+        after = ""
+        while True:
+            query = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
+            cursor = self._collection.find(query).sort("document_id", 1).limit(batch_size)
+            entries = [decode(IndexEntry, row) async for row in cursor]
+            if not entries:
+                return
+            yield entries
+            after = entries[-1].document_id
+
+    async def statistics(
+        self, kb_id: str, *, document_ids: Collection[str] | None = None
+    ) -> tuple[int, int]:
+        """(documents, chunks) of a knowledge base, or of those of its documents."""
+        match: Row = {"kb_id": kb_id}
+        if document_ids is not None:
+            match["document_id"] = {"$in": list(document_ids)}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": match},
+                {"$group": {"_id": None, "documents": {"$sum": 1}, "chunks": {"$sum": "$chunk_count"}}},
+            ]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return (int(rows[0]["documents"]), int(rows[0]["chunks"])) if rows else (0, 0)
+
+    async def delete_of_kb(self, kb_id: str) -> None:
+        """Remove all entries of a deleted knowledge base."""
+        await self._collection.delete_many({"kb_id": kb_id})
+
+
+class GenerationRepository:
+    """Complete sets of a document's vectors, and how far each is in its life."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["generations"]
+
+    async def insert(self, generation: Generation) -> None:
+        """Announce a staging, before its first vector is written."""
+        await self._collection.insert_one(encode(generation))
+
+    async def get(self, organization_id: str, generation_id: str) -> Generation | None:
+        """The generation with this id."""
+        row: Row | None = await self._collection.find_one(
+            {"_id": object_id(generation_id), "organization_id": organization_id}
+        )
+        return decode(Generation, row) if row else None
+
+    async def move(
+        self,
+        organization_id: str,
+        generation_id: str,
+        *,
+        from_states: Collection[GenerationState],
+        to_state: GenerationState,
+        chunk_count: int | None = None,
+        session: Session | None = None,
+    ) -> bool:
+        """Change its state; False where it is gone or in none of `from_states`."""
+        changes: Row = {"state": to_state.value, "updated_at": clock.now()}
+        if chunk_count is not None:
+            changes["chunk_count"] = chunk_count
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(generation_id),
+                "organization_id": organization_id,
+                "state": {"$in": [state.value for state in from_states]},
+            },
+            {"$set": changes},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def delete(self, organization_id: str, generation_id: str) -> None:
+        """Remove the row, once its vectors are gone."""
+        await self._collection.delete_one(
+            {"_id": object_id(generation_id), "organization_id": organization_id}
+        )
+
+    async def staged_for(self, organization_id: str, kb_id: str, document_id: str) -> list[Generation]:
+        """What earlier attempts at the pair have left in staging."""
+        cursor = self._collection.find(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "state": GenerationState.STAGING.value,
+            }
+        )
+        return [decode(Generation, row) async for row in cursor]
+
+    async def left_since(self, states: Collection[GenerationState], moment: datetime, *, limit: int) -> list[Generation]:
+        """Generations that have been in one of the states since before `moment`, of any organization."""
+        cursor = self._collection.find(
+            {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}
+        ).limit(limit)
+        return [decode(Generation, row) async for row in cursor]
+
+    async def known(self, kb_id: str, generation_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "kb_id": kb_id}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def delete_of_kb(self, kb_id: str) -> None:
+        """Remove all rows of a deleted knowledge base."""
+        query: dict[str, Any] = {"kb_id": kb_id}
+        await self._collection.delete_many(query)

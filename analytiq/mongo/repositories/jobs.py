@@ -1,0 +1,296 @@
+"""Collection `jobs`: the queue's rows and the moves between their states (drawn in `analytiq.queue`).
+
+All times that decide something are the server's ($$NOW), so that no worker's clock counts.
+"""
+
+import random
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument, UpdateOne
+from pymongo.errors import ExecutionTimeout, OperationFailure
+
+from analytiq.errors import LeaseLostError
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobRequest, JobState, Progress
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.rows import Row, decode
+from analytiq.mongo.session import Session
+
+INDEXES = {
+    "jobs": [
+        IndexModel([("state", 1), ("priority", 1), ("run_at", 1)]),
+        IndexModel([("state", 1), ("lease_expires_at", 1)]),
+        IndexModel([("state", 1), ("kind", 1)]),
+        IndexModel([("lane", 1), ("state", 1), ("priority", 1), ("run_at", 1)]),
+        IndexModel([("subject.kb_id", 1), ("state", 1), ("created_at", 1)]),
+        IndexModel([("subject.document_id", 1), ("state", 1)]),
+        IndexModel([("organization_id", 1), ("state", 1), ("updated_at", -1)]),
+    ],
+}
+
+CANDIDATES = 16
+"""How many due jobs a claim looks at: enough for many workers to miss one another."""
+CLAIM_MILLISECONDS = 50
+"""A claim gives up a job that an open transaction holds, instead of waiting for it: the next one is free."""
+_WRITE_CONFLICT = 112
+
+_DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
+_NO_LEASE: Row = {"lease_token": None, "lease_expires_at": None, "worker": None, "served": None, "progress": None}
+
+
+def _in_seconds(seconds: float) -> Row:
+    return {"$add": ["$$NOW", int(seconds * 1000)]}
+
+
+class JobRepository:
+    """The queue's rows."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["jobs"]
+
+    async def enqueue(
+        self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
+    ) -> None:
+        """Ask for work: one row a deduplication key, upserted. A transaction's last statement."""
+        if requests:
+            writes = [_enqueueing(request, request_id) for request in requests]
+            await self._collection.bulk_write(writes, ordered=False, session=session)
+
+    async def claim(
+        self, kinds: Collection[JobKind], *, worker: str, lease_token: str, lease_seconds: float
+    ) -> Job | None:
+        """Take a due job, the most urgent first; None where there is none to be had now."""
+        cursor = self._collection.find(
+            {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **_DUE},
+            {"priority": 1},
+        )
+        candidates: list[Row] = [row async for row in cursor.sort([("priority", 1), ("run_at", 1)]).limit(CANDIDATES)]
+        # Workers that read the same candidates would all run for the first; equal urgency may go in any order.
+        candidates.sort(key=lambda row: (row["priority"], random.random()))  # noqa: S311
+        for candidate in candidates:
+            job = await self._take(candidate["_id"], worker, lease_token, lease_seconds)
+            if job is not None:
+                return job
+        return None
+
+    async def _take(self, job_id: str, worker: str, lease_token: str, lease_seconds: float) -> Job | None:
+        lease: Row = {
+            "state": JobState.RUNNING.value,
+            "served": "$wanted",
+            "attempt": {"$add": ["$attempt", 1]},
+            "lease_token": lease_token,
+            "lease_expires_at": _in_seconds(lease_seconds),
+            "worker": {"$literal": worker},
+            "progress": None,
+            "updated_at": "$$NOW",
+        }
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": job_id, "state": JobState.AVAILABLE.value, **_DUE},
+                [{"$set": lease}],
+                return_document=ReturnDocument.AFTER,
+                maxTimeMS=CLAIM_MILLISECONDS,
+            )
+        except ExecutionTimeout:
+            return None
+        except OperationFailure as error:
+            if error.code == _WRITE_CONFLICT:
+                return None
+            raise
+        return decode(Job, row) if row else None
+
+    async def heartbeat(self, job: Job, *, lease_seconds: float) -> bool:
+        """Renew the lease; False where it is no longer ours."""
+        return await self._set_if_held(job, {"lease_expires_at": _in_seconds(lease_seconds)})
+
+    async def report_progress(self, job: Job, progress: Progress) -> bool:
+        """Show how far the job is; False where the lease is no longer ours."""
+        return await self._set_if_held(job, {"progress": progress.model_dump()})
+
+    async def finish(self, job: Job, *, session: Session | None = None) -> None:
+        """The work is done: forget the row, or make it available again where it was asked for meanwhile.
+
+        Raises:
+            LeaseLostError: another worker has it; in a transaction this aborts what the stale one wrote.
+        """
+        held = {"_id": job.id, "lease_token": job.lease_token}
+        done = await self._collection.delete_one(
+            {**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session
+        )
+        if done.deleted_count:
+            return
+        again: Row = {
+            **_NO_LEASE,
+            "state": JobState.AVAILABLE.value,
+            "run_at": "$$NOW",
+            "attempt": 0,
+            "error": None,
+            "updated_at": "$$NOW",
+        }
+        released = await self._collection.update_one(held, [{"$set": again}], session=session)
+        if not released.matched_count:
+            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
+
+    async def retry(self, job: Job, failure: Failure, *, delay_seconds: float) -> bool:
+        """Make the job available again later; False where the lease is no longer ours."""
+        return await self._set_if_held(
+            job,
+            {
+                **_NO_LEASE,
+                "state": JobState.AVAILABLE.value,
+                "run_at": _in_seconds(delay_seconds),
+                "error": {"$literal": failure.model_dump()},
+            },
+        )
+
+    async def bury(self, job: Job, failure: Failure) -> bool:
+        """Give up, visibly; what was asked for meanwhile is tried once more all the same."""
+        asked_again: Row = {"$gt": ["$wanted", "$served"]}
+        return await self._set_if_held(
+            job,
+            {
+                **_NO_LEASE,
+                "state": {"$cond": [asked_again, JobState.AVAILABLE.value, JobState.DEAD.value]},
+                "attempt": {"$cond": [asked_again, 0, "$attempt"]},
+                "run_at": "$$NOW",
+                "error": {"$literal": failure.model_dump()},
+            },
+        )
+
+    async def give_back(self, job: Job) -> bool:
+        """Return an unfinished job at shutdown; the attempt does not count."""
+        return await self._set_if_held(
+            job,
+            {
+                **_NO_LEASE,
+                "state": JobState.AVAILABLE.value,
+                "run_at": "$$NOW",
+                "attempt": {"$max": [0, {"$subtract": ["$attempt", 1]}]},
+            },
+        )
+
+    async def _set_if_held(self, job: Job, changes: Row) -> bool:
+        result = await self._collection.update_one(
+            {"_id": job.id, "lease_token": job.lease_token},
+            [{"$set": {**changes, "updated_at": "$$NOW"}}],
+        )
+        return result.matched_count == 1
+
+    async def rescue(self, *, max_attempts: int) -> int:
+        """Take back the jobs whose lease has run out: their worker died, hangs or sleeps.
+
+        One that has cost `max_attempts` workers is buried: it probably kills them.
+        """
+        spent: Row = {"$gte": ["$attempt", max_attempts]}
+        died: Row = {
+            "code": "worker_died",
+            "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": "$attempt"}, " times"]},
+            "at": "$$NOW",
+        }
+        result = await self._collection.update_many(
+            {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}},
+            [
+                {
+                    "$set": {
+                        **_NO_LEASE,
+                        "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
+                        "error": {"$cond": [spent, died, "$error"]},
+                        "run_at": "$$NOW",
+                        "updated_at": "$$NOW",
+                    }
+                }
+            ],
+        )
+        return result.modified_count
+
+    async def get(self, job_id: str) -> Job | None:
+        """The row with this deduplication key."""
+        row: Row | None = await self._collection.find_one({"_id": job_id})
+        return decode(Job, row) if row else None
+
+    async def existing(self, job_ids: Collection[str]) -> set[str]:
+        """Those of the deduplication keys that have a row, be it waiting, running or dead."""
+        return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
+        """All that is still to be done, or was given up, for a document."""
+        cursor = self._collection.find(
+            {"subject.document_id": document_id, "organization_id": organization_id}
+        )
+        return [decode(Job, row) async for row in cursor]
+
+    async def exists_for_kb(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
+        """Whether a sync of the knowledge base, first asked for until then, is still waiting or running."""
+        row: Row | None = await self._collection.find_one(
+            {
+                "subject.kb_id": kb_id,
+                "organization_id": organization_id,
+                "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+                "kind": JobKind.SYNC.value,
+                "created_at": {"$lte": enqueued_until},
+            },
+            {"_id": 1},
+        )
+        return row is not None
+
+    async def counts(self, organization_id: str | None = None) -> dict[tuple[str, str], int]:
+        """(kind, state) → how many jobs."""
+        match: Row = {} if organization_id is None else {"organization_id": organization_id}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": match},
+                {"$group": {"_id": {"kind": "$kind", "state": "$state"}, "count": {"$sum": 1}}},
+            ]
+        )
+        return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
+
+    async def delete_of_kb(self, organization_id: str, kb_id: str, *, but: str) -> None:
+        """Forget what was still to be done for a deleted knowledge base, except the job with id `but`."""
+        await self._collection.delete_many(
+            {"subject.kb_id": kb_id, "organization_id": organization_id, "_id": {"$ne": but}}
+        )
+
+    async def held_tokens(self, lease_tokens: Collection[str]) -> set[str]:
+        """Those of the lease tokens under which a job is running now."""
+        query: Row = {"lease_token": {"$in": list(lease_tokens)}, "state": JobState.RUNNING.value}
+        return {str(row["lease_token"]) async for row in self._collection.find(query, {"lease_token": 1})}
+
+    async def wait_for_enqueue(self) -> Any:
+        """A change stream that yields whenever work was asked for; for waking workers up."""
+        return await self._collection.watch(
+            [
+                {
+                    "$match": {
+                        "$or": [
+                            {"operationType": "insert"},
+                            {"updateDescription.updatedFields.wanted": {"$exists": True}},
+                        ]
+                    }
+                },
+                {"$project": {"_id": 1}},
+            ],
+            max_await_time_ms=10_000,
+        )
+
+
+def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
+    due = _in_seconds(request.delay_seconds)
+    state: Row = {"$ifNull": ["$state", JobState.DEAD.value]}
+    starts_afresh: Row = {"$eq": [state, JobState.DEAD.value]}
+    fields: Row = {
+        "kind": request.kind.value,
+        "organization_id": request.organization_id,
+        "lane": request.lane,
+        "subject": request.subject.model_dump(),
+        "state": {"$cond": [{"$eq": [state, JobState.RUNNING.value]}, state, JobState.AVAILABLE.value]},
+        "priority": {"$min": [{"$ifNull": ["$priority", request.priority]}, request.priority]},
+        "run_at": {"$cond": [starts_afresh, due, {"$min": ["$run_at", due]}]},
+        "wanted": {"$add": [{"$ifNull": ["$wanted", 0]}, 1]},
+        "attempt": {"$cond": [starts_afresh, 0, "$attempt"]},
+        "request_id": {"$literal": request_id},
+        "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
+        "updated_at": "$$NOW",
+    }
+    return UpdateOne({"_id": request.deduplication_key}, [{"$set": fields}], upsert=True)

@@ -1,0 +1,210 @@
+"""Collections `knowledge_bases` and `kb_epochs`, with its log `kb_changes`."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.read_concern import ReadConcern
+
+from analytiq import clock
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
+
+INDEXES = {
+    "knowledge_bases": [
+        IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("tag_ids", 1)]),
+        IndexModel([("status", 1)]),
+    ],
+    "kb_changes": [
+        IndexModel([("kb_id", 1), ("epoch", 1)], unique=True),
+        IndexModel([("at", 1)], expireAfterSeconds=7 * 24 * 3600),
+    ],
+}
+
+_SHOWN: Row = {"$ne": KnowledgeBaseStatus.DELETING.value}
+
+
+class KnowledgeBaseRepository:
+    """Knowledge bases of an organization; one that is being deleted is no longer among them."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["knowledge_bases"]
+        self._majority = self._collection.with_options(read_concern=ReadConcern("majority"))
+
+    async def insert(self, session: Session, knowledge_base: KnowledgeBase) -> None:
+        """Store a new knowledge base."""
+        await self._collection.insert_one(encode(knowledge_base), session=session)
+
+    async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
+        """The organization's knowledge base with this id, read at majority (design 2.3)."""
+        ids = object_ids([kb_id])
+        if not ids:
+            return None
+        row: Row | None = await self._majority.find_one(
+            {"_id": ids[0], "organization_id": organization_id, "status": _SHOWN}
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def get_deleting(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
+        """The row of a knowledge base that is being deleted."""
+        row: Row | None = await self._collection.find_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": KnowledgeBaseStatus.DELETING.value,
+            }
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def page(
+        self, organization_id: str, *, skip: int, limit: int, name_search: str | None
+    ) -> tuple[list[KnowledgeBase], int]:
+        """A page of knowledge bases, newest first, and how many match in all."""
+        query: Row = {"organization_id": organization_id, "status": _SHOWN}
+        if name_search:
+            query["name"] = {"$regex": re.escape(name_search), "$options": "i"}
+        cursor = self._collection.find(query).sort([("created_at", -1), ("_id", -1)]).skip(skip).limit(limit)
+        found = [decode(KnowledgeBase, row) async for row in cursor]
+        return found, await self._collection.count_documents(query)
+
+    async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
+        """The knowledge bases that have one of the tags."""
+        if not tag_ids:
+            return []
+        query = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}, "status": _SHOWN}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query)]
+
+    async def change(
+        self, session: Session, organization_id: str, kb_id: str, changes: Mapping[str, Any]
+    ) -> KnowledgeBase | None:
+        """Set fields; None where there is no such knowledge base."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(kb_id, what="knowledge base"), "organization_id": organization_id, "status": _SHOWN},
+            {"$set": {**changes, "updated_at": clock.now()}},
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
+        """Hide it at once; a job removes what it had."""
+        changed = await self.change(
+            session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value}
+        )
+        return changed is not None
+
+    async def delete(self, organization_id: str, kb_id: str) -> None:
+        """Remove the row of one that is being deleted, as the last step of it."""
+        await self._collection.delete_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": KnowledgeBaseStatus.DELETING.value,
+            }
+        )
+
+    async def note_first_membership(self, organization_id: str, kb_id: str) -> None:
+        """Remember when the pairs of the first indexing had all been enqueued."""
+        await self._collection.update_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "first_membership_at": None},
+            [{"$set": {"first_membership_at": "$$NOW"}}],
+        )
+
+    async def activate(self, organization_id: str, kb_id: str) -> bool:
+        """From `indexing` to `active`; False where it was not `indexing`."""
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": KnowledgeBaseStatus.INDEXING.value,
+            },
+            {"$set": {"status": KnowledgeBaseStatus.ACTIVE.value, "updated_at": clock.now()}},
+        )
+        return result.modified_count == 1
+
+    async def write_statistics(
+        self, organization_id: str, kb_id: str, *, document_count: int, chunk_count: int
+    ) -> bool:
+        """Keep derived counts in the row, for lists; True where they differed. Outside transactions (2.2)."""
+        query: Row = {"_id": object_id(kb_id), "organization_id": organization_id}
+        counts = {"document_count": document_count, "chunk_count": chunk_count}
+        query["$or"] = [{name: {"$ne": value}} for name, value in counts.items()]
+        result = await self._collection.update_one(
+            query, {"$set": {**counts, "last_indexed_at": clock.now()}}
+        )
+        return result.modified_count == 1
+
+    async def all_shown(self) -> list[KnowledgeBase]:
+        """Every knowledge base of every organization, for the reconciler."""
+        cursor = self._collection.find({"status": _SHOWN}).sort("_id", 1)
+        return [decode(KnowledgeBase, row) async for row in cursor]
+
+    async def all_deleting(self) -> list[KnowledgeBase]:
+        """Every half deleted knowledge base, for the reconciler."""
+        cursor = self._collection.find({"status": KnowledgeBaseStatus.DELETING.value})
+        return [decode(KnowledgeBase, row) async for row in cursor]
+
+    async def uses_of_tag(self, organization_id: str, tag_id: str) -> list[str]:
+        """The names of the knowledge bases that gather the tag."""
+        query = {"organization_id": organization_id, "tag_ids": tag_id, "status": _SHOWN}
+        return [str(row["name"]) async for row in self._collection.find(query, {"name": 1})]
+
+
+class EpochRepository:
+    """Freshness: one counter and one log a knowledge base; only commits and removals write them."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._epochs = connection.database["kb_epochs"]
+        self._changes = connection.database["kb_changes"]
+        self._majority = self._epochs.with_options(read_concern=ReadConcern("majority"))
+
+    async def create(self, session: Session, kb_id: str, commit_id: str) -> None:
+        """Begin at epoch 0."""
+        await self._epochs.update_one(
+            {"_id": object_id(kb_id)}, {"$setOnInsert": {"epoch": 0, "commit_id": commit_id}}, upsert=True,
+            session=session,
+        )  # fmt: skip
+
+    async def read(self, kb_id: str) -> Epoch | None:
+        """The present epoch, on the primary at majority; None once deletion has begun."""
+        row: Row | None = await self._majority.find_one({"_id": object_id(kb_id)})
+        return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])
+
+    async def advance(
+        self, session: Session, kb_id: str, *, commit_id: str, added: str | None, removed: str | None
+    ) -> int | None:
+        """Raise the epoch and log what the commit changed; None where the knowledge base is gone."""
+        row: Row | None = await self._epochs.find_one_and_update(
+            {"_id": object_id(kb_id)},
+            {"$inc": {"epoch": 1}, "$set": {"commit_id": commit_id}},
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        if row is None:
+            return None
+        # The row just written makes any rival conflict, so this insert cannot collide.
+        await self._changes.insert_one(
+            {
+                "kb_id": kb_id,
+                "epoch": row["epoch"],
+                "commit_id": commit_id,
+                "added": added,
+                "removed": removed,
+                "at": clock.now(),
+            },
+            session=session,
+        )
+        return int(row["epoch"])
+
+    async def delete(self, session: Session, kb_id: str) -> None:
+        """From now on, no open commit can match (design 2.2)."""
+        await self._epochs.delete_one({"_id": object_id(kb_id)}, session=session)
+
+    async def delete_changes(self, kb_id: str) -> None:
+        """Remove the log of a deleted knowledge base."""
+        await self._changes.delete_many({"kb_id": kb_id})

@@ -1,0 +1,89 @@
+"""Collections `organizations` and `access_tokens`."""
+
+from pymongo import IndexModel
+
+from analytiq import clock
+from analytiq.models.organization import AccessToken, Organization
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.rows import Row, decode, encode
+
+INDEXES = {
+    "organizations": [IndexModel([("name", 1)])],
+    "access_tokens": [
+        IndexModel([("token_hash", 1)], unique=True),
+        IndexModel([("organization_id", 1), ("created_at", -1)]),
+    ],
+}
+
+
+class OrganizationRepository:
+    """Tenants."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["organizations"]
+
+    async def insert(self, organization: Organization) -> None:
+        """Store a new organization."""
+        await self._collection.insert_one(encode(organization))
+
+    async def get(self, organization_id: str) -> Organization | None:
+        """The organization with this id."""
+        ids = object_ids([organization_id])
+        row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
+        return decode(Organization, row) if row else None
+
+    async def first(self) -> Organization | None:
+        """The oldest organization: the one that the first start made."""
+        row: Row | None = await self._collection.find_one({}, sort=[("_id", 1)])
+        return decode(Organization, row) if row else None
+
+    async def all(self) -> list[Organization]:
+        """Every organization, oldest first; there are few, and only operators ask."""
+        return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
+
+
+class AccessTokenRepository:
+    """Bearer tokens, by hash."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["access_tokens"]
+
+    async def insert(self, token: AccessToken) -> None:
+        """Store a new token."""
+        await self._collection.insert_one(encode(token))
+
+    async def with_hash(self, token_hash: str) -> AccessToken | None:
+        """The token with this hash, revoked and expired ones included."""
+        row: Row | None = await self._collection.find_one({"token_hash": token_hash})
+        return decode(AccessToken, row) if row else None
+
+    async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
+        """A page of an organization's tokens, newest first."""
+        cursor = self._collection.find({"organization_id": organization_id})
+        return [
+            decode(AccessToken, row) async for row in cursor.sort("created_at", -1).skip(skip).limit(limit)
+        ]
+
+    async def count(self, organization_id: str) -> int:
+        """How many tokens the organization has, revoked ones included."""
+        return await self._collection.count_documents({"organization_id": organization_id})
+
+    async def revoke(self, organization_id: str, token_id: str) -> bool:
+        """Close a token for good; False where the organization has no such token."""
+        result = await self._collection.update_one(
+            {"_id": object_id(token_id, what="access token"), "organization_id": organization_id},
+            [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
+        )
+        return result.matched_count == 1
+
+    async def note_use(self, token_id: str) -> None:
+        """Remember that the token was used, to the minute: not a write for each request."""
+        now = clock.now()
+        await self._collection.update_one(
+            {
+                "_id": object_id(token_id),
+                "last_used_at": {"$not": {"$gte": now.replace(second=0, microsecond=0)}},
+            },
+            {"$set": {"last_used_at": now}},
+        )

@@ -1,0 +1,172 @@
+"""Collections `document_texts` (one head a text) and `document_text_segments`.
+
+A text may be larger than a BSON document (16 MB), so it lies in segments; the head has the pages' places.
+Like vectors, a text is staged under a fresh id, and served once the document points at it.
+"""
+
+import hashlib
+from typing import Any
+
+from pymongo import IndexModel
+
+from analytiq import clock
+from analytiq.errors import TransientError
+from analytiq.models.text import DocumentText, PageSpan, TextSource
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id, object_id
+from analytiq.mongo.repositories.rows import Row
+from analytiq.mongo.session import Session
+
+SEGMENT_CHARACTERS = 1_000_000
+"""At most 4 MB of UTF-8, well under the limit of a document and of a message."""
+
+INDEXES = {
+    "document_texts": [IndexModel([("document_id", 1), ("state", 1)])],
+    "document_text_segments": [
+        IndexModel([("text_id", 1), ("segment_index", 1)], unique=True),
+        IndexModel([("document_id", 1)]),
+    ],
+}
+
+
+class TextRepository:
+    """Extracted texts."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._heads = connection.database["document_texts"]
+        self._segments = connection.database["document_text_segments"]
+
+    async def stage(self, organization_id: str, document_id: str, text: DocumentText) -> tuple[str, str]:
+        """Write a text that nobody reads yet; returns (text id, text hash)."""
+        text_id = new_id()
+        await self._heads.insert_one(
+            {
+                "_id": object_id(text_id),
+                "organization_id": organization_id,
+                "document_id": document_id,
+                "state": "staging",
+                "character_count": len(text.text),
+                "segment_count": -(-len(text.text) // SEGMENT_CHARACTERS),
+                "pages": [[page.page_number, page.start, page.end, page.source.value] for page in text.pages],
+                "created_at": clock.now(),
+            }
+        )
+        for index, start in enumerate(range(0, len(text.text), SEGMENT_CHARACTERS)):
+            await self._segments.insert_one(
+                {
+                    "organization_id": organization_id,
+                    "document_id": document_id,
+                    "text_id": text_id,
+                    "segment_index": index,
+                    "start": start,
+                    "text": text.text[start : start + SEGMENT_CHARACTERS],
+                }
+            )
+        return text_id, text_hash(text)
+
+    async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
+        """Mark a staged text as current, and the one before it as superseded."""
+        await self._heads.update_one(
+            {"_id": object_id(text_id)}, {"$set": {"state": "current"}}, session=session
+        )
+        if instead_of is not None:
+            await self._heads.update_one(
+                {"_id": object_id(instead_of)}, {"$set": {"state": "superseded"}}, session=session
+            )
+
+    async def pages(self, organization_id: str, text_id: str) -> tuple[PageSpan, ...]:
+        """Where each page lies.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"pages": 1}
+        )
+        if head is None:
+            raise _replaced()
+        return tuple(_span(page) for page in head["pages"])
+
+    async def read(self, organization_id: str, text_id: str) -> DocumentText:
+        """The whole text.
+
+        Raises:
+            TransientError: it was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}
+        )
+        if head is None:
+            raise _replaced()
+        text = await self.read_range(organization_id, text_id, 0, int(head["character_count"]))
+        return DocumentText(text, tuple(_span(page) for page in head["pages"]))
+
+    async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
+        """`text[start:end]`, reading only the segments that it touches.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        if end <= start:
+            return ""
+        first, last = start // SEGMENT_CHARACTERS, (end - 1) // SEGMENT_CHARACTERS
+        cursor = self._segments.find(
+            {
+                "text_id": text_id,
+                "organization_id": organization_id,
+                "segment_index": {"$gte": first, "$lte": last},
+            },
+            {"text": 1},
+        ).sort("segment_index", 1)
+        parts = [str(row["text"]) async for row in cursor]
+        if len(parts) != last - first + 1:
+            raise _replaced()
+        offset = first * SEGMENT_CHARACTERS
+        return "".join(parts)[start - offset : end - offset]
+
+    async def delete(self, organization_id: str, document_id: str, text_id: str) -> None:
+        """Remove one text, for example one whose commit failed."""
+        owner = {"organization_id": organization_id, "document_id": document_id}
+        await self._segments.delete_many({**owner, "text_id": text_id})
+        await self._heads.delete_one({**owner, "_id": object_id(text_id)})
+
+    async def delete_unless_served(self, organization_id: str, document_id: str, text_id: str) -> None:
+        """Remove a staged text whose commit failed, or seemed to: one that is served after all stays."""
+        head: Row | None = await self._heads.find_one({"_id": object_id(text_id)}, {"state": 1})
+        if head is not None and head["state"] == "staging":
+            await self.delete(organization_id, document_id, text_id)
+
+    async def delete_superseded(self, organization_id: str, document_id: str) -> int:
+        """Remove the texts that newer ones have replaced; returns how many."""
+        cursor = self._heads.find(
+            {"organization_id": organization_id, "document_id": document_id, "state": "superseded"},
+            {"_id": 1},
+        )
+        ids = [str(row["_id"]) async for row in cursor]
+        for text_id in ids:
+            await self.delete(organization_id, document_id, text_id)
+        return len(ids)
+
+    async def delete_all(self, organization_id: str, document_id: str) -> None:
+        """Remove every text of a document that is gone."""
+        owner = {"organization_id": organization_id, "document_id": document_id}
+        await self._segments.delete_many(owner)
+        await self._heads.delete_many(owner)
+
+
+def text_hash(text: DocumentText) -> str:
+    """SHA-256 of the text and the pages' places: chunks carry page numbers, so these count too."""
+    digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass"))
+    for page in text.pages:
+        digest.update(f"|{page.page_number},{page.start},{page.end}".encode())
+    return digest.hexdigest()
+
+
+def _span(page: list[Any]) -> PageSpan:
+    return PageSpan(int(page[0]), int(page[1]), int(page[2]), TextSource(page[3]))
+
+
+def _replaced() -> TransientError:
+    return TransientError(
+        "the document's text was replaced while it was read; read it again", retry_after=0.1
+    )

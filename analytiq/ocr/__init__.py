@@ -1,0 +1,1 @@
+"""OCR engines: from the image of a page to its text."""

@@ -1,0 +1,1 @@
+"""Organizations and the access tokens that open them."""

@@ -1,0 +1,43 @@
+"""The port that every parser implements."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from analytiq.models.text import ParsedDocument
+
+ReportProgress = Callable[[int, int], None]
+"""Called with (pages done, pages of all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """What a parser may assume and must respect."""
+
+    max_pages: int = 10_000
+    ocr_languages: tuple[str, ...] = ("eng",)
+    """Tesseract's names of languages, the likeliest first."""
+    charset_hint: str | None = None
+    """What the sender declared of a text file; the bytes win where they contradict it."""
+    ocr_engine: str = "tesseract"
+    ocr_data_dir: Path | None = None
+    """Where the OCR engine's language data lies; None: where Debian's packages put it."""
+
+
+class Parser(Protocol):
+    """Reads one format.
+
+    It runs in a child process that may be killed at any time, on bytes that an attacker chose. Raises
+    the errors of `analytiq.errors` (CorruptFileError, EncryptedFileError, LimitExceededError,
+    EmptyDocumentError, UnsupportedFormatError), anything else counts as a corrupt file.
+    """
+
+    content_types: tuple[str, ...]
+    """MIME types that it reads, the preferred one first."""
+    extensions: tuple[str, ...]
+    """File name endings with the dot, lower case."""
+
+    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
+        """Read the file at `path`."""
+        ...

@@ -1,0 +1,102 @@
+"""A look into zip and OLE containers, to tell the office formats apart.
+
+This runs in the process that received the file, so it reads little and allocates little, whatever the file
+claims: `zipfile` would build an object for each of a million members.
+"""
+
+import struct
+from pathlib import Path
+
+ZIP = "application/zip"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+COMPOUND = "application/x-ole-storage"
+
+_DIRECTORY_BYTES = 256 * 1024
+"""So much of a zip's directory is searched; Word's main part is among its first dozen names."""
+_END_RECORD = struct.Struct("<4s4H2LH")
+_TAIL_BYTES = 64 * 1024 + _END_RECORD.size
+
+_OFFICE_PARTS = ((b"word/", DOCX), (b"xl/", XLSX), (b"ppt/", PPTX))
+
+_COMPOUND_STREAMS = (
+    ("EncryptedPackage", DOCX),  # an office file with a password; which one it is, only its name tells
+    ("WordDocument", "application/msword"),
+    ("Workbook", "application/vnd.ms-excel"),
+    ("Book", "application/vnd.ms-excel"),
+    ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+    ("__properties_version1.0", "application/vnd.ms-outlook"),
+)
+
+
+def zip_content_type(path: Path, head: bytes) -> str:
+    """The content type of a zip file: an office format by its parts, else `application/zip`."""
+    declared = _declared_member(head)
+    if declared is not None:
+        return declared
+    directory = _central_directory(path)
+    # A truncated file has no directory at its end; the names of its first members still tell what it was.
+    names = directory or head
+    if b"[Content_Types].xml" in names or b"_rels/.rels" in names:
+        for prefix, content_type in _OFFICE_PARTS:
+            if prefix in names:
+                return content_type
+    return ZIP
+
+
+def compound_content_type(path: Path, head: bytes) -> str:
+    """The content type of an OLE compound file, by the names of its streams."""
+    directory = _compound_directory(path, head)
+    for name, content_type in _COMPOUND_STREAMS:
+        encoded = name.encode("utf-16-le")
+        if encoded in directory or encoded in head:
+            return content_type
+    return COMPOUND
+
+
+def is_encrypted_office_file(path: Path) -> bool:
+    """Whether this is an office file that was saved with a password: an OLE file around the encrypted zip."""
+    with path.open("rb") as file:
+        head = file.read(_DIRECTORY_BYTES)
+    if not head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return False
+    name = "EncryptedPackage".encode("utf-16-le")
+    return name in head or name in _compound_directory(path, head)
+
+
+def _declared_member(head: bytes) -> str | None:
+    """OpenDocument and EPUB begin with a stored member `mimetype` that holds the type."""
+    if head[30:38] != b"mimetype":
+        return None
+    size = struct.unpack_from("<L", head, 18)[0]
+    content = head[38 : 38 + min(size, 100)]
+    try:
+        return content.decode("ascii").strip() or None
+    except UnicodeDecodeError:
+        return None
+
+
+def _central_directory(path: Path) -> bytes:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(max(size - _TAIL_BYTES, 0))
+        tail = file.read(_TAIL_BYTES)
+        at = tail.rfind(b"PK\x05\x06")
+        if at < 0 or len(tail) - at < _END_RECORD.size:
+            return b""
+        offset = int(_END_RECORD.unpack_from(tail, at)[6])
+        if offset >= size:  # also 0xFFFFFFFF, which says that the true offset is elsewhere (zip64)
+            return b""
+        file.seek(offset)
+        return file.read(_DIRECTORY_BYTES)
+
+
+def _compound_directory(path: Path, head: bytes) -> bytes:
+    if len(head) < 512:
+        return b""
+    sector_bytes = 1 << min(struct.unpack_from("<H", head, 30)[0], 16)
+    first_sector = struct.unpack_from("<L", head, 48)[0]
+    with path.open("rb") as file:
+        file.seek((first_sector + 1) * sector_bytes)
+        return file.read(4 * sector_bytes)

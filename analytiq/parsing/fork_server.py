@@ -1,0 +1,131 @@
+"""The process that forks the children: small, of one thread, with the parsers' libraries already imported.
+
+The caller is an asyncio process with threads, which must not fork: a lock that another thread holds stays
+locked in the child for ever. A fresh interpreter for each document is safe too, but takes 160 to 280 ms until
+it has imported its parser; a child of this server has answered after 9 (a text file of 48 kB).
+
+Each document has a socket of its own. The server holds one end until the child is gone, which gives the rule
+that everything rests on: when the caller closes its end, for whatever reason and be it by dying, the server
+kills the child and all that it has started. The caller never kills by process id, so no reused id is hit.
+"""
+
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import orjson
+
+from analytiq.parsing import child
+from analytiq.parsing.messages import FORK_REQUEST, MAX_MESSAGE_BYTES
+
+PRELOADED = (
+    "analytiq.parsing.csv",
+    "analytiq.parsing.docx",
+    "analytiq.parsing.html",
+    "analytiq.parsing.image",
+    "analytiq.parsing.markdown",
+    "analytiq.parsing.pdf",
+    "analytiq.parsing.plain_text",
+    "analytiq.ocr.tesseract",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    pid: int
+    pid_descriptor: int
+    """Readable once the process has ended."""
+    channel: socket.socket
+
+
+def serve(control_descriptor: int) -> None:
+    """Fork a child for each request on the control socket, until the caller closes that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the caller's to answer
+    for module in PRELOADED:
+        importlib.import_module(module)
+    # What is imported now never dies: keep the collector from writing to its pages, which children share.
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=control_descriptor) as control:
+        _ForkServer(control).run()
+
+
+class _ForkServer:
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._selector = selectors.DefaultSelector()
+        self._children: dict[int, _Child] = {}
+        self._is_running = True
+
+    def run(self) -> None:
+        self._selector.register(self._control, selectors.EVENT_READ, self._accept)
+        while self._is_running:
+            for key, _ in self._selector.select():
+                key.data()
+        for running in list(self._children.values()):
+            self._kill(running)
+
+    def _accept(self) -> None:
+        message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 2)
+        if not message:
+            self._is_running = False
+            return
+        channel = socket.socket(fileno=descriptors[0])
+        server_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            self._become_child(message, channel, descriptors[1], server_pid)
+        os.close(descriptors[1])
+        with suppress(OSError):  # the child does the same; whoever comes first
+            os.setpgid(pid, pid)
+        started = _Child(pid, os.pidfd_open(pid), channel)
+        self._children[pid] = started
+        # The caller never sends on a document's socket: it becomes readable when its other end is closed.
+        self._selector.register(channel, selectors.EVENT_READ, partial(self._kill, started))
+        self._selector.register(started.pid_descriptor, selectors.EVENT_READ, partial(self._reap, started))
+        self._tell(started, {"kind": "started", "pid": pid})
+
+    def _become_child(
+        self, message: bytes, channel: socket.socket, outcome_descriptor: int, server_pid: int
+    ) -> None:
+        try:
+            self._selector.close()
+            self._control.close()
+            for other in self._children.values():
+                other.channel.close()
+                os.close(other.pid_descriptor)
+            request = FORK_REQUEST.validate_json(message)
+            child.run(request, channel, outcome_descriptor, server_pid=server_pid)
+        finally:
+            os._exit(1)
+
+    def _kill(self, running: _Child) -> None:
+        with suppress(KeyError):
+            self._selector.unregister(running.channel)
+        # Its process group exists as long as it has not been waited for, so the id is still its own.
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+
+    def _reap(self, ended: _Child) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(ended.pid, signal.SIGKILL)  # what it may have started must not outlive it
+        _, status = os.waitpid(ended.pid, 0)
+        self._selector.unregister(ended.pid_descriptor)
+        os.close(ended.pid_descriptor)
+        with suppress(KeyError):
+            self._selector.unregister(ended.channel)
+        self._tell(ended, {"kind": "ended", "exit_code": os.waitstatus_to_exitcode(status)})
+        ended.channel.close()
+        del self._children[ended.pid]
+
+    def _tell(self, about: _Child, news: dict[str, object]) -> None:
+        # The caller may have gone, or be so slow that its socket is full of progress; the server waits for
+        # nobody. An end that could not be told shows as a closed socket.
+        with suppress(OSError):
+            about.channel.send(orjson.dumps(news), socket.MSG_DONTWAIT)

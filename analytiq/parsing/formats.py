@@ -1,0 +1,217 @@
+"""What kind of file is this? Bytes first, then the name, then what the sender declared.
+
+Binary formats are told by their bytes alone, so a wrong extension changes nothing. Text formats look alike as
+bytes, so there the name decides, then the sender; a file that is neither known binary nor text is octets.
+"""
+
+import mimetypes
+import re
+from pathlib import Path, PurePath
+
+from analytiq.parsing.charset import unmarked_utf16
+from analytiq.parsing.containers import COMPOUND, ZIP, compound_content_type, zip_content_type
+from analytiq.parsing.registry import ParserRegistry, default_registry
+
+OCTETS = "application/octet-stream"
+PLAIN = "text/plain"
+HTML = "text/html"
+
+HEAD_BYTES = 64 * 1024
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+    (b"II+\x00", "image/tiff"),
+    (b"MM\x00+", "image/tiff"),
+    (b"{\\rtf", "application/rtf"),
+    (b"%!PS", "application/postscript"),
+    (b"\x1f\x8b", "application/gzip"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"BZh", "application/x-bzip2"),
+    (b"\xfd7zXZ\x00", "application/x-xz"),
+    (b"\x28\xb5\x2f\xfd", "application/zstd"),
+    (b"\x7fELF", "application/x-executable"),
+    (b"PAR1", "application/vnd.apache.parquet"),
+    (b"SQLite format 3\x00", "application/vnd.sqlite3"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\x1aE\xdf\xa3", "video/x-matroska"),
+)
+
+_CONTAINER_BRANDS = {
+    b"heic": "image/heic",
+    b"heix": "image/heic",
+    b"mif1": "image/heic",
+    b"avif": "image/avif",
+}
+"""Brands of ISO media files ("ftyp") that are images; the others are films."""
+
+_TEXT_EXTENSIONS = {
+    ".txt": PLAIN,
+    ".text": PLAIN,
+    ".log": PLAIN,
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".mdown": "text/markdown",
+    ".mkd": "text/markdown",
+    ".html": HTML,
+    ".htm": HTML,
+    ".xhtml": HTML,
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".tab": "text/tab-separated-values",
+    ".json": "application/json",
+    ".xml": "application/xml",
+    ".eml": "message/rfc822",
+}
+
+_ALIASES = {
+    "application/csv": "text/csv",
+    "application/x-csv": "text/csv",
+    "text/x-csv": "text/csv",
+    "text/comma-separated-values": "text/csv",
+    "text/tsv": "text/tab-separated-values",
+    "application/xhtml+xml": HTML,
+    "text/x-markdown": "text/markdown",
+    "text/xml": "application/xml",
+    "text/json": "application/json",
+    "text/rtf": "application/rtf",
+    "application/x-pdf": "application/pdf",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/tif": "image/tiff",
+    "image/x-ms-bmp": "image/bmp",
+    "image/x-bmp": "image/bmp",
+}
+
+_BARE_CONTAINERS = frozenset({ZIP, COMPOUND})
+
+_HTML_START = re.compile(
+    rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_CONTROLS = bytes([*range(0x07, 0x0E), 0x1B])
+"""Controls that texts hold: bell to carriage return, and the escape of ISO-2022."""
+
+
+def detect_content_type(
+    path: Path,
+    *,
+    file_name: str = "",
+    declared: str | None = None,
+    registry: ParserRegistry | None = None,
+) -> str:
+    """The canonical content type of a file.
+
+    Args:
+        path: The stored bytes.
+        file_name: The name that the file was uploaded under; empty: that of `path`.
+        declared: The sender's Content-Type; its parameters are ignored.
+        registry: Whose parsers' file name endings count besides the usual ones; None: the installed ones.
+
+    Returns:
+        A MIME type in lower case, `application/octet-stream` where nothing is known.
+    """
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    registry = registry or default_registry()
+    extension = PurePath(file_name or path.name).suffix.lower()
+    named = _TEXT_EXTENSIONS.get(extension) or registry.content_type_of_extension(extension)
+    claimed = canonical_content_type(declared)
+    binary = _binary_content_type(head, path)
+    if binary in _BARE_CONTAINERS:
+        return _refined_container(binary, extension, named, claimed)
+    if binary is not None:
+        return binary
+    if not looks_like_text(head):
+        return _unknown_binary(extension, named, claimed)
+    return _text_content_type(head, named, claimed)
+
+
+def canonical_content_type(declared: str | None) -> str | None:
+    """A declared Content-Type without parameters and under its usual name; None where it says nothing."""
+    if not declared:
+        return None
+    bare = declared.partition(";")[0].strip().lower()
+    bare = _ALIASES.get(bare, bare)
+    if bare.endswith(("+json", "+xml")):
+        bare = "application/json" if bare.endswith("+json") else "application/xml"
+    return None if bare in {"", OCTETS, "binary/octet-stream", "application/x-unknown"} else bare
+
+
+def looks_like_text(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a text in any charset."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(head[: len(head) // 2 * 2]):
+        return True
+    if b"\x00" in head:
+        return False
+    controls = sum(head.count(code) for code in range(0x20) if code not in _TEXT_CONTROLS)
+    return controls <= 0.01 * len(head)
+
+
+def _binary_content_type(head: bytes, path: Path) -> str | None:
+    for magic, content_type in _MAGIC:
+        if head.startswith(magic):
+            return content_type
+    if b"%PDF-" in head[:1024]:  # readers accept up to a kilobyte of rubbish before it
+        return "application/pdf"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return zip_content_type(path, head)
+    if head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
+        return compound_content_type(path, head)
+    return _media_content_type(head)
+
+
+def _refined_container(container: str, extension: str, named: str | None, claimed: str | None) -> str:
+    """A container whose parts tell nothing, as of a truncated office file: its name or its sender may."""
+    guessed = named or mimetypes.guess_type(f"file{extension}", strict=False)[0]
+    for candidate in (guessed, claimed):
+        if candidate is not None and candidate.startswith("application/vnd."):
+            return candidate
+    return container
+
+
+def _media_content_type(head: bytes) -> str | None:
+    if head[:4] == b"RIFF":
+        return {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}.get(head[8:12])
+    if head[4:8] == b"ftyp":
+        return _CONTAINER_BRANDS.get(head[8:12], "video/mp4")
+    # "BM" alone also begins texts; a bitmap's reserved field is zero and its header sizes are few.
+    if (
+        head[:2] == b"BM"
+        and head[6:10] == b"\x00" * 4
+        and head[14:15] in {b"\x0c", b"(", b"@", b"8", b"l", b"|"}
+    ):
+        return "image/bmp"
+    return None
+
+
+def _unknown_binary(extension: str, named: str | None, claimed: str | None) -> str:
+    """A binary file without a magic that we know: its name or its sender may know, but it is no text."""
+    guessed = named or mimetypes.guess_type(f"file{extension}", strict=False)[0]
+    for candidate in (guessed, claimed):
+        if candidate is not None and not _is_text_type(candidate):
+            return candidate
+    return OCTETS
+
+
+def _text_content_type(head: bytes, named: str | None, claimed: str | None) -> str:
+    for candidate in (named, claimed):
+        if candidate is not None and _is_text_type(candidate) and candidate != PLAIN:
+            return candidate
+    if named == PLAIN:
+        return PLAIN
+    return HTML if _HTML_START.match(head.replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")) else PLAIN
+
+
+def _is_text_type(content_type: str) -> bool:
+    return content_type.startswith("text/") or content_type in {
+        "application/json",
+        "application/xml",
+        "message/rfc822",
+    }

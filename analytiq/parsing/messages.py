@@ -1,0 +1,122 @@
+"""What the sandbox's three processes say to each other: JSON, as the child may be in a stranger's hands.
+
+    caller ──ForkRequest + two descriptors──▶ server            (one socket for all documents)
+    caller ◀──Started, Progress…, Ended────── server and child  (one socket for each document)
+    caller ◀──Outcome──────────────────────── child             (one file for each document)
+
+Pickle would run code of the sender's choice in the caller; JSON that is checked against these types cannot.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from analytiq.errors import (
+    CorruptFileError,
+    EmptyDocumentError,
+    EncryptedFileError,
+    InvalidInputError,
+    LimitExceededError,
+    PermanentError,
+    UnsupportedFormatError,
+)
+from analytiq.models.text import ParsedDocument
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.limits import ParseLimits
+
+MAX_MESSAGE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRequest:
+    """Parse one document in a new child; comes with the document's socket and its outcome file."""
+
+    path: Path
+    parser: str
+    """`module:Class`."""
+    options: ParseOptions
+    limits: ParseLimits
+    import_path: tuple[str, ...]
+    """The caller's `sys.path`, so that the child finds what the caller finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The child runs; the time limit counts from here."""
+
+    kind: Literal["started"]
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """So many pages are done, of so many."""
+
+    kind: Literal["progress"]
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The child is gone; a negative code is the signal that killed it."""
+
+    kind: Literal["ended"]
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of `analytiq.errors`, by its class's name."""
+
+    error: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One of the two is there."""
+
+    document: ParsedDocument | None = None
+    failure: Failure | None = None
+
+
+FORK_REQUEST = TypeAdapter(ForkRequest)
+NEWS = TypeAdapter[Started | Progress | Ended](Started | Progress | Ended)
+OUTCOME = TypeAdapter(Outcome)
+
+_ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
+    error.__name__: error
+    for error in (
+        CorruptFileError,
+        EmptyDocumentError,
+        EncryptedFileError,
+        InvalidInputError,
+        LimitExceededError,
+        UnsupportedFormatError,
+    )
+}
+
+
+def error_of(failure: Failure) -> PermanentError | InvalidInputError:
+    """The error that the child reported; one that it may not report counts as a corrupt file."""
+    return _ERRORS.get(failure.error, CorruptFileError)(failure.detail)
+
+
+def failure_of(error: BaseException, *, parser: str) -> Failure:
+    """How the child reports what its parser raised."""
+    if type(error).__name__ in _ERRORS:
+        return Failure(type(error).__name__, str(error))
+    if isinstance(error, MemoryError):
+        return Failure(
+            "LimitExceededError", "The document needs more memory than a document may have: split it."
+        )
+    if isinstance(error, RecursionError):
+        return Failure("LimitExceededError", "The document is nested too deeply to be read.")
+    return Failure(
+        "CorruptFileError",
+        f"The document cannot be read ({parser} failed with {type(error).__name__}: {error}): "
+        "upload an undamaged copy.",
+    )

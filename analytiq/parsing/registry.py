@@ -1,0 +1,123 @@
+"""Which parser reads which content type.
+
+A format is one module with one class. The built-in ones are listed here as `module:Class` with what the class
+says of itself, so that the process that looks a parser up need not import it; other packages bring theirs by
+the entry point group `analytiq.parsers`. Both are imported by reference, in the child that parses.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from analytiq.errors import InvalidInputError, UnsupportedFormatError
+from analytiq.parsing.base import Parser
+
+ENTRY_POINT_GROUP = "analytiq.parsers"
+
+
+@dataclass(frozen=True, slots=True)
+class ParserEntry:
+    """A parser that may be loaded."""
+
+    reference: str
+    """`module:Class`."""
+    content_types: tuple[str, ...]
+    extensions: tuple[str, ...]
+
+
+BUILT_IN_PARSERS = (
+    ParserEntry("analytiq.parsing.pdf:PdfParser", ("application/pdf",), (".pdf",)),
+    ParserEntry(
+        "analytiq.parsing.docx:DocxParser",
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+        (".docx", ".docm", ".dotx"),
+    ),
+    ParserEntry("analytiq.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
+    ParserEntry("analytiq.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
+    ParserEntry(
+        "analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")
+    ),
+    ParserEntry(
+        "analytiq.parsing.image:ImageParser",
+        ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp", "image/gif"),
+        (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"),
+    ),
+    ParserEntry(
+        "analytiq.parsing.plain_text:PlainTextParser",
+        ("text/plain", "application/json", "application/xml"),
+        (".txt", ".text", ".log", ".json", ".xml"),
+    ),
+)
+
+
+class ParserRegistry:
+    """The parsers of one process; of two that read the same content type, the one given last counts."""
+
+    def __init__(self, entries: Iterable[ParserEntry]) -> None:
+        self._by_content_type: dict[str, ParserEntry] = {}
+        self._type_of_extension: dict[str, str] = {}
+        for entry in entries:
+            self._by_content_type |= dict.fromkeys(entry.content_types, entry)
+            for extension in entry.extensions:
+                self._type_of_extension[extension] = entry.content_types[0]
+
+    @property
+    def content_types(self) -> tuple[str, ...]:
+        """All that can be read, sorted."""
+        return tuple(sorted(self._by_content_type))
+
+    def content_type_of_extension(self, extension: str) -> str | None:
+        """The preferred content type of a file name ending (with the dot, lower case)."""
+        return self._type_of_extension.get(extension)
+
+    def entry_for(self, content_type: str) -> ParserEntry:
+        """The parser of a content type; any other `text/` type is read as plain text.
+
+        Raises:
+            UnsupportedFormatError: nobody reads it; the message lists what can be read.
+        """
+        entry = self._by_content_type.get(content_type)
+        if entry is None and content_type.startswith("text/"):
+            entry = self._by_content_type.get("text/plain")
+        if entry is None:
+            raise UnsupportedFormatError(
+                f"Files of type {content_type!r} cannot be read. Convert the file to one of: "
+                f"{', '.join(self.content_types)}."
+            )
+        return entry
+
+
+def load_parser(reference: str) -> Parser:
+    """Import a parser by `module:Class` and make one."""
+    parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
+    return cast("Parser", parser_class())
+
+
+def installed_parsers() -> tuple[ParserEntry, ...]:
+    """The parsers that other installed packages bring.
+
+    Raises:
+        InvalidInputError: one of them cannot be imported; silently going without it would lose documents.
+    """
+    return tuple(_entry_of(entry_point) for entry_point in entry_points(group=ENTRY_POINT_GROUP))
+
+
+@cache
+def default_registry() -> ParserRegistry:
+    """The built-in parsers and the installed ones, which win; read once in a process."""
+    return ParserRegistry((*BUILT_IN_PARSERS, *installed_parsers()))
+
+
+def _entry_of(entry_point: EntryPoint) -> ParserEntry:
+    try:
+        parser_class = cast("type[Parser]", entry_point.load())
+        return ParserEntry(
+            entry_point.value, tuple(parser_class.content_types), tuple(parser_class.extensions)
+        )
+    except (ImportError, AttributeError) as error:
+        raise InvalidInputError(
+            f"The parser {entry_point.name!r} ({entry_point.value}) cannot be loaded: {error}. "
+            "Repair or uninstall the package that brings it."
+        ) from error

@@ -1,0 +1,76 @@
+"""What becomes of a job whose handler raised: one table, by class."""
+
+import random
+from dataclasses import dataclass
+
+from analytiq import clock
+from analytiq.errors import (
+    AnalytiqError,
+    ConflictError,
+    LeaseLostError,
+    QuotaExceededError,
+    RateLimitedError,
+    TransientError,
+)
+from analytiq.models.document import Failure
+
+FIRST_DELAY_SECONDS = 1.0
+LONGEST_DELAY_SECONDS = 300.0
+UNEXPECTED_ATTEMPTS = 5
+"""An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Run it again after `delay_seconds`."""
+
+    delay_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """Give up: the job becomes dead, visible and replayable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Write nothing: the job is somebody else's now."""
+
+
+def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bury | Abandon:
+    """Decide what becomes of a job after its `attempt`-th attempt (from 1) raised `error`."""
+    match error:
+        case LeaseLostError():
+            return Abandon()
+        case RateLimitedError():
+            # Not its fault: being told to wait uses up no attempts.
+            return Retry(max(error.retry_after or 0.0, _backoff(attempt)))
+        case QuotaExceededError():
+            return Retry(LONGEST_DELAY_SECONDS)
+        case TransientError():
+            if attempt >= max_attempts:
+                return Bury()
+            return Retry(max(error.retry_after or 0.0, _backoff(attempt)))
+        case ConflictError():
+            return Bury() if attempt >= max_attempts else Retry(_backoff(attempt))
+        case AnalytiqError():
+            return Bury()
+        case _:
+            return Bury() if attempt >= min(UNEXPECTED_ATTEMPTS, max_attempts) else Retry(_backoff(attempt))
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What is told of an error; an unforeseen one shows its class only, since its text may hold anything."""
+    if isinstance(error, AnalytiqError):
+        return Failure(code=error.code, detail=error.detail, at=clock.now())
+    return Failure(
+        code="internal_error",
+        detail=f"an unexpected {type(error).__name__}; the worker's log has the whole of it",
+        at=clock.now(),
+    )
+
+
+def _backoff(attempt: int) -> float:
+    """Exponential with full jitter above a half: 0.5 to 1 s, 1 to 2 s, … up to LONGEST_DELAY_SECONDS."""
+    ceiling = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** (attempt - 1))
+    return ceiling * (0.5 + random.random() / 2)  # noqa: S311

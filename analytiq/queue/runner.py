@@ -1,0 +1,260 @@
+"""Runs jobs: claims, heartbeats, hands to the handler, writes the outcome."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+import structlog
+
+from analytiq.errors import LeaseLostError
+from analytiq.models.job import Job, JobKind, Progress
+from analytiq.mongo.client import translate
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.session import DatabaseError
+from analytiq.queue import retry
+from analytiq.settings import QueueSettings
+
+log = structlog.get_logger(__name__)
+
+PROGRESS_SECONDS = 0.5
+"""Progress is written at most this often: it is for people to look at."""
+
+
+class RunningJob:
+    """A job in its handler's hands."""
+
+    def __init__(self, job: Job, jobs: JobRepository) -> None:
+        self.job = job
+        self._jobs = jobs
+        self._reported_at = 0.0
+        self.is_finished = False
+
+    async def report(self, done: int, total: int, unit: str) -> None:
+        """Show how far it is.
+
+        Raises:
+            LeaseLostError: another worker has the job.
+        """
+        now = asyncio.get_running_loop().time()
+        if now - self._reported_at < PROGRESS_SECONDS and done < total:
+            return
+        self._reported_at = now
+        progress = Progress(done=done, total=total, unit=unit)
+        if not await self._jobs.report_progress(self.job, progress):
+            raise LeaseLostError(f"the lease of job {self.job.id!r} was lost")
+
+    def note_finished(self) -> None:
+        """The handler has finished the job itself, in a transaction of its own that is committed."""
+        self.is_finished = True
+
+
+Handler = Callable[[RunningJob], Awaitable[None]]
+"""Does the work. It returns when the truth is as the job wants it, however that came about."""
+OnSettled = Callable[[Job], Awaitable[None]]
+"""Called after a job has ended for good, be it done or dead."""
+
+
+@dataclass(slots=True)
+class Wakeup:
+    """Tells idle slots that there may be work."""
+
+    event: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def notify(self) -> None:
+        """Wake every idle slot."""
+        self.event.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Until notified, or for so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.event.wait()
+        self.event.clear()
+
+
+class QueueRunner:
+    """Runs jobs in `concurrency` slots of this process until stopped."""
+
+    def __init__(
+        self,
+        jobs: JobRepository,
+        handlers: Mapping[JobKind, Handler],
+        *,
+        settings: QueueSettings,
+        concurrency: int,
+        on_settled: OnSettled,
+    ) -> None:
+        self._jobs = jobs
+        self._handlers = handlers
+        self._settings = settings
+        self._concurrency = concurrency
+        self._on_settled = on_settled
+        self._wakeup = Wakeup()
+        self._is_stopping = False
+        self._running: dict[asyncio.Task[None], Job] = {}
+        self.worker = f"{socket.gethostname()}:{os.getpid()}"
+
+    async def run(self) -> None:
+        """Run until `stop`; returns when every slot has ended."""
+        async with asyncio.TaskGroup() as group:
+            watchers = [group.create_task(self._watch()), group.create_task(self._rescue())]
+            slots = [group.create_task(self._slot()) for _ in range(self._concurrency)]
+            await asyncio.wait(slots)
+            for watcher in watchers:
+                watcher.cancel()
+
+    async def stop(self, *, drain_seconds: float) -> None:
+        """Claim nothing more; let running jobs end for so long, then return them to the queue."""
+        self._is_stopping = True
+        self._wakeup.notify()
+        running = list(self._running)
+        if running:
+            log.info("queue.draining", jobs=len(running), drain_seconds=drain_seconds)
+            _, unfinished = await asyncio.wait(running, timeout=drain_seconds)
+            for task in unfinished:
+                task.cancel()
+            if unfinished:
+                await asyncio.wait(unfinished)
+
+    async def run_until_idle(self) -> int:
+        """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
+        count = 0
+        while (job := await self._claim()) is not None:
+            await self._run_job(job)
+            count += 1
+        return count
+
+    async def _slot(self) -> None:
+        while not self._is_stopping:
+            try:
+                job = await self._claim()
+            except DatabaseError:
+                log.warning("queue.claim_failed", exc_info=True)
+                await self._wakeup.wait(self._settings.poll_seconds)
+                continue
+            if job is None:
+                await self._wakeup.wait(self._settings.poll_seconds)
+                continue
+            task = asyncio.create_task(self._run_job(job))
+            self._running[task] = job
+            try:
+                await asyncio.wait([task])
+            finally:
+                del self._running[task]
+            self._wakeup.notify()
+
+    async def _claim(self) -> Job | None:
+        return await self._jobs.claim(
+            list(self._handlers), worker=self.worker, lease_token=new_id(),
+            lease_seconds=self._settings.lease_seconds,
+        )  # fmt: skip
+
+    async def _run_job(self, job: Job) -> None:
+        structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
+        running = RunningJob(job, self._jobs)
+        work = asyncio.create_task(self._work(running))
+        heartbeat = asyncio.create_task(self._heartbeat(job, work))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not work.done():
+                await self._interrupt(running, work)
+        finally:
+            heartbeat.cancel()
+            structlog.contextvars.unbind_contextvars("job_id", "request_id")
+
+    async def _interrupt(self, running: RunningJob, work: asyncio.Task[None]) -> None:
+        work.cancel()
+        await asyncio.wait([work])
+        if not running.is_finished:
+            await self._jobs.give_back(running.job)
+            log.info("queue.job_returned", job=running.job.id)
+
+    async def _work(self, running: RunningJob) -> None:
+        job = running.job
+        try:
+            await self._handlers[job.kind](running)
+            if not running.is_finished:
+                await self._jobs.finish(job)
+                running.note_finished()
+        except Exception as error:  # noqa: BLE001  # the table in `retry` decides over every class
+            if not await self._settle_failure(job, error):
+                return
+        await self._settled(job)
+
+    async def _settled(self, job: Job) -> None:
+        try:
+            await self._on_settled(job)
+        except Exception:
+            # What follows a job is derived from the truth, and made up for by the reconciler.
+            log.exception("queue.after_job_failed", job=job.id)
+
+    async def _settle_failure(self, job: Job, error: Exception) -> bool:
+        """Write what becomes of a failed job; True where it has ended for good."""
+        if isinstance(error, DatabaseError):
+            error = translate(error) or error
+        outcome = retry.plan(error, attempt=job.attempt, max_attempts=self._settings.max_attempts)
+        failure = retry.failure_of(error)
+        unforeseen = failure.code == "internal_error"
+        try:
+            match outcome:
+                case retry.Abandon():
+                    log.warning("queue.lease_lost", job=job.id)
+                    return False
+                case retry.Retry(delay_seconds):
+                    log.warning(
+                        "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
+                        delay_seconds=round(delay_seconds, 2), exc_info=error if unforeseen else None,
+                    )  # fmt: skip
+                    await self._jobs.retry(job, failure, delay_seconds=delay_seconds)
+                    return False
+                case retry.Bury():
+                    log.error(
+                        "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
+                        detail=failure.detail, exc_info=error if unforeseen else None,
+                    )  # fmt: skip
+                    return await self._jobs.bury(job, failure)
+        except DatabaseError:
+            # The lease runs out, and the job is taken up again.
+            log.exception("queue.outcome_not_written", job=job.id)
+            return False
+
+    async def _heartbeat(self, job: Job, work: asyncio.Task[None]) -> None:
+        """Renew the lease; stop the work once it is lost."""
+        lease = self._settings.lease_seconds
+        while True:
+            await asyncio.sleep(lease / 3)
+            try:
+                if not await self._jobs.heartbeat(job, lease_seconds=lease):
+                    if not work.done():
+                        log.warning("queue.lease_lost", job=job.id)
+                        work.cancel()
+                    return
+            except DatabaseError:
+                log.warning("queue.heartbeat_failed", job=job.id, exc_info=True)
+
+    async def _rescue(self) -> None:
+        while True:
+            try:
+                rescued = await self._jobs.rescue(max_attempts=self._settings.max_attempts)
+                if rescued:
+                    log.warning("queue.jobs_rescued", jobs=rescued)
+                    self._wakeup.notify()
+            except DatabaseError:
+                log.warning("queue.rescue_failed", exc_info=True)
+            await asyncio.sleep(self._settings.lease_seconds / 3)
+
+    async def _watch(self) -> None:
+        """Wake up when work is enqueued; where the stream breaks, polling goes on."""
+        while True:
+            try:
+                async with await self._jobs.wait_for_enqueue() as stream:
+                    async for _ in stream:
+                        self._wakeup.notify()
+            except DatabaseError:
+                log.warning("queue.watch_failed", exc_info=True)
+            await asyncio.sleep(self._settings.poll_seconds)

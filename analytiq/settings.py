@@ -1,0 +1,160 @@
+"""Settings: one tree, read once by a process's main and handed on as values.
+
+Environment variables are `ANALYTIQ_` plus the path, levels joined by `__`: `ANALYTIQ_MONGO__URI`. The
+exceptions are the names that everybody already uses: `MONGODB_URI`, and the providers' own key variables.
+"""
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MEBIBYTE = 1024 * 1024
+
+PROVIDER_KEY_VARIABLES = {
+    "openai": "OPENAI_API_KEY",
+    "cohere": "COHERE_API_KEY",
+    "azure": "AZURE_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "voyage": "VOYAGE_API_KEY",
+    "jina_ai": "JINA_AI_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "nvidia_nim": "NVIDIA_NIM_API_KEY",
+    "huggingface": "HUGGINGFACE_API_KEY",
+}
+"""LiteLLM's provider name → the environment variable that its key is taken from at first start."""
+
+PROVIDER_BASE_VARIABLES = {"openai": "OPENAI_API_BASE", "azure": "AZURE_API_BASE"}
+"""LiteLLM's provider name → the environment variable that holds the address of a compatible server."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MongoSettings(_Section):
+    """The database. Without a `uri` the embedded server is used, where the process may start one."""
+
+    uri: SecretStr | None = None
+    database: str = "analytiq"
+    embedded_cache_bytes: int = 256 * MEBIBYTE
+    embedded_oplog_mebibytes: int = 512
+
+
+class ApiSettings(_Section):
+    """The REST API process."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    max_upload_bytes: int = 200 * MEBIBYTE
+    max_files_per_upload: int = 1000
+    max_json_bytes: int = 64 * MEBIBYTE
+
+
+class WorkerSettings(_Section):
+    """The job runner."""
+
+    concurrency: int = Field(default=4, ge=1, le=256)
+    drain_seconds: float = 20.0
+
+
+class QueueSettings(_Section):
+    """Leases: a job whose worker has died is taken up again `lease_seconds` after its last heartbeat."""
+
+    lease_seconds: float = Field(default=30.0, ge=0.2)
+    poll_seconds: float = 2.0
+    max_attempts: int = Field(default=8, ge=1)
+
+
+class ExtractionSettings(_Section):
+    """Limits of the child process that parses one document."""
+
+    memory_bytes: int = 1536 * MEBIBYTE
+    cpu_seconds: int = 600
+    wall_seconds: float = 900.0
+    output_bytes: int = 256 * MEBIBYTE
+    max_pages: int = 10_000
+    ocr_languages: tuple[str, ...] = ("eng",)
+
+
+class EmbeddingSettings(_Section):
+    """How texts become vectors."""
+
+    batch_size: int = Field(default=100, ge=1, le=2048)
+    timeout_seconds: float = 60.0
+    local_threads: int = Field(default=1, ge=1)
+
+
+class IndexingSettings(_Section):
+    """The swap (design 2.2)."""
+
+    stage_batch_size: int = 500
+    sweep_delay_seconds: float = 60.0
+
+
+class SearchSettings(_Section):
+    """Search and the vectors it mirrors in memory."""
+
+    max_top_k: int = 100
+    max_depth: int = 10_000
+    local_store_bytes: int = 512 * MEBIBYTE
+    load_wait_seconds: float = 2.0
+
+
+class ReconcilerSettings(_Section):
+    """The daemon that repairs drift."""
+
+    interval_seconds: float = 300.0
+    orphan_grace_seconds: float = 3600.0
+
+
+class Settings(BaseSettings):
+    """The whole tree."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="ANALYTIQ_", env_nested_delimiter="__", frozen=True, extra="ignore"
+    )
+
+    data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
+    secret_key: SecretStr | None = None
+    """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
+    log_json: bool = False
+    log_level: str = "INFO"
+    mongo: MongoSettings = MongoSettings()
+    api: ApiSettings = ApiSettings()
+    worker: WorkerSettings = WorkerSettings()
+    queue: QueueSettings = QueueSettings()
+    extraction: ExtractionSettings = ExtractionSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    indexing: IndexingSettings = IndexingSettings()
+    search: SearchSettings = SearchSettings()
+    reconciler: ReconcilerSettings = ReconcilerSettings()
+
+
+def read_settings() -> Settings:
+    """Read the environment, once; `MONGODB_URI` counts where `ANALYTIQ_MONGO__URI` is not set."""
+    settings = Settings()
+    uri = os.environ.get("MONGODB_URI")
+    if settings.mongo.uri is None and uri:
+        mongo = settings.mongo.model_copy(update={"uri": SecretStr(uri)})
+        settings = settings.model_copy(update={"mongo": mongo})
+    return settings
+
+
+def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
+    """Provider → (key, address of its API or None), for each provider whose key variable is set."""
+    found: dict[str, tuple[SecretStr, str | None]] = {}
+    for provider, variable in PROVIDER_KEY_VARIABLES.items():
+        key = os.environ.get(variable)
+        if key:
+            base_variable = PROVIDER_BASE_VARIABLES.get(provider)
+            base = os.environ.get(base_variable) if base_variable else None
+            found[provider] = (SecretStr(key), base)
+    return found
+
+
+def metrics_directory_from_environment() -> str | None:
+    """Where processes on one machine share their metrics; prometheus-client reads the variable itself."""
+    return os.environ.get("PROMETHEUS_MULTIPROC_DIR")

@@ -1,0 +1,1 @@
+"""Tags, and the check that the tags which a caller names exist."""

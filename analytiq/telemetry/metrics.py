@@ -1,0 +1,35 @@
+"""Every metric, with the seed's names verbatim ("Monitoring & Metrics").
+
+Processes on one machine share their counters where PROMETHEUS_MULTIPROC_DIR is set, as `analytiq up` does;
+elsewhere each process is scraped by itself.
+"""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import REGISTRY
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+cache_hits = Counter("kb_embedding_cache_hits_total", "Embeddings found in the cache", ["model"])
+cache_misses = Counter("kb_embedding_cache_misses_total", "Embeddings not found in the cache", ["model"])
+api_calls = Counter("kb_embedding_api_calls_total", "Calls to embedding providers", ["model"])
+chunks_indexed = Counter("kb_chunks_indexed_total", "Chunks committed to a knowledge base", ["kb_id"])
+indexing_errors = Counter("kb_indexing_errors_total", "Indexing attempts that failed", ["kb_id", "error_type"])
+search_results = Histogram(
+    "kb_search_results_count", "Results that a search returned", buckets=(0, 1, 2, 5, 10, 20, 50, 100)
+)
+spus_charged = Counter("kb_spu_charged_total", "SPUs charged", ["operation_type"])
+queue_depth = Gauge(
+    "kb_indexing_queue_depth",
+    "Documents waiting in the indexing queue",
+    multiprocess_mode="mostrecent",
+)
+
+
+def exposition(multiprocess_directory: str | None) -> bytes:
+    """The metrics in Prometheus' text format; of all processes that share the directory, where one is given."""
+    if multiprocess_directory is None:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=multiprocess_directory)
+    return generate_latest(registry)

@@ -1,0 +1,161 @@
+"""Which document a file becomes: a new one, one that is there already, or the next version of one."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq import clock
+from analytiq.documents.naming import identity_of
+from analytiq.documents.requests import clean_request, extract_request
+from analytiq.errors import ConflictError, TransientError
+from analytiq.membership import document_changed
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
+from analytiq.mongo.files import FileStore, StoredBytes
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A staged file and what its uploader said of it."""
+
+    upload: Upload
+    stored: StoredBytes
+    document_name: str
+    content_type: str
+    tag_ids: tuple[str, ...] | None
+    metadata: dict[str, JsonValue] | None
+    request_id: str | None
+
+
+Place = Callable[[Session], Awaitable[tuple[Document, UploadOutcome]]]
+"""The body of the transaction that puts a file in its place."""
+
+
+class Placing:
+    """Chooses the place by policy; the choice is made good in one transaction."""
+
+    def __init__(
+        self,
+        documents: DocumentRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        uploads: UploadRepository,
+    ) -> None:
+        self._documents = documents
+        self._files = files
+        self._jobs = jobs
+        self._uploads = uploads
+
+    async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
+        """The transaction to run.
+
+        Raises:
+            ConflictError: several documents have the name, and none has these bytes.
+        """
+        target = await self._replaced_by(placement) if policy is DuplicatePolicy.REPLACE else None
+        if target is not None:
+            return lambda session: self._replace(session, placement, target)
+        return lambda session: self._create(session, placement, is_copy=policy is DuplicatePolicy.CREATE)
+
+    async def _replaced_by(self, placement: Placement) -> Document | None:
+        named = await self._documents.named(placement.upload.organization_id, placement.document_name)
+        same_bytes = [document for document in named if document.sha256 == placement.stored.sha256]
+        if same_bytes:
+            return same_bytes[0]
+        if len(named) > 1:
+            ids = ", ".join(document.id for document in named)
+            raise ConflictError(
+                f"{len(named)} documents are named {placement.document_name!r} ({ids}), so it is not clear which"
+                " one to replace; rename or delete all but one, then upload again",
+                code="ambiguous_replacement",
+            )
+        return named[0] if named else None
+
+    async def _create(
+        self, session: Session, placement: Placement, *, is_copy: bool
+    ) -> tuple[Document, UploadOutcome]:
+        document = _new_document(placement)
+        existing = await self._documents.insert_unless_known(session, document)
+        if existing is not None and not is_copy:
+            return existing, UploadOutcome.RETURNED
+        if existing is not None:
+            copy = identity_of(document.document_name, document.sha256, copy_of=document.id)
+            document = document.model_copy(update={"identity": copy})
+            await self._documents.insert_unless_known(session, document)
+        await self._attach(session, placement, document.id)
+        await self._jobs.enqueue(
+            [extract_request(document.organization_id, document.id)],
+            request_id=placement.request_id,
+            session=session,
+        )
+        return document, UploadOutcome.CREATED
+
+    async def _replace(
+        self, session: Session, placement: Placement, target: Document
+    ) -> tuple[Document, UploadOutcome]:
+        """The next version: the old text is served until the new one is ready."""
+        changes: dict[str, Any] = {
+            "file_id": placement.upload.file_id,
+            "sha256": placement.stored.sha256,
+            "byte_size": placement.stored.byte_size,
+            "content_type": placement.content_type,
+            "state": DocumentState.UPLOADED.value,
+            "error": None,
+        }
+        if target.sha256 != placement.stored.sha256:
+            changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
+        if placement.tag_ids is not None:
+            changes["tag_ids"] = list(placement.tag_ids)
+        if placement.metadata is not None:
+            changes["metadata"] = placement.metadata
+        document = await self._documents.change(session, target.organization_id, target.id, changes)
+        if document is None:
+            raise ConflictError("the document to replace was deleted meanwhile; upload again")
+        await self._attach(session, placement, document.id)
+        requests = [
+            extract_request(document.organization_id, document.id),
+            clean_request(document.organization_id, document.id),
+        ]
+        if placement.tag_ids is not None:
+            requests.append(document_changed(document.organization_id, document.id))
+        await self._jobs.enqueue(requests, request_id=placement.request_id, session=session)
+        return document, UploadOutcome.REPLACED
+
+    async def _attach(self, session: Session, placement: Placement, document_id: str) -> None:
+        await self._files.insert_files_row(
+            session,
+            file_id=placement.upload.file_id,
+            filename=placement.document_name,
+            stored=placement.stored,
+            organization_id=placement.upload.organization_id,
+            document_id=document_id,
+            content_type=placement.content_type,
+        )
+        if not await self._uploads.delete(placement.upload, session=session):
+            raise TransientError("the upload took too long and was given up; send the file again")
+
+
+def _new_document(placement: Placement) -> Document:
+    now = clock.now()
+    return Document(
+        id=new_id(),
+        organization_id=placement.upload.organization_id,
+        document_name=placement.document_name,
+        identity=identity_of(placement.document_name, placement.stored.sha256),
+        sha256=placement.stored.sha256,
+        byte_size=placement.stored.byte_size,
+        content_type=placement.content_type,
+        file_id=placement.upload.file_id,
+        state=DocumentState.UPLOADED,
+        tag_ids=placement.tag_ids or (),
+        metadata=placement.metadata or {},
+        created_at=now,
+        updated_at=now,
+    )

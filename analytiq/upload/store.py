@@ -1,0 +1,143 @@
+"""Receives files: `stage` writes the bytes, `commit` makes them a document, `discard` forgets them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from pydantic import JsonValue
+
+from analytiq import clock
+from analytiq.documents.metadata import validated_metadata
+from analytiq.documents.naming import validated_name
+from analytiq.errors import TransientError
+from analytiq.models.document import Document
+from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.files import FileStore, StoredBytes
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.upload.placement import Placement, Placing
+
+log = structlog.get_logger(__name__)
+
+LEASE_SECONDS = 600.0
+RENEW_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """Bytes that are written and belong to no document yet."""
+
+    upload: Upload
+    stored: StoredBytes
+    document_name: str
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadResult:
+    """The document that an upload led to, and how."""
+
+    document: Document
+    outcome: UploadOutcome
+
+
+class Uploads:
+    """Uploads of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        uploads: UploadRepository,
+        documents: DocumentRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._connection = connection
+        self._uploads = uploads
+        self._files = files
+        self._placing = Placing(documents, files, jobs, uploads)
+        self._max_bytes = max_bytes
+
+    async def stage(
+        self, organization_id: str, *, document_name: str, content_type: str, source: AsyncIterator[bytes]
+    ) -> StagedFile:
+        """Write a file's bytes, in flat memory, under a lease.
+
+        Raises:
+            InvalidInputError: the name is none.
+            LimitExceededError: the file is too large; nothing of it is kept.
+        """
+        name = validated_name(document_name, field="files")
+        now = clock.now()
+        upload = Upload(
+            id=new_id(),
+            organization_id=organization_id,
+            file_id=new_id(),
+            document_name=name,
+            lease_expires_at=now + timedelta(seconds=LEASE_SECONDS),
+            created_at=now,
+        )
+        await self._uploads.insert(upload)
+        try:
+            stored = await self._files.write(upload.file_id, self._renewing(upload, source), self._max_bytes)
+        except BaseException:
+            await asyncio.shield(self._uploads.delete(upload))
+            raise
+        return StagedFile(upload, stored, name, content_type)
+
+    async def commit(
+        self,
+        staged: StagedFile,
+        *,
+        tag_ids: Sequence[str] | None,
+        metadata: Mapping[str, JsonValue] | None,
+        policy: DuplicatePolicy,
+        request_id: str | None = None,
+    ) -> UploadResult:
+        """Make the staged bytes a document, by the policy for duplicates; `tag_ids` are known to exist.
+
+        None for tags or metadata means none for a new document, and unchanged for a replaced one.
+
+        Raises:
+            InvalidInputError: the metadata cannot be kept.
+            ConflictError: it is not clear which document is to be replaced.
+        """
+        placement = Placement(
+            upload=staged.upload,
+            stored=staged.stored,
+            document_name=staged.document_name,
+            content_type=staged.content_type,
+            tag_ids=None if tag_ids is None else tuple(tag_ids),
+            metadata=None if metadata is None else validated_metadata(metadata),
+            request_id=request_id,
+        )
+        place = await self._placing.choose(placement, policy)
+        document, outcome = await run_in_transaction(self._connection, place)
+        if outcome is UploadOutcome.RETURNED:
+            await self.discard(staged)
+        log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)
+        return UploadResult(document, outcome)
+
+    async def discard(self, staged: StagedFile) -> None:
+        """Forget staged bytes that became no document."""
+        await self._uploads.delete(staged.upload)
+        await self._files.delete_unfinished(staged.upload.file_id)
+
+    async def _renewing(self, upload: Upload, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The same bytes; renews the lease as they come, so that a slow upload is not taken for a dead one."""
+        loop = asyncio.get_running_loop()
+        renewed_at = loop.time()
+        async for block in source:
+            if loop.time() - renewed_at > RENEW_SECONDS:
+                renewed_at = loop.time()
+                if not await self._uploads.renew(upload, lease_seconds=LEASE_SECONDS):
+                    raise TransientError("the upload took a pause for too long and was given up; send it again")
+            yield block

@@ -1,0 +1,1 @@
+"""Vector stores: where a question's nearest chunks are found."""

@@ -1,0 +1,64 @@
+"""The port that every vector store implements."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+
+Query = NDArray[np.float32]
+"""An embedded question, shape (dimensions,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorHit:
+    """A chunk near the question. `relevance` = (1 + cosine) / 2, the same on every store."""
+
+    generation_id: str
+    document_id: str
+    chunk_index: int
+    relevance: float
+
+
+class VectorStore(Protocol):
+    """Finds chunks by vector, at least as fresh as `epoch`, which the caller has read from the primary.
+
+    A hit is a candidate: search checks each against `document_index` and `docs` before it shows it (design 2.4).
+    `document_ids` None means all; an empty set finds nothing. Raises StoreLoadingError while a knowledge base is
+    being loaded.
+    """
+
+    async def search(
+        self,
+        knowledge_base: KnowledgeBase,
+        epoch: Epoch,
+        query: Query,
+        *,
+        limit: int,
+        document_ids: Collection[str] | None,
+    ) -> list[VectorHit]:
+        """The nearest chunks, best first; ties in order of document and chunk."""
+        ...
+
+    async def count(
+        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None
+    ) -> int:
+        """How many chunks a search could find."""
+        ...
+
+    async def relevance_of(
+        self,
+        knowledge_base: KnowledgeBase,
+        epoch: Epoch,
+        query: Query,
+        chunks: Collection[tuple[str, int]],
+    ) -> dict[tuple[str, int], float]:
+        """(generation id, chunk index) → relevance, of those that are there; for neighbours of a hit."""
+        ...
+
+    def forget(self, kb_id: str) -> None:
+        """Free what is held for a knowledge base."""
+        ...

@@ -1,0 +1,269 @@
+"""Reads multipart/form-data as it arrives, holding no more than one block of it.
+
+The parts come one after the other: a form field with its value, a file with a stream of its bytes. The stream
+of a file is read before the next part is asked for; what is left of it then is skipped.
+
+RFC 7578 is read strictly where a lenient reading could store something else than was meant: a body that ends
+early, a part without a name, a file without a usable name, text that is not UTF-8 and transfer encodings are
+refused. A preamble and an epilogue, which RFC 2046 says to ignore, are ignored.
+"""
+
+import re
+import unicodedata
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
+
+from analytiq.errors import AnalytiqError, InvalidInputError, LimitExceededError
+
+_BOUNDARY = re.compile(r"[!-~](?:[ -~]{0,68}[!-~])?")
+_PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:\\.|[^"\\])*"|[^;]*)\s*""")
+_DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True, slots=True)
+class MultipartLimits:
+    """The most that one body may ask for; files are limited by who stores them, and by the total."""
+
+    max_field_bytes: int = 1024 * 1024
+    max_parts: int = 1100
+    max_total_bytes: int = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPart:
+    """A form field."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A file: its name without folders; its type as the client tells it, in lower case, without parameters.
+
+    `stream` gives the bytes once, in blocks, and raises what `read_parts` raises. It ends with the file, and
+    is of no use any more once the next part has been asked for.
+    """
+
+    field: str
+    filename: str
+    content_type: str | None
+    stream: AsyncIterator[bytes]
+
+
+async def read_parts(
+    source: AsyncIterator[bytes], *, content_type: str, limits: MultipartLimits
+) -> AsyncGenerator[FieldPart | FilePart, None]:
+    """The parts of a body in their order.
+
+    Args:
+        source: the body, in blocks of any length, empty ones among them.
+        content_type: the request's `Content-Type`, which holds the boundary.
+        limits: what the body may ask for.
+
+    Raises:
+        InvalidInputError: the body, or its content type, is not well-formed multipart/form-data.
+        LimitExceededError: one of the limits is exceeded.
+    Source: RFC 7578, RFC 2046.
+    """
+    events = _Events(source, _boundary(content_type), limits)
+    while (segment := await events.next_segment()) is not None:
+        name = _part_name(segment)
+        filename = _filename(segment, name)
+        body = _Body(events)
+        if filename is None:
+            yield FieldPart(name, await _field_value(segment, name, body, limits.max_field_bytes))
+        else:
+            yield FilePart(name, filename, segment.content_type or None, body)
+            await body.skip()
+
+
+class _Events:
+    """The parser's events, fetched from the source as they are asked for: per part a head, blocks, an end."""
+
+    def __init__(self, source: AsyncIterator[bytes], boundary: str, limits: MultipartLimits) -> None:
+        self._source = source
+        # Not its strict mode: that refuses the line break after the last boundary, which most clients send,
+        # if and only if it arrives in a block of its own.
+        self._parser = PushMultipartParser(boundary, max_segment_count=limits.max_parts)
+        self._events: Iterator[MultipartSegment | bytes | bytearray | None] = iter(())
+        self._max_total_bytes = limits.max_total_bytes
+        self._total_bytes = 0
+        self._failure: AnalytiqError | None = None
+
+    async def next_segment(self) -> MultipartSegment | None:
+        """The head of the next part, once the part before is read to its end; None at the body's end."""
+        event = await self._next()
+        return event if isinstance(event, MultipartSegment) else None
+
+    async def next_block(self) -> bytes | None:
+        """More bytes of the part; None at its end."""
+        event = await self._next()
+        return bytes(event) if isinstance(event, bytes | bytearray) else None
+
+    async def _next(self) -> MultipartSegment | bytes | bytearray | None:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            while True:
+                for event in self._events:
+                    return event
+                block = await self._next_source_block()
+                if block is None:
+                    self._parser.close()
+                    return None
+                self._events = self._parser.parse(block)
+        except MultipartError as error:
+            self._failure = _refusal(error)
+            raise self._failure from error
+        except AnalytiqError as error:
+            self._failure = error
+            raise
+
+    async def _next_source_block(self) -> bytes | None:
+        async for block in self._source:
+            self._total_bytes += len(block)
+            if self._total_bytes > self._max_total_bytes:
+                raise LimitExceededError(
+                    f"The body has more than {self._max_total_bytes} bytes; send the files in several calls."
+                )
+            if block:
+                return block
+        return None
+
+
+class _Body:
+    """The bytes of one part, given once."""
+
+    def __init__(self, events: _Events) -> None:
+        self._events = events
+        self._is_at_end = False
+        self._is_skipped = False
+
+    def __aiter__(self) -> "_Body":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._is_skipped:
+            # An end instead would make half a file look whole.
+            raise RuntimeError("the next part has been asked for; read a file's stream before that")
+        block = None if self._is_at_end else await self._events.next_block()
+        if block is None:
+            self._is_at_end = True
+            raise StopAsyncIteration
+        return block
+
+    async def skip(self) -> None:
+        """Read past what is left."""
+        if self._is_at_end:
+            return
+        self._is_skipped = True
+        while await self._events.next_block() is not None:
+            pass
+
+
+async def _field_value(segment: MultipartSegment, name: str, body: _Body, max_bytes: int) -> str:
+    content = bytearray()
+    async for block in body:
+        content += block
+        if len(content) > max_bytes:
+            raise LimitExceededError(
+                f"The form field {name!r} has more than {max_bytes} bytes; only files may be longer."
+            )
+    if (segment.charset or "utf-8").lower() not in ("utf-8", "utf8", "us-ascii"):
+        raise InvalidInputError.of_field(name, f"form fields are UTF-8, not {segment.charset}")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError.of_field(name, "the form field is not UTF-8") from error
+
+
+def _refusal(error: MultipartError) -> AnalytiqError:
+    if isinstance(error, ParserLimitReached):
+        return LimitExceededError(
+            f"The multipart body asks for too much: {error}; send several smaller ones."
+        )
+    return InvalidInputError.of_field("body", f"it is not well-formed multipart/form-data: {error}")
+
+
+def _boundary(content_type: str) -> str:
+    """The boundary that the request's content type names."""
+    kind, _, parameters = content_type.partition(";")
+    if kind.strip().lower() != "multipart/form-data":
+        raise InvalidInputError.of_field("Content-Type", f"it is to be multipart/form-data, not {kind!r}")
+    values = [value for key, value in _parameters(";" + parameters) if key == "boundary"]
+    boundary = _unquoted(values[0]) if len(values) == 1 else ""
+    if not _BOUNDARY.fullmatch(boundary):
+        raise InvalidInputError.of_field("Content-Type", "it names no boundary of 1 to 70 ASCII characters")
+    return boundary
+
+
+def _part_name(segment: MultipartSegment) -> str:
+    """The form field's name, once the part's header is seen to be one that we understand."""
+    if not segment.name:
+        raise InvalidInputError.of_field("body", "a part of the form has no name")
+    if [header for header, _ in segment.headerlist].count("Content-Disposition") > 1:
+        raise InvalidInputError.of_field(segment.name, "the part has several Content-Disposition headers")
+    encoding = _header(segment, "Content-Transfer-Encoding", "binary").lower()
+    if encoding not in ("binary", "8bit", "7bit"):
+        raise InvalidInputError.of_field(
+            segment.name,
+            f"the part is encoded as {encoding!r}, which RFC 7578 forbids; send the bytes themselves",
+        )
+    return segment.name
+
+
+def _filename(segment: MultipartSegment, field: str) -> str | None:
+    """The file's name without folders and control characters; None for a part that is no file."""
+    raw = segment.filename
+    for key, value in _parameters(_header(segment, "Content-Disposition", "")):
+        if key == "filename*":
+            raw = _extended_value(value, field)
+            break
+        if key == "filename" and not value.startswith('"'):
+            raw = value  # the library ends an unquoted name at its first space or accent
+    if raw is None:
+        return None
+    name = unicodedata.normalize("NFC", re.split(r"[/\\]", raw)[-1])
+    name = "".join(character for character in name if not _is_control(character)).strip()
+    if name in ("", ".", ".."):
+        raise InvalidInputError.of_field(field, "the file has no name; give its part a filename")
+    return name
+
+
+def _is_control(character: str) -> bool:
+    """Whether it moves the cursor, ends a line or turns the writing around: what a name may hide behind."""
+    return unicodedata.category(character) in ("Cc", "Zl", "Zp") or character in _DIRECTION_CONTROLS
+
+
+def _extended_value(value: str, field: str) -> str:
+    """Decode `charset'language'percent-encoded` (RFC 8187)."""
+    charset, _, rest = value.partition("'")
+    _, quote, encoded = rest.partition("'")
+    if not quote or charset.lower() not in ("utf-8", "iso-8859-1"):
+        raise InvalidInputError.of_field(field, "filename* is written UTF-8''name, percent-encoded")
+    try:
+        return unquote_to_bytes(encoded).decode(charset)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError.of_field(field, f"filename* is not {charset}") from error
+
+
+def _header(segment: MultipartSegment, name: str, default: str) -> str:
+    return next((value.strip() for header, value in segment.headerlist if header == name), default)
+
+
+def _parameters(header: str) -> Iterator[tuple[str, str]]:
+    """The parameters of a header, names in lower case, values as they are written."""
+    position = header.find(";")
+    while position >= 0 and (match := _PARAMETER.match(header, position)):
+        yield match[1].lower(), match[2].strip()
+        position = match.end()
+
+
+def _unquoted(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        return re.sub(r"\\(.)", r"\1", value[1:-1])
+    return value

@@ -1,0 +1,147 @@
+"""Errors over HTTP: RFC 9457 problem details with a stable `code` (design 4 and 6)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from analytiq.errors import (
+    AccessDeniedError,
+    AnalytiqError,
+    ConflictError,
+    InvalidInputError,
+    LimitExceededError,
+    NotFoundError,
+    PermanentError,
+    QuotaExceededError,
+    RateLimitedError,
+    TransientError,
+)
+from analytiq.mongo.client import translate
+from analytiq.mongo.session import DatabaseError
+from api.field_path import field_path
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
+    (InvalidInputError, 400),
+    (NotFoundError, 404),
+    (ConflictError, 409),
+    (QuotaExceededError, 402),
+    (RateLimitedError, 429),
+    (TransientError, 503),
+    (LimitExceededError, 413),
+    (PermanentError, 422),
+    (AccessDeniedError, 403),
+)
+"""The first class that fits counts."""
+
+TITLE_OF = {
+    400: "The request is wrong",
+    401: "Not signed in",
+    402: "Out of SPUs",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Unsupported media type",
+    422: "Cannot be processed",
+    429: "Too many requests",
+    500: "Internal error",
+    503: "Temporarily unavailable",
+}
+
+
+def status_of(error: AnalytiqError) -> int:
+    """The HTTP status for an error of the library."""
+    if error.code == "unauthenticated":
+        return 401
+    return next((status for kind, status in STATUS_OF if isinstance(error, kind)), 500)
+
+
+def body_of(error: AnalytiqError) -> dict[str, Any]:
+    """What is told of an error, without the request's own fields."""
+    body: dict[str, Any] = {"code": error.code, "detail": error.detail}
+    if isinstance(error, InvalidInputError) and error.errors:
+        body["errors"] = [{"field": item.field, "reason": item.reason} for item in error.errors]
+    return body
+
+
+def problem(
+    request: Request, status: int, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """A response with problem details."""
+    content = {
+        "type": "about:blank",
+        "title": TITLE_OF.get(status, "Error"),
+        "status": status,
+        **body,
+        "instance": request.url.path,
+        "request_id": getattr(request.state, "request_id", None),
+    }
+    return JSONResponse(jsonable_encoder(content), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def _of_library(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, AnalytiqError)  # noqa: S101  # registered for this class
+    status = status_of(error)
+    headers: dict[str, str] = {}
+    if isinstance(error, TransientError) and error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status >= 500:
+        log.warning("api.unavailable", code=error.code, detail=error.detail)
+    return problem(request, status, body_of(error), headers)
+
+
+def _of_validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
+    errors = [{"field": field_path(item["loc"][1:]), "reason": _reason(item)} for item in error.errors()]
+    named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:5])
+    return problem(request, 400, {"code": "invalid_input", "detail": named, "errors": errors})
+
+
+def _of_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # noqa: S101  # registered for this class
+    code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "http_error")
+    return problem(request, error.status_code, {"code": code, "detail": str(error.detail)}, error.headers)
+
+
+def _of_database(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, DatabaseError)  # noqa: S101  # registered for this class
+    known = translate(error)
+    if known is None:
+        return _of_anything(request, error)
+    return _of_library(request, known)
+
+
+def _of_anything(request: Request, error: Exception) -> JSONResponse:
+    log.error("api.internal_error", path=request.url.path, exc_info=error)
+    detail = "an unexpected error; the server's log has it under this request id"
+    return problem(request, 500, {"code": "internal_error", "detail": detail})
+
+
+def _reason(item: Mapping[str, Any]) -> str:
+    if item["type"] == "extra_forbidden":
+        return "there is no such field"
+    if item["type"] == "missing":
+        return "is required"
+    return str(item["msg"]).removeprefix("Value error, ")
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the application with problem details."""
+    app.add_exception_handler(AnalytiqError, _of_library)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HTTPException, _of_http)
+    app.add_exception_handler(DatabaseError, _of_database)
+    app.add_exception_handler(Exception, _of_anything)

@@ -1,0 +1,85 @@
+"""What every request goes through: its id, the limit of its body, one line in the log."""
+
+import re
+from time import perf_counter
+from uuid import uuid4
+
+import structlog
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = structlog.get_logger("api")
+
+REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+MAX_BODY_BYTES = 2 * 1024 * 1024
+"""Of every body but an upload's, which counts for itself while it streams."""
+UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents/?")
+QUIET_PATHS = ("/health", "/ready", "/metrics")
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class RequestContext:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Bind the request id to the log and the answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        status = 500
+        started = perf_counter()
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", []),
+                    (b"x-request-id", request_id.encode()),
+                    *SECURITY_HEADERS,
+                ]
+            await send(message)
+
+        if not (scope["method"] == "POST" and UPLOAD_PATH.fullmatch(scope["path"])):
+            receive = _limited(receive)
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self._app(scope, receive, send_with_headers)
+            finally:
+                if scope["path"] not in QUIET_PATHS:
+                    milliseconds = round((perf_counter() - started) * 1000, 1)
+                    log.info(
+                        "api.request", method=scope["method"], path=scope["path"], status=status,
+                        milliseconds=milliseconds,
+                    )  # fmt: skip
+
+
+def _request_id(scope: Scope) -> str:
+    """The caller's own id where it is harmless, else a fresh one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and REQUEST_ID.fullmatch(value):
+            return value.decode()
+    return uuid4().hex
+
+
+def _limited(receive: Receive) -> Receive:
+    received = 0
+
+    async def limited() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > MAX_BODY_BYTES:
+            raise HTTPException(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+        return message
+
+    return limited

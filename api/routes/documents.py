@@ -1,0 +1,244 @@
+"""`/documents`."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import DocumentState
+from analytiq.mongo.repositories.documents import DocumentQuery
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.multipart import MultipartLimits, read_parts
+from api.schemas.documents import (
+    DocumentDetail,
+    DocumentList,
+    DocumentResponse,
+    DocumentTextResponse,
+    DocumentUpdate,
+    DocumentUploads,
+    TextPageResponse,
+    UploadAnswer,
+)
+from api.uploading import UploadSession, read_body
+
+router = APIRouter(prefix="/documents", tags=["documents"])
+
+Sort = Literal[
+    "created_at", "-created_at", "updated_at", "-updated_at", "document_name", "-document_name",
+    "byte_size", "-byte_size", "state", "-state",
+]  # fmt: skip
+
+_MULTIPART_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["files"],
+    "properties": {
+        "files": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "tag_ids": {"type": "array", "items": {"type": "string"}, "description": "For all files of the call"},
+        "metadata": {"type": "string", "description": "A JSON object, for all files of the call"},
+        "on_duplicate": {"type": "string", "enum": ["return", "create", "replace"], "default": "return"},
+    },
+}
+_UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {"schema": _MULTIPART_SCHEMA},
+            "application/json": {"schema": DocumentUploads.model_json_schema(ref_template="#/components/schemas/{model}")},
+        },
+    }
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    operation_id="upload_documents",
+    response_model=UploadAnswer,
+    responses={
+        200: {"model": UploadAnswer, "description": "Every file was there already"},
+        207: {"model": UploadAnswer, "description": "Some files failed; each tells why"},
+    },
+    openapi_extra=_UPLOAD_BODY,
+)
+async def upload_documents(
+    request: Request, application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId
+) -> Response:
+    """Upload files, as multipart/form-data (streamed) or as JSON with base64.
+
+    The same bytes under the same name are not stored a second time unless `on_duplicate` says so: `return` (the
+    default) answers the document that is there, `create` makes another, `replace` makes the file the next
+    version of the document of that name, keeping its id.
+    """
+    session = UploadSession(application, organization, request_id)
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    limits = application.settings.api
+    if kind == "multipart/form-data":
+        parts = read_parts(
+            request.stream(),
+            content_type=content_type,
+            limits=MultipartLimits(max_parts=limits.max_files_per_upload + 100),
+        )
+        answer = await session.receive_multipart(parts)
+    elif kind == "application/json":
+        answer = await session.receive_json(await read_body(request.stream(), limits.max_json_bytes))
+    else:
+        raise InvalidInputError.of_field(
+            "Content-Type", f"{kind or 'nothing'!r} is neither multipart/form-data nor application/json"
+        )
+    status = 207 if answer.failed else 201 if answer.created or answer.replaced else 200
+    return JSONResponse(answer.model_dump(mode="json"), status)
+
+
+@router.get("", operation_id="list_documents")
+async def list_documents(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    name_search: NameSearch = None,
+    tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
+    state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
+    sort: Annotated[Sort, Query(description="With a minus, descending")] = "-created_at",
+) -> DocumentList:
+    """A page of documents."""
+    query = DocumentQuery(
+        name_search=name_search,
+        tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
+        states=tuple(state or ()),
+        sort_field=sort.removeprefix("-"),
+        descending=sort.startswith("-"),
+    )
+    found, total = await application.documents.page(organization.id, query, skip=skip, limit=limit)
+    return DocumentList(documents=[DocumentResponse.of(item) for item in found], total_count=total, skip=skip)
+
+
+@router.get("/{document_id}", operation_id="get_document")
+async def get_document(
+    application: ApplicationOf, organization: CurrentOrganization, document_id: str
+) -> DocumentDetail:
+    """One document, and for each of its knowledge bases whether it is indexed yet, and why not."""
+    document = await application.documents.get(organization.id, document_id)
+    return DocumentDetail.with_states(document, await application.indexing_states.of_document(document))
+
+
+@router.put("/{document_id}", operation_id="update_document")
+async def update_document(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    document_id: str,
+    body: DocumentUpdate,
+) -> DocumentDetail:
+    """Change name, tags or metadata; a knowledge base whose last shared tag goes does not find it from now on."""
+    tag_ids = body.tag_ids
+    if tag_ids is not None:
+        tag_ids = await application.tags.require(organization.id, tag_ids)
+    document = await application.documents.change(
+        organization.id,
+        document_id,
+        document_name=body.document_name,
+        tag_ids=tag_ids,
+        metadata=body.metadata,
+        request_id=request_id,
+    )
+    return DocumentDetail.with_states(document, await application.indexing_states.of_document(document))
+
+
+@router.delete("/{document_id}", status_code=204, operation_id="delete_document")
+async def delete_document(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
+) -> Response:
+    """Delete it: no search finds it from now on; its file, text and vectors follow within seconds."""
+    await application.documents.delete(organization.id, document_id, request_id=request_id)
+    return Response(status_code=204)
+
+
+@router.post("/{document_id}/extract", status_code=202, operation_id="extract_document")
+async def extract_document(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
+) -> DocumentResponse:
+    """Read its file once more; the present text is found until the new one is ready."""
+    document = await application.documents.extract_again(
+        organization.id, document_id, request_id=request_id
+    )
+    return DocumentResponse.of(document)
+
+
+@router.get(
+    "/{document_id}/original",
+    operation_id="download_document",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/octet-stream": {}}}},
+)
+async def download_document(
+    application: ApplicationOf, organization: CurrentOrganization, document_id: str
+) -> StreamingResponse:
+    """The bytes that were uploaded, as an attachment: a browser never opens what somebody uploaded as our page."""
+    document, content = await application.documents.original(organization.id, document_id)
+    return StreamingResponse(
+        content,
+        media_type="application/octet-stream",
+        headers={
+            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.document_name, safe='')}",
+            "Content-Length": str(document.byte_size),
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "ETag": f'"{document.sha256}"',
+        },
+    )
+
+
+@router.get(
+    "/{document_id}/text",
+    operation_id="get_document_text",
+    response_model=DocumentTextResponse,
+    responses={200: {"content": {"text/plain": {}}}},
+)
+async def get_document_text(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    document_id: str,
+    page: Annotated[int | None, Query(ge=1, description="Only this page")] = None,
+    skip: Annotated[int, Query(ge=0, description="Pages to leave out before the first")] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000, description="Pages to answer at most")] = 100,
+    output: Annotated[
+        Literal["json", "plain"], Query(alias="format", description="`plain` downloads the whole text")
+    ] = "json",
+) -> Response | DocumentTextResponse:
+    """Extracted text by page, with each page's place in the whole; or all of it as plain text."""
+    first, count = (page, 1) if page is not None else (skip + 1, limit)
+    document, pages, total = await application.documents.text_pages(
+        organization.id, document_id, first_page=first, page_count=count
+    )
+    if output == "plain" and page is None:
+        return StreamingResponse(
+            _plain_text(application, organization.id, document_id, total), media_type="text/plain; charset=utf-8"
+        )
+    if output == "plain":
+        return Response("".join(item.text for item in pages), media_type="text/plain; charset=utf-8")
+    if page is not None and not pages:
+        raise InvalidInputError.of_field("page", f"the document has {total} pages")
+    return DocumentTextResponse(
+        document_id=document.id,
+        document_name=document.document_name,
+        page_count=total,
+        pages=[TextPageResponse.of(item) for item in pages],
+    )
+
+
+async def _plain_text(
+    application: ApplicationOf, organization_id: str, document_id: str, total: int
+) -> AsyncIterator[str]:
+    """The text in runs of pages, so that memory does not grow with the document."""
+    for first in range(1, total + 1, _PAGES_PER_READ):
+        _, pages, _ = await application.documents.text_pages(
+            organization_id, document_id, first_page=first, page_count=_PAGES_PER_READ
+        )
+        for item in pages:
+            yield item.text if item.span.page_number == 1 else f"\f{item.text}"
+
+
+_PAGES_PER_READ = 50

@@ -1,0 +1,125 @@
+"""`/knowledge-bases`, with the seed's paths, fields and defaults."""
+
+from fastapi import APIRouter
+
+from analytiq.search.filters import combine
+from analytiq.search.request import SearchRequest
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.schemas.knowledge_bases import (
+    IndexedDocumentList,
+    IndexedDocumentResponse,
+    KnowledgeBaseCreate,
+    KnowledgeBaseDeleted,
+    KnowledgeBaseList,
+    KnowledgeBaseResponse,
+    KnowledgeBaseUpdate,
+)
+from api.schemas.search import SearchAnswer, SearchBody
+
+router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"])
+
+
+@router.post("", status_code=201, operation_id="create_knowledge_base")
+async def create_knowledge_base(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    body: KnowledgeBaseCreate,
+) -> KnowledgeBaseResponse:
+    """Make a knowledge base; documents that share a tag with it are indexed by jobs."""
+    tag_ids = await application.tags.require(organization.id, body.tag_ids)
+    created = await application.knowledge_bases.create(
+        organization, body.wanted(tag_ids), request_id=request_id
+    )
+    return KnowledgeBaseResponse.of(created)
+
+
+@router.get("", operation_id="list_knowledge_bases")
+async def list_knowledge_bases(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    name_search: NameSearch = None,
+) -> KnowledgeBaseList:
+    """A page of knowledge bases, newest first; counts may be a second old."""
+    found, total = await application.knowledge_bases.page(
+        organization.id, skip=skip, limit=limit, name_search=name_search
+    )
+    return KnowledgeBaseList(
+        knowledge_bases=[KnowledgeBaseResponse.of(item) for item in found], total_count=total, skip=skip
+    )
+
+
+@router.get("/{kb_id}", operation_id="get_knowledge_base")
+async def get_knowledge_base(
+    application: ApplicationOf, organization: CurrentOrganization, kb_id: str
+) -> KnowledgeBaseResponse:
+    """One knowledge base with its counts at this moment."""
+    return KnowledgeBaseResponse.of(await application.knowledge_bases.get(organization.id, kb_id))
+
+
+@router.put("/{kb_id}", operation_id="update_knowledge_base")
+async def update_knowledge_base(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    kb_id: str,
+    body: KnowledgeBaseUpdate,
+) -> KnowledgeBaseResponse:
+    """Change name, description, tags or neighbours; documents that lose their last shared tag leave at once."""
+    changes = body.model_dump(exclude_none=True)
+    if "tag_ids" in changes:
+        changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
+    if not changes:
+        return KnowledgeBaseResponse.of(await application.knowledge_bases.get(organization.id, kb_id))
+    changed = await application.knowledge_bases.change(
+        organization.id, kb_id, changes, request_id=request_id
+    )
+    return KnowledgeBaseResponse.of(changed)
+
+
+@router.delete("/{kb_id}", operation_id="delete_knowledge_base")
+async def delete_knowledge_base(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, kb_id: str
+) -> KnowledgeBaseDeleted:
+    """Delete it: nothing is found in it from now on; its vectors follow within seconds."""
+    await application.knowledge_bases.delete(organization.id, kb_id, request_id=request_id)
+    return KnowledgeBaseDeleted()
+
+
+@router.get("/{kb_id}/documents", operation_id="list_knowledge_base_documents")
+async def list_knowledge_base_documents(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    kb_id: str,
+    skip: Skip = 0,
+    limit: Limit = 10,
+) -> IndexedDocumentList:
+    """A page of the documents that are indexed, latest first."""
+    found, total = await application.knowledge_bases.documents(
+        organization.id, kb_id, skip=skip, limit=limit
+    )
+    return IndexedDocumentList(
+        documents=[IndexedDocumentResponse.of(item) for item in found], total_count=total, skip=skip
+    )
+
+
+@router.post("/{kb_id}/search", operation_id="search_knowledge_base")
+async def search_knowledge_base(
+    application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
+) -> SearchAnswer:
+    """Find passages; filters count inside the search, so the best of what passes them is found."""
+    request = SearchRequest(
+        query=body.query,
+        top_k=body.top_k,
+        skip=body.skip,
+        filter=combine(
+            document_ids=body.document_ids,
+            metadata_filter=body.metadata_filter,
+            upload_date_from=body.upload_date_from,
+            upload_date_to=body.upload_date_to,
+        ),
+        coalesce_neighbors=body.coalesce_neighbors,
+    )
+    return SearchAnswer.of(body, await application.search.search(organization, kb_id, request))

@@ -1,0 +1,70 @@
+"""The organization itself, `/access-tokens` and `/usage`."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from analytiq import clock
+from analytiq.errors import InvalidInputError
+from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.schemas.organizations import (
+    AccessTokenCreate,
+    AccessTokenCreated,
+    AccessTokenList,
+    AccessTokenResponse,
+    OrganizationResponse,
+    UsageAnswer,
+)
+from api.schemas.search import Time
+
+router = APIRouter(tags=["organization"])
+
+
+@router.get("", operation_id="get_organization")
+async def get_organization(organization: CurrentOrganization) -> OrganizationResponse:
+    """The organization that the token opens."""
+    return OrganizationResponse.of(organization)
+
+
+@router.post("/access-tokens", status_code=201, operation_id="create_access_token")
+async def create_access_token(
+    application: ApplicationOf, organization: CurrentOrganization, body: AccessTokenCreate
+) -> AccessTokenCreated:
+    """Make an access token; the answer is the only place that shows its secret."""
+    if body.expires_at is not None and body.expires_at <= clock.now():
+        raise InvalidInputError.of_field("expires_at", "is in the past")
+    issued = await application.organizations.issue_token(
+        organization.id, name=body.name, expires_at=body.expires_at
+    )
+    return AccessTokenCreated.with_secret(issued)
+
+
+@router.get("/access-tokens", operation_id="list_access_tokens")
+async def list_access_tokens(
+    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+) -> AccessTokenList:
+    """A page of access tokens, newest first, revoked ones included."""
+    tokens, total = await application.organizations.tokens(organization.id, skip=skip, limit=limit)
+    return AccessTokenList(
+        access_tokens=[AccessTokenResponse.of(token) for token in tokens], total_count=total, skip=skip
+    )
+
+
+@router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")
+async def revoke_access_token(
+    application: ApplicationOf, organization: CurrentOrganization, token_id: str
+) -> Response:
+    """Close an access token for good, at once."""
+    await application.organizations.revoke_token(organization.id, token_id)
+    return Response(status_code=204)
+
+
+@router.get("/usage", operation_id="get_usage")
+async def get_usage(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    since: Annotated[Time | None, Query()] = None,
+    until: Annotated[Time | None, Query()] = None,
+) -> UsageAnswer:
+    """SPUs charged within [since, until), by knowledge base, operation and model."""
+    return UsageAnswer.of(await application.metering.totals(organization.id, since=since, until=until))

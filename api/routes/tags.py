@@ -1,0 +1,59 @@
+"""`/tags`."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate
+
+router = APIRouter(prefix="/tags", tags=["tags"])
+
+
+@router.post("", status_code=201, operation_id="create_tag")
+async def create_tag(application: ApplicationOf, organization: CurrentOrganization, body: TagCreate) -> TagResponse:
+    """Make a tag; its name is unique in the organization."""
+    tag = await application.tags.create(
+        organization.id, name=body.name, color=body.color, description=body.description
+    )
+    return TagResponse.of(tag)
+
+
+@router.get("", operation_id="list_tags")
+async def list_tags(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    name_search: NameSearch = None,
+    sort: Annotated[Literal["name", "-name"], Query()] = "name",
+) -> TagList:
+    """A page of tags by name."""
+    tags, total = await application.tags.page(
+        organization.id, skip=skip, limit=limit, name_search=name_search, descending=sort.startswith("-")
+    )
+    return TagList(tags=[TagResponse.of(tag) for tag in tags], total_count=total, skip=skip)
+
+
+@router.get("/{tag_id}", operation_id="get_tag")
+async def get_tag(application: ApplicationOf, organization: CurrentOrganization, tag_id: str) -> TagResponse:
+    """One tag."""
+    return TagResponse.of(await application.tags.get(organization.id, tag_id))
+
+
+@router.put("/{tag_id}", operation_id="update_tag")
+async def update_tag(
+    application: ApplicationOf, organization: CurrentOrganization, tag_id: str, body: TagUpdate
+) -> TagResponse:
+    """Change name, color or description."""
+    changes = body.model_dump(exclude_none=True)
+    if not changes:
+        return TagResponse.of(await application.tags.get(organization.id, tag_id))
+    return TagResponse.of(await application.tags.change(organization.id, tag_id, changes))
+
+
+@router.delete("/{tag_id}", status_code=204, operation_id="delete_tag")
+async def delete_tag(application: ApplicationOf, organization: CurrentOrganization, tag_id: str) -> Response:
+    """Remove a tag that no document and no knowledge base uses; otherwise 409 says what does."""
+    await application.tags.delete(organization.id, tag_id)
+    return Response(status_code=204)

@@ -1,0 +1,240 @@
+"""Wire shapes of documents."""
+
+import base64
+import binascii
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from analytiq.documents.indexing_state import KnowledgeBaseState
+from analytiq.documents.service import TextPage
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import Document, Failure
+from analytiq.models.upload import DuplicatePolicy
+from api.schemas.wire import Moment, RequestBody, ResponseBody
+
+
+class FailureResponse(ResponseBody):
+    """Why something failed."""
+
+    code: str
+    detail: str
+    at: Moment
+
+    @classmethod
+    def of(cls, failure: Failure | None) -> "FailureResponse | None":
+        """From the stored shape."""
+        return None if failure is None else cls(code=failure.code, detail=failure.detail, at=failure.at)
+
+
+class ProgressResponse(ResponseBody):
+    """How far a running job is."""
+
+    done: int
+    total: int
+    unit: str
+
+
+class KnowledgeBaseStateResponse(ResponseBody):
+    """Whether the document can be found in one of its knowledge bases yet, and why not."""
+
+    kb_id: str
+    name: str
+    state: str = Field(description="indexed, waiting, indexing, failed, or empty: it has no text")
+    is_searchable: bool = Field(description="true also while an older text is found until the new one is indexed")
+    reason: str | None
+    error: FailureResponse | None
+    progress: ProgressResponse | None
+    chunk_count: int
+    indexed_at: Moment | None
+
+    @classmethod
+    def of(cls, state: KnowledgeBaseState) -> "KnowledgeBaseStateResponse":
+        """From the library's shape."""
+        progress = state.progress
+        return cls(
+            kb_id=state.kb_id,
+            name=state.kb_name,
+            state=state.state.value,
+            is_searchable=state.is_searchable,
+            reason=state.reason,
+            error=FailureResponse.of(state.error),
+            progress=ProgressResponse(**progress.model_dump()) if progress else None,
+            chunk_count=state.chunk_count,
+            indexed_at=state.indexed_at,
+        )
+
+
+class DocumentResponse(ResponseBody):
+    """A document."""
+
+    document_id: str
+    document_name: str
+    state: str = Field(description="uploaded, extracting, extracted or failed")
+    tag_ids: list[str]
+    metadata: dict[str, JsonValue]
+    error: FailureResponse | None
+    warnings: list[str]
+    content_type: str
+    byte_size: int
+    sha256: str
+    page_count: int | None
+    character_count: int | None
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, document: Document) -> "DocumentResponse":
+        """From the stored shape."""
+        return cls.model_validate(_fields(document))
+
+
+class DocumentDetail(DocumentResponse):
+    """A document and where it stands in each of its knowledge bases."""
+
+    knowledge_bases: list[KnowledgeBaseStateResponse]
+
+    @classmethod
+    def with_states(cls, document: Document, states: list[KnowledgeBaseState]) -> "DocumentDetail":
+        """From the library's shapes."""
+        return cls.model_validate(
+            {
+                **_fields(document),
+                "knowledge_bases": [KnowledgeBaseStateResponse.of(state) for state in states],
+            }
+        )
+
+
+def _fields(document: Document) -> dict[str, object]:
+    return {
+        "document_id": document.id,
+        "document_name": document.document_name,
+        "state": document.state.value,
+        "tag_ids": list(document.tag_ids),
+        "metadata": document.metadata,
+        "error": FailureResponse.of(document.error),
+        "warnings": list(document.warnings),
+        "content_type": document.content_type,
+        "byte_size": document.byte_size,
+        "sha256": document.sha256,
+        "page_count": document.page_count,
+        "character_count": document.character_count,
+        "created_at": document.created_at,
+        "updated_at": document.updated_at,
+    }
+
+
+class DocumentList(ResponseBody):
+    """A page of documents."""
+
+    documents: list[DocumentResponse]
+    total_count: int
+    skip: int
+
+
+class DocumentUpdate(RequestBody):
+    """What to change; what is left out stays. `metadata` is replaced as a whole."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"document_name": "invoice.pdf", "metadata": {"year": 2024}}]},
+    )
+
+    document_name: str | None = None
+    tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
+    metadata: dict[str, JsonValue] | None = None
+
+
+class DocumentUpload(RequestBody):
+    """One file of a JSON upload."""
+
+    name: str
+    content: str = Field(description="The file's bytes in base64")
+    tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
+    metadata: dict[str, JsonValue] | None = None
+    content_type: Annotated[str | None, Field(max_length=200)] = None
+
+    def decoded(self, field: str) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            InvalidInputError: `content` is no base64.
+        """
+        try:
+            return base64.b64decode(self.content, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidInputError.of_field(field, f"not base64: {error}") from error
+
+
+class DocumentUploads(RequestBody):
+    """A JSON upload."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "documents": [
+                        {"name": "terms.txt", "content": "UGF5bWVudCBpcyBkdWUgd2l0aGluIDMwIGRheXMu", "tag_ids": []}
+                    ]
+                }
+            ]
+        },
+    )
+
+    documents: Annotated[list[DocumentUpload], Field(min_length=1, max_length=1000)]
+    on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN
+
+
+class UploadError(ResponseBody):
+    """Why a file was not taken."""
+
+    code: str
+    detail: str
+
+
+class UploadedDocument(ResponseBody):
+    """What became of one file: `outcome` is created, returned (it was there already), replaced, or failed."""
+
+    file_name: str
+    outcome: str
+    document_id: str | None
+    document: DocumentResponse | None
+    error: UploadError | None
+
+
+class UploadAnswer(ResponseBody):
+    """What became of each file, in the order sent."""
+
+    documents: list[UploadedDocument]
+    created: int
+    returned: int
+    replaced: int
+    failed: int
+
+
+class TextPageResponse(ResponseBody):
+    """A page's text: `text[start:end]` of the whole; `source` is embedded, ocr or needs_ocr."""
+
+    page_number: int
+    start: int
+    end: int
+    source: str
+    text: str
+
+    @classmethod
+    def of(cls, page: TextPage) -> "TextPageResponse":
+        """From the library's shape."""
+        span = page.span
+        return cls(
+            page_number=span.page_number, start=span.start, end=span.end, source=span.source.value, text=page.text
+        )
+
+
+class DocumentTextResponse(ResponseBody):
+    """Extracted text by page."""
+
+    document_id: str
+    document_name: str
+    page_count: int
+    pages: list[TextPageResponse]

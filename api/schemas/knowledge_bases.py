@@ -1,0 +1,172 @@
+"""Wire shapes of knowledge bases (seed: "API Design")."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic.json_schema import SkipJsonSchema
+
+from analytiq.knowledge_bases.service import IndexedDocument, NewKnowledgeBase
+from analytiq.models.knowledge_base import KnowledgeBase
+from api.schemas.wire import Moment, RequestBody, ResponseBody
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Description = Annotated[str, StringConstraints(max_length=5000)]
+TagIds = Annotated[list[str], Field(max_length=100)]
+Neighbors = Annotated[int, Field(ge=0, le=5)]
+
+
+def _refuse_change(_: Any) -> None:
+    raise ValueError(
+        "cannot be changed after creation; create a new knowledge base with the same tags: its documents are"
+        " indexed with cached embeddings where possible"
+    )
+
+
+Immutable = Annotated[SkipJsonSchema[None], BeforeValidator(_refuse_change)]
+
+
+class KnowledgeBaseCreate(RequestBody):
+    """A knowledge base to make; `embedding_model` left out means the organization's default."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "Invoice KB",
+                    "description": "Knowledge base for invoice processing",
+                    "tag_ids": ["507f1f77bcf86cd799439011"],
+                    "chunker_type": "recursive",
+                    "chunk_size": 512,
+                    "chunk_overlap": 128,
+                    "embedding_model": "local/all-minilm-l6-v2",
+                    "coalesce_neighbors": 2,
+                }
+            ]
+        },
+    )
+
+    name: Name
+    description: Description = ""
+    tag_ids: TagIds = []
+    chunker_type: str = "recursive"
+    chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
+    chunk_overlap: Annotated[int, Field(ge=0, le=4096, description="Tokens")] = 128
+    embedding_model: Annotated[str | None, Field(max_length=200)] = None
+    coalesce_neighbors: Neighbors = 0
+
+    def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:
+        """As the library takes it."""
+        return NewKnowledgeBase(
+            name=self.name,
+            description=self.description,
+            tag_ids=tuple(tag_ids),
+            chunker_type=self.chunker_type,
+            chunk_size=self.chunk_size,
+            chunk_overlap=self.chunk_overlap,
+            embedding_model=self.embedding_model,
+            coalesce_neighbors=self.coalesce_neighbors,
+        )
+
+
+class KnowledgeBaseUpdate(RequestBody):
+    """What to change; what is left out stays. Chunking and embedding settings cannot be changed."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"name": "Updated KB Name", "coalesce_neighbors": 3}]},
+    )
+
+    name: Name | None = None
+    description: Description | None = None
+    tag_ids: TagIds | None = None
+    coalesce_neighbors: Neighbors | None = None
+    chunker_type: Immutable = None
+    chunk_size: Immutable = None
+    chunk_overlap: Immutable = None
+    embedding_model: Immutable = None
+    embedding_dimensions: Immutable = None
+
+
+class KnowledgeBaseResponse(ResponseBody):
+    """A knowledge base with its whole configuration."""
+
+    kb_id: str
+    name: str
+    description: str
+    tag_ids: list[str]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str
+    embedding_dimensions: int
+    coalesce_neighbors: int
+    status: str = Field(description="`indexing` until the first indexing has ended, then `active`; or `error`")
+    document_count: int
+    chunk_count: int
+    last_indexed_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, knowledge_base: KnowledgeBase) -> "KnowledgeBaseResponse":
+        """From the stored shape."""
+        return cls(
+            kb_id=knowledge_base.id,
+            name=knowledge_base.name,
+            description=knowledge_base.description,
+            tag_ids=list(knowledge_base.tag_ids),
+            chunker_type=knowledge_base.chunker_type,
+            chunk_size=knowledge_base.chunk_size,
+            chunk_overlap=knowledge_base.chunk_overlap,
+            embedding_model=knowledge_base.embedding_model,
+            embedding_dimensions=knowledge_base.embedding_dimensions,
+            coalesce_neighbors=knowledge_base.coalesce_neighbors,
+            status=knowledge_base.status.value,
+            document_count=knowledge_base.document_count,
+            chunk_count=knowledge_base.chunk_count,
+            last_indexed_at=knowledge_base.last_indexed_at,
+            created_at=knowledge_base.created_at,
+            updated_at=knowledge_base.updated_at,
+        )
+
+
+class KnowledgeBaseList(ResponseBody):
+    """A page of knowledge bases."""
+
+    knowledge_bases: list[KnowledgeBaseResponse]
+    total_count: int
+    skip: int
+
+
+class KnowledgeBaseDeleted(ResponseBody):
+    """The seed's answer to a deletion."""
+
+    message: str = "Knowledge base deleted successfully"
+
+
+class IndexedDocumentResponse(ResponseBody):
+    """A document as a knowledge base lists it."""
+
+    document_id: str
+    document_name: str
+    chunk_count: int
+    indexed_at: Moment
+
+    @classmethod
+    def of(cls, document: IndexedDocument) -> "IndexedDocumentResponse":
+        """From the library's shape."""
+        return cls(
+            document_id=document.document_id,
+            document_name=document.document_name,
+            chunk_count=document.chunk_count,
+            indexed_at=document.indexed_at,
+        )
+
+
+class IndexedDocumentList(ResponseBody):
+    """A page of a knowledge base's documents."""
+
+    documents: list[IndexedDocumentResponse]
+    total_count: int
+    skip: int

@@ -1,0 +1,123 @@
+"""Wire shapes of organizations, access tokens and usage."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from analytiq.models.organization import AccessToken, Organization
+from analytiq.models.usage import UsageTotal
+from analytiq.organizations.service import IssuedToken
+from api.schemas.search import Time
+from api.schemas.wire import Moment, RequestBody, ResponseBody
+
+
+class OrganizationResponse(ResponseBody):
+    """An organization."""
+
+    organization_id: str
+    name: str
+    cache_scope: str
+    created_at: Moment
+
+    @classmethod
+    def of(cls, organization: Organization) -> "OrganizationResponse":
+        """From the stored shape."""
+        return cls(
+            organization_id=organization.id,
+            name=organization.name,
+            cache_scope=organization.cache_scope.value,
+            created_at=organization.created_at,
+        )
+
+
+class AccessTokenCreate(RequestBody):
+    """An access token to make."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "nightly import"}]})
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+    expires_at: Time | None = None
+
+
+class AccessTokenResponse(ResponseBody):
+    """An access token, without its secret."""
+
+    token_id: str
+    name: str
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    last_used_at: Moment | None
+
+    @classmethod
+    def of(cls, token: AccessToken) -> "AccessTokenResponse":
+        """From the stored shape."""
+        return cls.model_validate(_fields(token))
+
+
+class AccessTokenCreated(AccessTokenResponse):
+    """A new access token with its secret, which is shown this once."""
+
+    token: str = Field(description="Keep it: it is not stored and cannot be shown again")
+
+    @classmethod
+    def with_secret(cls, issued: IssuedToken) -> "AccessTokenCreated":
+        """From the library's shape."""
+        return cls.model_validate({**_fields(issued.token), "token": issued.secret.get_secret_value()})
+
+
+def _fields(token: AccessToken) -> dict[str, object]:
+    return {
+        "token_id": token.id,
+        "name": token.name,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "revoked_at": token.revoked_at,
+        "last_used_at": token.last_used_at,
+    }
+
+
+class AccessTokenList(ResponseBody):
+    """A page of access tokens."""
+
+    access_tokens: list[AccessTokenResponse]
+    total_count: int
+    skip: int
+
+
+class UsageItem(ResponseBody):
+    """SPUs of one knowledge base, operation and model."""
+
+    kb_id: str | None
+    operation: str
+    embedding_model: str
+    spus: int
+
+
+class UsageAnswer(ResponseBody):
+    """SPUs that the organization was charged."""
+
+    total_spus: int
+    by_operation: dict[str, int]
+    items: list[UsageItem]
+
+    @classmethod
+    def of(cls, totals: list[UsageTotal]) -> "UsageAnswer":
+        """From the library's shape."""
+        by_operation: dict[str, int] = {}
+        for total in totals:
+            name = total.operation.value
+            by_operation[name] = by_operation.get(name, 0) + total.spus
+        return cls(
+            total_spus=sum(by_operation.values()),
+            by_operation=by_operation,
+            items=[
+                UsageItem(
+                    kb_id=total.kb_id,
+                    operation=total.operation.value,
+                    embedding_model=total.embedding_model,
+                    spus=total.spus,
+                )
+                for total in totals
+            ],
+        )

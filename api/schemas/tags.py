@@ -1,0 +1,68 @@
+"""Wire shapes of tags."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from analytiq.models.tag import Tag
+from api.schemas.wire import Moment, RequestBody, ResponseBody
+
+TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+Color = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
+Description = Annotated[str, StringConstraints(max_length=2000)]
+
+
+class TagCreate(RequestBody):
+    """A tag to make."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"name": "invoice", "color": "#2f6fed", "description": "Incoming invoices"}]
+        },
+    )
+
+    name: TagName
+    color: Color = "#6b7280"
+    description: Description = ""
+
+
+class TagUpdate(RequestBody):
+    """What to change of a tag; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"color": "#d9480f"}]})
+
+    name: TagName | None = None
+    color: Color | None = None
+    description: Description | None = None
+
+
+class TagResponse(ResponseBody):
+    """A tag."""
+
+    tag_id: str
+    name: str
+    color: str
+    description: str
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, tag: Tag) -> "TagResponse":
+        """From the stored shape."""
+        return cls(
+            tag_id=tag.id,
+            name=tag.name,
+            color=tag.color,
+            description=tag.description,
+            created_at=tag.created_at,
+            updated_at=tag.updated_at,
+        )
+
+
+class TagList(ResponseBody):
+    """A page of tags."""
+
+    tags: list[TagResponse]
+    total_count: int = Field(description="How many match in all")
+    skip: int

@@ -1,0 +1,1 @@
+"""The reconciler process: repairs drift."""

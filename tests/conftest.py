@@ -1,0 +1,44 @@
+"""Fixtures of every test: a real MongoDB, started when the first test asks for it."""
+
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from shared_mongod import share_of_mongod
+
+from analytiq.mongo.client import MongoConnection, connect
+
+
+@pytest.fixture(scope="session")
+def mongo_uri(testrun_uid: str) -> Iterator[SecretStr]:
+    """Address of the run's one mongod, a replica set of one, shared by all workers."""
+    # Not below pytest's tmp_path: a Unix socket's path has at most 108 bytes.
+    with share_of_mongod(Path(tempfile.gettempdir()) / f"analytiq-tests-{testrun_uid}") as uri:
+        yield SecretStr(uri)
+
+
+@pytest.fixture(scope="session")
+async def mongo_connection(mongo_uri: SecretStr) -> AsyncIterator[MongoConnection]:
+    """This worker's connection; `database` and `module_database` are views of it."""
+    connection = await connect(mongo_uri, "unused")
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def database(mongo_connection: MongoConnection) -> AsyncIterator[MongoConnection]:
+    """A connection on a database of the test's own, dropped after it; do not close it."""
+    view = mongo_connection.using(f"test_{uuid.uuid4().hex}")
+    yield view
+    await mongo_connection.client.drop_database(view.database)
+
+
+@pytest.fixture(scope="module")
+async def module_database(mongo_connection: MongoConnection) -> AsyncIterator[MongoConnection]:
+    """As `database`, shared by the tests of one module; do not close it."""
+    view = mongo_connection.using(f"module_{uuid.uuid4().hex}")
+    yield view
+    await mongo_connection.client.drop_database(view.database)

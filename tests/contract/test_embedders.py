@@ -1,0 +1,237 @@
+"""The contract of `analytiq.embedding.base.Embedder`: the local model, and LiteLLM over real HTTP.
+
+The provider is `tests.fakes.embedding_server`: it speaks OpenAI's protocol, so what is tested is the road
+through LiteLLM and OpenAI's client, not a provider.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from analytiq.embedding.base import Embedder, InputType
+from analytiq.embedding.providers import litellm_provider
+from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.errors import (
+    DimensionMismatchError,
+    ProviderRefusedError,
+    RateLimitedError,
+    TransientError,
+)
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+
+TEXTS = ["The cat sleeps.", "漢字仮名", "👩‍👩‍👧", "<|endoftext|>", "a\x00b", "word " * 900]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddingServer]:
+    with EmbeddingServer(extra_fields=["input_type"]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
+    embedder = LocalEmbedder(LOCAL_MODEL, tmp_path_factory.mktemp("model"))
+    yield embedder
+    embedder.close()
+
+
+def hosted(server: EmbeddingServer, **options: object) -> LiteLLMEmbedder:
+    arguments = {"api_key": SecretStr(server.api_key), "api_base": server.url, **options}
+    return LiteLLMEmbedder("openai/fake-embedding", **arguments)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["local", "hosted"])
+def embedder(request: pytest.FixtureRequest, local: LocalEmbedder, server: EmbeddingServer) -> Embedder:
+    return local if request.param == "local" else hosted(server)
+
+
+async def document(embedder: Embedder, *texts: str) -> np.ndarray:
+    return await embedder.embed(texts, input_type=InputType.DOCUMENT)
+
+
+async def test_one_finite_vector_comes_for_each_text_in_order(embedder: Embedder) -> None:
+    together = await document(embedder, *TEXTS)
+    assert together.dtype == np.float32
+    assert together.flags.c_contiguous
+    assert together.shape[0] == len(TEXTS)
+    assert np.isfinite(together).all()
+    for text, vector in zip(TEXTS, together, strict=True):
+        assert np.allclose((await document(embedder, text))[0], vector, atol=1e-6)
+
+
+async def test_questions_and_passages_have_the_same_dimensions(embedder: Embedder) -> None:
+    question = await embedder.embed(["who?"], input_type=InputType.QUERY)
+    assert question.shape == (await document(embedder, "he")).shape
+
+
+async def test_a_full_batch_is_taken(embedder: Embedder) -> None:
+    vectors = await document(embedder, *(f"text {number}" for number in range(embedder.batch_size)))
+    assert len(vectors) == embedder.batch_size
+
+
+async def test_the_event_loop_runs_on_meanwhile(embedder: Embedder) -> None:
+    ticks = 0
+    work = asyncio.create_task(document(embedder, *TEXTS * 4))
+    while not work.done():
+        ticks += 1
+        await asyncio.sleep(0)
+    assert ticks > 3
+
+
+async def test_calls_at_the_same_time_do_not_mix(embedder: Embedder) -> None:
+    alone = [await document(embedder, text) for text in TEXTS]
+    together = await asyncio.gather(*(document(embedder, text) for text in TEXTS))
+    for expected, found in zip(alone, together, strict=True):
+        assert np.allclose(expected, found, atol=1e-6)
+
+
+async def test_cancelled_local_call_leaves_the_embedder_usable(local: LocalEmbedder) -> None:
+    work = asyncio.create_task(document(local, *["word " * 900] * 50))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert (await document(local, "still here")).shape == (1, 384)
+
+
+@pytest.mark.parametrize("failure", [Failure.RATE_LIMITED, Failure.UNAVAILABLE])
+async def test_wait_that_the_provider_asks_for_is_passed_on(
+    server: EmbeddingServer, failure: Failure
+) -> None:
+    server.script(failure)
+    with pytest.raises(TransientError) as caught:
+        await document(hosted(server), "a")
+    assert caught.value.retry_after == 7
+    assert isinstance(caught.value, RateLimitedError) is (failure is Failure.RATE_LIMITED)
+
+
+@pytest.mark.parametrize("failure", [Failure.SERVER_ERROR, Failure.CUT, Failure.RATE_LIMITED])
+async def test_failed_call_is_not_repeated_by_the_libraries_below(
+    server: EmbeddingServer, failure: Failure
+) -> None:
+    before = len(server.requests)
+    server.script(failure)
+    with pytest.raises(TransientError):
+        await document(hosted(server), "a")
+    assert len(server.requests) == before + 1
+
+
+async def test_call_that_takes_too_long_is_given_up() -> None:
+    with EmbeddingServer() as slow:
+        slow.script(Failure.SLOW)
+        started = time.monotonic()
+        with pytest.raises(TransientError, match="Timeout"):
+            await document(hosted(slow, timeout_seconds=0.3), "a")
+        assert time.monotonic() - started >= 0.3
+
+
+async def test_server_that_is_not_there_is_transient() -> None:
+    with EmbeddingServer() as gone:
+        pass
+    with pytest.raises(TransientError):
+        await document(hosted(gone), "a")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Failure.TOO_FEW, Failure.UNEQUAL, Failure.NOT_A_NUMBER, Failure.ZERO, Failure.WRONG_INDEX],
+)
+async def test_malformed_answer_is_refused_whole(server: EmbeddingServer, failure: Failure) -> None:
+    server.script(failure)
+    with pytest.raises(TransientError) as caught:
+        await document(hosted(server), "a", "b", "c")
+    assert caught.value.code == "malformed_answer"
+
+
+async def test_answer_in_another_order_is_put_right(server: EmbeddingServer) -> None:
+    expected = await document(hosted(server), "a", "b", "c")
+    server.script(Failure.SHUFFLED)
+    assert np.array_equal(await document(hosted(server), "a", "b", "c"), expected)
+
+
+async def test_dimensions_are_asked_for_and_demanded(server: EmbeddingServer) -> None:
+    assert (await document(hosted(server, dimensions=32), "a")).shape == (1, 32)
+    assert server.requests[-1]["dimensions"] == 32
+    server.script(Failure.WRONG_DIMENSIONS)
+    with pytest.raises(DimensionMismatchError):
+        await document(hosted(server, dimensions=32), "a")
+
+
+async def test_model_that_the_provider_does_not_know_is_refused(server: EmbeddingServer) -> None:
+    embedder = LiteLLMEmbedder("openai/unheard-of", SecretStr(server.api_key), server.url)
+    with pytest.raises(ProviderRefusedError, match="does not know the model.*HTTP 404"):
+        await document(embedder, "a")
+
+
+@pytest.mark.parametrize("failure", [Failure.UNAUTHORIZED, Failure.REFUSED])
+async def test_key_is_in_no_error_repr_or_log(
+    server: EmbeddingServer,
+    failure: Failure,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server.script(failure)
+    embedder = hosted(server)
+    with caplog.at_level("DEBUG"), pytest.raises(ProviderRefusedError) as caught:
+        await document(embedder, "a")
+    printed = capsys.readouterr()
+    shown = [caught.value.detail, repr(caught.value), str(caught.getrepr(style="native")), repr(embedder)]
+    for text in (*shown, caplog.text, printed.out, printed.err):
+        assert server.api_key not in text
+
+
+async def test_key_of_the_environment_is_never_sent(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The operator's key must not reach an address that a tenant has given.
+    monkeypatch.setenv("OPENAI_API_KEY", server.api_key)
+    with pytest.raises(ProviderRefusedError, match="refuses the API key"):
+        await document(hosted(server, api_key=None), "a")
+
+
+async def test_address_of_the_environment_is_never_used(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A tenant's key must not reach an address that the operator has set for its own.
+    monkeypatch.setenv("OPENAI_API_BASE", server.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    with EmbeddingServer() as official:
+        monkeypatch.setattr(litellm_provider, "_OPENAI_BASE", official.url)
+        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key))
+        await document(embedder, "a")
+        assert official.calls == 1
+
+
+async def test_openai_itself_is_asked_for_base64(monkeypatch: pytest.MonkeyPatch) -> None:
+    with EmbeddingServer() as official:
+        plain = await document(hosted(official), *TEXTS)
+        monkeypatch.setattr(litellm_provider, "_OPENAI_BASE", official.url)
+        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key), dimensions=64)
+        assert np.array_equal(await document(embedder, *TEXTS), plain)
+        assert official.requests[-1]["encoding_format"] == "base64"
+        official.script(Failure.NOT_A_NUMBER, Failure.ZERO, Failure.UNEQUAL)
+        for _ in range(3):
+            with pytest.raises(TransientError):
+                await document(embedder, "a", "b")
+
+
+async def test_input_type_reaches_a_provider_that_has_it(server: EmbeddingServer) -> None:
+    embedder = LiteLLMEmbedder("nvidia_nim/fake-embedding", SecretStr(server.api_key), server.url)
+    await embedder.embed(["who?"], input_type=InputType.QUERY)
+    assert server.requests[-1]["input_type"] == "query"
+    await embedder.embed(["he"], input_type=InputType.DOCUMENT)
+    assert server.requests[-1]["input_type"] == "passage"
+
+
+async def test_connections_are_reused_by_calls_and_embedders() -> None:
+    with EmbeddingServer() as counted:
+        for number in range(10):
+            await document(hosted(counted), f"text {number}")
+        assert counted.calls == 10
+        assert counted.connections == 1

@@ -1,0 +1,258 @@
+"""The compiled query finds on a real mongod exactly the documents that the plain reading lets pass."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.filter import (
+    And,
+    BuiltInField,
+    Comparator,
+    Comparison,
+    Exists,
+    Filter,
+    FilterField,
+    FilterValue,
+    In,
+    MetadataField,
+    Nor,
+    Not,
+    Or,
+)
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.filters import compile_filter
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.rows import encode
+from analytiq.search.filters import combine, evaluate, parse_filter
+
+EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+IDS = [f"{number:024x}" for number in range(0xABCDEF, 0xABCDEF + 6)]
+
+# Small pools, so that documents and filters meet often. The values sit where MongoDB and Python, or BSON's
+# types among each other, might disagree: equal numbers of different types, integers beyond a double's
+# precision, booleans beside 0 and 1, signed zero, NaN, NUL inside strings, operators as values.
+NUMBERS = [0, 1, 2, -1, 1.0, 1.5, -0.0, 2**31, 2**53, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 1e300]
+STRINGS = ["", "a", "A", "b", "ab", "1", "é", "\U0001f600", "\uffff", "a\0", "a\0b", "$gt", "null", "true"]
+KEYS = ["a", "b", "0", "1", "00", "-1"]
+
+scalars = st.sampled_from([None, True, False, float("nan"), float("inf"), *NUMBERS, *STRINGS])
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=8,
+)
+names = st.sampled_from(["invoice.pdf", "Invoice.pdf", "invoice", "", "$where"])
+tags = st.sampled_from(["invoice", "2024", "t3"])
+content_types = st.sampled_from(["application/pdf", "text/plain"])
+moments = st.integers(-2, 2).map(lambda count: EPOCH + timedelta(milliseconds=count))
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    moment = draw(moments)
+    return Document(
+        id=draw(st.sampled_from(IDS)),
+        organization_id="o1",
+        document_name=draw(names),
+        identity="",
+        sha256="",
+        byte_size=1,
+        content_type=draw(content_types),
+        file_id=IDS[0],
+        state=DocumentState.EXTRACTED,
+        tag_ids=tuple(draw(st.lists(tags, max_size=3))),
+        metadata=draw(st.dictionaries(st.sampled_from(KEYS), values, max_size=4)),
+        created_at=moment,
+        updated_at=moment,
+    )
+
+
+document_lists = st.lists(documents(), min_size=1, max_size=6, unique_by=lambda document: document.id)
+
+paths = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4).map(lambda keys: MetadataField(tuple(keys)))
+ids = st.sampled_from([*IDS, IDS[0].upper(), "doc_id_1", ""])
+
+
+def literals_of(field: FilterField) -> st.SearchStrategy[FilterValue]:
+    """Literals other than null that the field can be compared to."""
+    match field:
+        case MetadataField():
+            return st.sampled_from([True, False, *NUMBERS, *STRINGS])
+        case BuiltInField.UPLOAD_DATE:
+            return moments
+        case BuiltInField.DOCUMENT_ID:
+            return ids
+        case BuiltInField.TAG_IDS:
+            return tags
+        case BuiltInField.CONTENT_TYPE:
+            return content_types
+        case BuiltInField.DOCUMENT_NAME:
+            return names
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Filter:
+    field = draw(st.one_of(paths, paths, st.sampled_from(BuiltInField)))
+    literals = literals_of(field)
+    match draw(st.integers(0, 4)):
+        case 0:
+            return Exists(field, draw(st.booleans()))
+        case 1:
+            return In(field, tuple(draw(st.lists(literals, max_size=4))), draw(st.booleans()))
+        case 2 if isinstance(field, MetadataField):
+            return Comparison(field, draw(st.sampled_from([Comparator.EQUAL, Comparator.NOT_EQUAL])), None)
+        case _:
+            ordered = field not in (BuiltInField.DOCUMENT_ID, BuiltInField.TAG_IDS)
+            comparators = list(Comparator) if ordered else [Comparator.EQUAL, Comparator.NOT_EQUAL]
+            return Comparison(field, draw(st.sampled_from(comparators)), draw(literals))
+
+
+filters = st.recursive(
+    conditions(),
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        *(st.builds(combination, st.lists(inner, max_size=3).map(tuple)) for combination in (And, Or, Nor)),
+    ),
+    max_leaves=8,
+)
+
+
+async def found(
+    database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]
+) -> list[set[str]]:
+    """What MongoDB finds for each filter, with nothing but these documents in `docs`."""
+    collection = database.database["docs_of_filters"]
+    await collection.delete_many({})
+    await collection.insert_many([encode(document) for document in stored])
+    return [
+        {str(row["_id"]) async for row in collection.find(compile_filter(tree), {"_id": 1})} for tree in trees
+    ]
+
+
+async def assert_agreement(
+    database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]
+) -> None:
+    for tree, ids_found in zip(trees, await found(database, stored, trees), strict=True):
+        expected = {document.id for document in stored if evaluate(tree, document)}
+        assert ids_found == expected, (tree, compile_filter(tree))
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(stored=document_lists, trees=st.lists(filters, min_size=1, max_size=6))
+async def test_the_query_finds_what_the_plain_reading_lets_pass(
+    database: MongoConnection, stored: list[Document], trees: list[Filter]
+) -> None:
+    await assert_agreement(database, stored, trees)
+
+
+def a_document(document_id: str, **metadata: JsonValue) -> Document:
+    return Document(
+        id=document_id,
+        organization_id="o1",
+        document_name="invoice.pdf",
+        identity="",
+        sha256="",
+        byte_size=1,
+        content_type="application/pdf",
+        file_id=IDS[0],
+        state=DocumentState.EXTRACTED,
+        tag_ids=("invoice", "2024"),
+        metadata=metadata,
+        created_at=EPOCH,
+        updated_at=EPOCH,
+    )
+
+
+def nested_value(choices: random.Random, *, depth: int) -> JsonValue:
+    shape = choices.random()
+    if depth == 0 or shape < 0.25:
+        return choices.choice([1, 1, 2, None])
+    if shape < 0.65:
+        return [nested_value(choices, depth=depth - 1) for _ in range(choices.randint(0, 3))]
+    keys = choices.sample(["0", "1", "b", "00"], choices.randint(0, 3))
+    return {key: nested_value(choices, depth=depth - 1) for key in keys}
+
+
+async def test_every_short_path_through_lists_and_objects_reads_alike(database: MongoConnection) -> None:
+    """Random filters seldom name a path that leads anywhere deep, so here every path is tried."""
+    choices = random.Random(20240131)
+    stored = [a_document(new_id(), a=nested_value(choices, depth=4)) for _ in range(500)]
+    trees: list[Filter] = []
+    for length in range(4):
+        for keys in itertools.product(["0", "1", "b", "00"], repeat=length):
+            field = MetadataField(("a", *keys))
+            trees += [
+                Comparison(field, Comparator.EQUAL, 1),
+                Comparison(field, Comparator.NOT_EQUAL, None),
+                Exists(field),
+                In(field, (1, 2)),
+            ]
+    await assert_agreement(database, stored, trees)
+
+
+@pytest.mark.parametrize("value", [*NUMBERS, *STRINGS, True, False, None], ids=repr)
+async def test_every_literal_is_compared_to_every_value_as_the_plain_reading_does(
+    database: MongoConnection, value: FilterValue
+) -> None:
+    shapes: list[JsonValue] = [None, True, False, float("nan"), float("inf"), *NUMBERS, *STRINGS]
+    stored = [a_document(new_id())]
+    stored += [a_document(new_id(), a=shape) for shape in [*shapes, [], {}, [[1, "a"]], {"a": 1}]]
+    stored += [a_document(new_id(), a=["b", shape]) for shape in shapes]
+    comparators = list(Comparator) if isinstance(value, str | float) and not isinstance(value, bool) else []
+    comparators += [Comparator.EQUAL, Comparator.NOT_EQUAL]
+    trees = [Comparison(MetadataField(("a",)), comparator, value) for comparator in comparators]
+    await assert_agreement(database, stored, trees)
+
+
+async def test_a_parsed_filter_finds_the_documents_that_it_names(database: MongoConnection) -> None:
+    acme = a_document(new_id(), customer={"name": "Acme"}, total=120)
+    other = a_document(new_id(), customer={"name": "acme"}, total="120")
+    untold = a_document(new_id())
+    trees = [
+        parse_filter({"customer.name": "Acme"}),
+        parse_filter({"metadata.total": {"$gte": 100, "$lt": 121}}),
+        parse_filter({"customer.name": {"$ne": "Acme"}}),
+        parse_filter({"tag_ids": ["2024", "unknown"], "total": {"$exists": False}}),
+        parse_filter({"upload_date": {"$gt": "2023-12-31T23:59:59.999Z"}}),
+    ]
+    everyone = {acme.id, other.id, untold.id}
+    assert await found(database, [acme, other, untold], trees) == [
+        {acme.id},
+        {acme.id},
+        {other.id, untold.id},
+        {untold.id},
+        everyone,
+    ]
+
+
+async def test_an_empty_list_of_document_ids_finds_nothing(database: MongoConnection) -> None:
+    stored = [a_document(IDS[0]), a_document(IDS[1])]
+    trees = [
+        combine(document_ids=[]),
+        combine(document_ids=["doc_id_1"]),
+        combine(document_ids=[IDS[1], "doc_id_1"]),
+        combine(),
+    ]
+    assert await found(database, stored, trees) == [set(), set(), {IDS[1]}, {IDS[0], IDS[1]}]
+
+
+async def test_the_bounds_of_upload_date_are_inclusive(database: MongoConnection) -> None:
+    stored = [a_document(IDS[0])]
+    millisecond = timedelta(milliseconds=1)
+    trees = [
+        combine(upload_date_from=EPOCH, upload_date_to=EPOCH),
+        combine(upload_date_from=EPOCH + millisecond),
+        combine(upload_date_to=EPOCH - millisecond),
+    ]
+    assert await found(database, stored, trees) == [{IDS[0]}, set(), set()]

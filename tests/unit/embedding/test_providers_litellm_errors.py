@@ -1,0 +1,129 @@
+import inspect
+from datetime import timedelta
+from email.utils import format_datetime
+
+import httpx
+import litellm.exceptions
+import openai
+import pytest
+
+from analytiq.clock import now
+from analytiq.embedding.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
+from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
+
+KEY = "sk-a-very-secret-key-0123456789"
+
+
+def classes() -> list[type[Exception]]:
+    return [
+        member
+        for _, member in inspect.getmembers(litellm.exceptions, inspect.isclass)
+        if issubclass(member, Exception) and member.__module__ == "litellm.exceptions"
+    ]
+
+
+def bare(kind: type[Exception], **attributes: object) -> Exception:
+    """An exception without its constructor, whose arguments differ from class to class."""
+    error = kind.__new__(kind)
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error
+
+
+def answer(status: int, headers: dict[str, str] | None = None) -> httpx.Response:
+    return httpx.Response(status, headers=headers, request=httpx.Request("POST", "http://provider.test"))
+
+
+def test_every_exception_of_litellm_has_a_verdict_and_no_other() -> None:
+    assert {kind.__name__ for kind in classes()} == set(VERDICTS)
+
+
+@pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
+def test_every_exception_of_litellm_becomes_one_that_embedders_may_raise(kind: type[Exception]) -> None:
+    error = translated(bare(kind, status_code=418, message=f"with {KEY}"), model="m", api_key=KEY)
+    expected = {
+        Verdict.SLOW_DOWN: RateLimitedError,
+        Verdict.FAILED: TransientError,
+        Verdict.MALFORMED: TransientError,
+    }.get(VERDICTS[kind.__name__], ProviderRefusedError)
+    assert type(error) is expected
+    assert "'m'" in error.detail
+    assert KEY not in error.detail
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (400, ProviderRefusedError),
+        (401, ProviderRefusedError),
+        (402, ProviderRefusedError),
+        (403, ProviderRefusedError),
+        (404, ProviderRefusedError),
+        (408, TransientError),
+        (409, TransientError),
+        (413, ProviderRefusedError),
+        (425, TransientError),
+        (429, RateLimitedError),
+        (500, TransientError),
+        (503, TransientError),
+        (529, TransientError),
+        (None, TransientError),
+    ],
+)
+def test_status_decides_where_the_class_says_nothing(status: int | None, expected: type[Exception]) -> None:
+    for kind in (litellm.exceptions.APIError, RuntimeError, openai.APIError):
+        assert type(translated(bare(kind, status_code=status), model="m", api_key=None)) is expected
+
+
+def test_subclass_that_a_later_litellm_adds_is_treated_as_its_parent() -> None:
+    class BrandNewError(litellm.exceptions.RateLimitError):
+        pass
+
+    assert type(translated(bare(BrandNewError), model="m", api_key=None)) is RateLimitedError
+
+
+@pytest.mark.parametrize("kind", [httpx.ReadTimeout, httpx.ConnectError, ConnectionResetError, TimeoutError])
+def test_errors_of_the_network_are_transient(kind: type[Exception]) -> None:
+    assert type(translated(kind("no"), model="m", api_key=None)) is TransientError
+
+
+def test_wait_is_read_in_seconds_milliseconds_and_as_a_date() -> None:
+    def wait(**headers: str) -> float | None:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return retry_after_seconds(bare(RuntimeError, response=answer(429, named)))
+
+    assert wait(retry_after="12") == 12
+    assert wait(Retry_After="0.5") == 0.5
+    assert wait(retry_after_ms="1500", retry_after="9") == 1.5
+    assert wait(retry_after="soon") is None
+    assert wait(retry_after="-3") is None
+    assert wait(retry_after="nan") is None
+    assert wait() is None
+    later = wait(retry_after=format_datetime(now() + timedelta(minutes=10), usegmt=True))
+    assert later is not None
+    assert 500 < later <= 600
+    assert wait(retry_after="Wed, 21 Oct 2015 07:28:00 GMT") == 0
+
+
+def test_rate_limit_carries_the_wait_and_says_it() -> None:
+    error = translated(
+        litellm.exceptions.RateLimitError("no", "openai", "m", response=answer(429, {"retry-after": "7"})),
+        model="m",
+        api_key=KEY,
+    )
+    assert isinstance(error, RateLimitedError)
+    assert error.retry_after == 7
+    assert "try again in 7 s" in error.detail
+
+
+def test_refusal_quotes_the_provider_briefly() -> None:
+    raised = litellm.exceptions.BadRequestError("dimensions must be <= 3072 " + "x" * 1000, "m", "openai")
+    detail = translated(raised, model="m", api_key=KEY).detail
+    assert "dimensions must be <= 3072" in detail
+    assert len(detail) < 600
+
+
+@pytest.mark.parametrize("piece", [KEY, KEY[:8] + "*****", "****" + KEY[-6:]])
+def test_refusal_that_repeats_a_piece_of_the_key_is_not_quoted(piece: str) -> None:
+    raised = litellm.exceptions.BadRequestError(f"bad key {piece}", "m", "openai")
+    assert "bad key" not in translated(raised, model="m", api_key=KEY).detail

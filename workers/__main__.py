@@ -1,0 +1,51 @@
+"""`python -m workers`: parse settings, bootstrap, run jobs, drain."""
+
+import asyncio
+import signal
+import sys
+
+import structlog
+
+from analytiq.bootstrap import bootstrap
+from analytiq.errors import AnalytiqError
+from analytiq.settings import Settings, read_settings
+from analytiq.telemetry import logs
+
+log = structlog.get_logger("workers")
+
+
+async def run(settings: Settings) -> None:
+    """Run jobs until SIGTERM or SIGINT; what is not finished in time goes back to the queue."""
+    application = await bootstrap(settings)
+    runner = application.queue_runner()
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    running = asyncio.create_task(runner.run())
+    settling = asyncio.create_task(application.life_cycle.settle_continuously())
+    log.info("workers.started", worker=runner.worker, concurrency=settings.worker.concurrency)
+    stop = asyncio.create_task(stopping.wait())
+    await asyncio.wait([running, stop], return_when=asyncio.FIRST_COMPLETED)
+    await runner.stop(drain_seconds=settings.worker.drain_seconds)
+    await running
+    settling.cancel()
+    await application.life_cycle.settle_noted()
+    await application.close()
+    log.info("workers.stopped")
+
+
+def main() -> int:
+    """Run the process."""
+    settings = read_settings()
+    logs.configure(as_json=settings.log_json, level=settings.log_level, process="worker")
+    try:
+        asyncio.run(run(settings))
+    except AnalytiqError as error:
+        sys.stderr.write(f"analytiq worker: {error.detail}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
