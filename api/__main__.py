@@ -1,7 +1,7 @@
 """`python -m api`: parse settings, bootstrap, serve, drain."""
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import uvicorn
@@ -19,7 +19,7 @@ def main() -> int:
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
 
     @asynccontextmanager
-    async def open_application() -> AsyncIterator[Application]:
+    async def open_application() -> AsyncGenerator[Application]:
         application = await bootstrap(settings)
         try:
             yield application

@@ -1,7 +1,8 @@
 """The FastAPI application."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 
@@ -17,14 +18,14 @@ PREFIX = "/v0/orgs/{organization_id}"
 Open = Callable[[], AbstractAsyncContextManager[Application]]
 """Opens the process's application, and closes it at the end."""
 
-_PROBLEM = {"model": Problem, "content": {problems.MEDIA_TYPE: {}}}
+_PROBLEM: dict[str, Any] = {"model": Problem, "content": {problems.MEDIA_TYPE: {}}}
 
 
 def create_app(open_application: Open, *, metrics_directory: str | None = None) -> FastAPI:
     """The REST API over the application that `open_application` opens when the server starts."""
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_application() as application:
             app.state.application = application
             yield

@@ -87,7 +87,7 @@ class Extraction:
                     wall_seconds=self._settings.wall_seconds,
                     output_bytes=self._settings.output_bytes,
                 ),
-                on_progress=lambda done, total: running.report(done, total, "pages"),
+                on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
 
     async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument) -> None:

@@ -1,8 +1,8 @@
 """Indexing: makes one pair (knowledge base, document) as the truth says, by stage, commit and sweep.
 
-    plan.py     decides, from what was read, whether to index, to remove, or neither
-    sync.py     the job: reads, plans, applies
-    staging.py  text → chunks → embeddings → vectors that nothing points at yet
-    commit.py   the one transaction that makes them current, or takes them out
-    sweep.py    deletes the vectors of generations that nobody reads any more
+plan.py     decides, from what was read, whether to index, to remove, or neither
+sync.py     the job: reads, plans, applies
+staging.py  text → chunks → embeddings → vectors that nothing points at yet
+commit.py   the one transaction that makes them current, or takes them out
+sweep.py    deletes the vectors of generations that nobody reads any more
 """

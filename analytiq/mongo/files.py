@@ -184,6 +184,12 @@ class FileStore:
                 async for block in blocks:
                     yield block
 
+    async def ids_of_document(self, organization_id: str, document_id: str) -> list[str]:
+        """The files that were ever stored for a document and are still there."""
+        query = {"metadata.document_id": document_id, "metadata.organization_id": organization_id}
+        with translated():
+            return [str(row["_id"]) async for row in self._files.find(query, {"_id": 1})]
+
     async def delete(self, organization_id: str, file_ids: Sequence[str]) -> int:
         """Delete those of the files that the organization has; how many there were.
 

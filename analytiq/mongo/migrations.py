@@ -5,10 +5,11 @@ since its process can die between the work and the note that it was done.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from pymongo import IndexModel, ReturnDocument
+from pymongo import IndexModel
 from pymongo.errors import DuplicateKeyError
 
 from analytiq.errors import TransientError
@@ -121,24 +122,10 @@ async def _apply_missing(connection: MongoConnection, token: str) -> list[str]:
 
 async def _take_lease(connection: MongoConnection, token: str) -> bool:
     state = connection.database["schema_migrations"]
-    try:
-        row: Row | None = await state.find_one_and_update(
-            {
-                "_id": _STATE_ID,
-                "$or": [{"token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}],
-            },
-            [
-                {
-                    "$set": {
-                        "token": token,
-                        "version": {"$ifNull": ["$version", 0]},
-                        "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
-                    }
-                }
-            ],
-            upsert=True,
-            return_document=ReturnDocument.AFTER,
-        )
-    except DuplicateKeyError:
-        return False  # somebody else holds it: the upsert met their row
-    return row is not None and row["token"] == token
+    with contextlib.suppress(DuplicateKeyError):  # another process has just made the row
+        await state.update_one({"_id": _STATE_ID}, {"$setOnInsert": {"version": 0, "token": None}}, upsert=True)
+    result = await state.update_one(
+        {"_id": _STATE_ID, "$or": [{"token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}]},
+        [{"$set": {"token": token, "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}}}],
+    )
+    return result.modified_count == 1

@@ -26,9 +26,7 @@ def check_archive(path: Path) -> None:
         with ZipFile(path) as archive:
             members = archive.infolist()
     except (BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-        raise CorruptFileError(
-            f"The file's zip container is damaged ({error}): upload an undamaged copy."
-        ) from error
+        raise CorruptFileError(f"The file's zip container is damaged ({error}): upload an undamaged copy.") from error
     if len(members) > MAX_MEMBERS:
         raise LimitExceededError(
             f"The file's zip container has {len(members)} members; at most {MAX_MEMBERS} are read."

@@ -29,9 +29,7 @@ _SET_NO_NEW_PRIVILEGES = 38
 """Linux, prctl(2)."""
 
 
-def run(
-    request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *, server_pid: int
-) -> NoReturn:
+def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *, server_pid: int) -> NoReturn:
     """Parse and end with code 0 once an outcome is written, also where the outcome is a failure."""
     exit_code = 1
     try:

@@ -107,9 +107,5 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     if any(len(name) > MAX_HEADER_CHARACTERS or _NUMBER_OR_DATE.fullmatch(name) for name in names):
         return False
     return not any(
-        row[column] == name
-        for column, name in enumerate(rows[0])
-        if name
-        for row in rows[1:]
-        if column < len(row)
+        row[column] == name for column, name in enumerate(rows[0]) if name for row in rows[1:] if column < len(row)
     )

@@ -37,9 +37,7 @@ class DocxParser:
             side = read_side_texts(path)
             body = _read_body(path)
         except (BadZipFile, KeyError, ValueError, AttributeError, OSError, etree.XMLSyntaxError) as error:
-            raise CorruptFileError(
-                f"The Word document is damaged ({error}): upload an undamaged copy."
-            ) from error
+            raise CorruptFileError(f"The Word document is damaged ({error}): upload an undamaged copy.") from error
         report_progress(1, 1)
         return ParsedDocument((ParsedPage(1, _joined(side, body)),))
 

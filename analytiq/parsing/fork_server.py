@@ -91,9 +91,7 @@ class _ForkServer:
         self._selector.register(started.pid_descriptor, selectors.EVENT_READ, partial(self._reap, started))
         self._tell(started, {"kind": "started", "pid": pid})
 
-    def _become_child(
-        self, message: bytes, channel: socket.socket, outcome_descriptor: int, server_pid: int
-    ) -> None:
+    def _become_child(self, message: bytes, channel: socket.socket, outcome_descriptor: int, server_pid: int) -> None:
         try:
             self._selector.close()
             self._control.close()

@@ -182,11 +182,7 @@ def _media_content_type(head: bytes) -> str | None:
     if head[4:8] == b"ftyp":
         return _CONTAINER_BRANDS.get(head[8:12], "video/mp4")
     # "BM" alone also begins texts; a bitmap's reserved field is zero and its header sizes are few.
-    if (
-        head[:2] == b"BM"
-        and head[6:10] == b"\x00" * 4
-        and head[14:15] in {b"\x0c", b"(", b"@", b"8", b"l", b"|"}
-    ):
+    if head[:2] == b"BM" and head[6:10] == b"\x00" * 4 and head[14:15] in {b"\x0c", b"(", b"@", b"8", b"l", b"|"}:
         return "image/bmp"
     return None
 

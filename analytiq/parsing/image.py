@@ -46,13 +46,10 @@ class ImageParser:
                 return self._read(path, options, report_progress)
             except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
                 raise LimitExceededError(
-                    f"The image has too many pixels ({error}); at most {MAX_DECODED_PIXELS} are read. "
-                    "Scale it down."
+                    f"The image has too many pixels ({error}); at most {MAX_DECODED_PIXELS} are read. Scale it down."
                 ) from error
             except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as error:
-                raise CorruptFileError(
-                    f"The image is damaged ({error}): upload an undamaged copy."
-                ) from error
+                raise CorruptFileError(f"The image is damaged ({error}): upload an undamaged copy.") from error
 
     def _read(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         pages: list[ParsedPage] = []

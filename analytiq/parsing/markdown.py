@@ -25,7 +25,7 @@ class MarkdownParser:
 
 
 def _without_comments(text: str) -> str:
-    """Drop HTML comments; one that never ends is text. By hand: a pattern would search each start to the end."""
+    """Drop HTML comments, but for one without an end. A pattern would search to the end from each start."""
     parts: list[str] = []
     position = 0
     while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start + 4)) >= 0:

@@ -110,9 +110,7 @@ def failure_of(error: BaseException, *, parser: str) -> Failure:
     if type(error).__name__ in _ERRORS:
         return Failure(type(error).__name__, str(error))
     if isinstance(error, MemoryError):
-        return Failure(
-            "LimitExceededError", "The document needs more memory than a document may have: split it."
-        )
+        return Failure("LimitExceededError", "The document needs more memory than a document may have: split it.")
     if isinstance(error, RecursionError):
         return Failure("LimitExceededError", "The document is nested too deeply to be read.")
     return Failure(

@@ -105,9 +105,7 @@ def _mended(path: Path) -> pdfium.PdfDocument:
     except pikepdf.PasswordError as error:
         raise EncryptedFileError(ENCRYPTED_DETAIL) from error
     except (pikepdf.PdfError, pdfium.PdfiumError, ValueError) as error:
-        raise CorruptFileError(
-            f"The PDF is damaged beyond repair ({error}): upload an undamaged copy."
-        ) from error
+        raise CorruptFileError(f"The PDF is damaged beyond repair ({error}): upload an undamaged copy.") from error
 
 
 def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImageReader) -> ParsedPage:

@@ -62,7 +62,5 @@ def mostly_unmapped(text_page: pdfium.PdfTextPage, text: str) -> bool:
     if unmapped > UNMAPPED_SHARE * len(sampled):
         return True
     visible = [letter for letter in text[:: max(len(text) // SAMPLED_CHARACTERS, 1)] if not letter.isspace()]
-    strange = sum(
-        unicodedata.category(letter) in {"Co", "Cn", "Cc"} or letter == "\ufffd" for letter in visible
-    )
+    strange = sum(unicodedata.category(letter) in {"Co", "Cn", "Cc"} or letter == "\ufffd" for letter in visible)
     return strange > UNMAPPED_SHARE * len(visible)

@@ -36,9 +36,7 @@ BUILT_IN_PARSERS = (
     ),
     ParserEntry("analytiq.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
-    ParserEntry(
-        "analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")
-    ),
+    ParserEntry("analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")),
     ParserEntry(
         "analytiq.parsing.image:ImageParser",
         ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp", "image/gif"),
@@ -113,9 +111,7 @@ def default_registry() -> ParserRegistry:
 def _entry_of(entry_point: EntryPoint) -> ParserEntry:
     try:
         parser_class = cast("type[Parser]", entry_point.load())
-        return ParserEntry(
-            entry_point.value, tuple(parser_class.content_types), tuple(parser_class.extensions)
-        )
+        return ParserEntry(entry_point.value, tuple(parser_class.content_types), tuple(parser_class.extensions))
     except (ImportError, AttributeError) as error:
         raise InvalidInputError(
             f"The parser {entry_point.name!r} ({entry_point.value}) cannot be loaded: {error}. "

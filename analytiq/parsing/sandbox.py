@@ -43,16 +43,13 @@ RETRY_SECONDS = 1.0
 MEBIBYTE = 1024 * 1024
 
 _SERVER_CODE = (
-    "import sys; sys.path[:] = sys.argv[2:]; "
-    "from analytiq.parsing.fork_server import serve; serve(int(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[2:]; from analytiq.parsing.fork_server import serve; serve(int(sys.argv[1]))"
 )
 
 _SERVER_ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8", "PATH": os.defpath}
 """All that the server and its children see: no key and no password of the caller's environment."""
 
-_CRASHES = frozenset(
-    {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
-)
+_CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP})
 
 
 async def parse_in_child(
@@ -175,9 +172,7 @@ def _running_server() -> _Server:
 atexit.register(stop_server)
 
 
-async def _run_child(
-    request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None
-) -> int | None:
+async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None) -> int | None:
     """Follow one child to its end; its exit code, None where only the outcome can tell.
 
     Leaving this function closes the document's socket, which is what kills a child that still runs.
@@ -256,8 +251,8 @@ def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
         )
     if -exit_code in _CRASHES:
         return CorruptFileError(
-            f"The document crashed its parser ({signal.Signals(-exit_code).name}): it is damaged, "
-            f"or needs more than {limits.memory_bytes // MEBIBYTE} MiB of memory. Upload an undamaged copy or "
+            f"The document crashed its parser ({signal.Signals(-exit_code).name}): it is "
+            f"damaged, or needs more than {limits.memory_bytes // MEBIBYTE} MiB of memory. Upload an undamaged copy or "
             "split it."
         )
     return TransientError(

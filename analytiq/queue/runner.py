@@ -31,6 +31,7 @@ class RunningJob:
         self.job = job
         self._jobs = jobs
         self._reported_at = 0.0
+        self._reports: set[asyncio.Task[None]] = set()
         self.is_finished = False
 
     async def report(self, done: int, total: int, unit: str) -> None:
@@ -46,6 +47,16 @@ class RunningJob:
         progress = Progress(done=done, total=total, unit=unit)
         if not await self._jobs.report_progress(self.job, progress):
             raise LeaseLostError(f"the lease of job {self.job.id!r} was lost")
+
+    def report_soon(self, done: int, total: int, unit: str) -> None:
+        """As `report`, for callers that cannot wait; that a lease was lost is the heartbeat's to find."""
+        report = asyncio.create_task(self._report_quietly(done, total, unit))
+        self._reports.add(report)
+        report.add_done_callback(self._reports.discard)
+
+    async def _report_quietly(self, done: int, total: int, unit: str) -> None:
+        with contextlib.suppress(LeaseLostError, DatabaseError):
+            await self.report(done, total, unit)
 
     def note_finished(self) -> None:
         """The handler has finished the job itself, in a transaction of its own that is committed."""

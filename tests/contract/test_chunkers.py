@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_neighbours_share_text_up_to_the_overlap(
     chunks = chunk(chunker_type, text, 128, 32)
     shared = [
         len(reference_encoding.encode(text[after.start : before.end]))
-        for before, after in zip(chunks, chunks[1:], strict=False)
+        for before, after in pairwise(chunks)
         if after.start < before.end
     ]
     assert len(shared) == len(chunks) - 1
@@ -166,4 +167,4 @@ def test_neighbours_share_text_up_to_the_overlap(
 @pytest.mark.parametrize("chunker_type", CHUNKERS)
 def test_neighbours_share_nothing_without_overlap(chunker_type: str) -> None:
     chunks = chunk(chunker_type, "One sentence follows another. " * 500, 64, 0)
-    assert all(before.end <= after.start for before, after in zip(chunks, chunks[1:], strict=False))
+    assert all(before.end <= after.start for before, after in pairwise(chunks))

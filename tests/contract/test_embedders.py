@@ -7,7 +7,6 @@ through LiteLLM and OpenAI's client, not a provider.
 import asyncio
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,7 +164,7 @@ async def test_dimensions_are_asked_for_and_demanded(server: EmbeddingServer) ->
 
 async def test_model_that_the_provider_does_not_know_is_refused(server: EmbeddingServer) -> None:
     embedder = LiteLLMEmbedder("openai/unheard-of", SecretStr(server.api_key), server.url)
-    with pytest.raises(ProviderRefusedError, match="does not know the model.*HTTP 404"):
+    with pytest.raises(ProviderRefusedError, match=r"does not know the model.*HTTP 404"):
         await document(embedder, "a")
 
 

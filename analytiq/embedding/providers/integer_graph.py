@@ -67,18 +67,14 @@ def _integer_lookup(node: NodeProto) -> Iterator[NodeProto]:
 
 def _quantize(activation: str) -> NodeProto:
     prefix = _PREFIX + activation
-    return make_node(
-        "DynamicQuantizeLinear", [activation], [f"{prefix}_u8", f"{prefix}_step", f"{prefix}_zero"]
-    )
+    return make_node("DynamicQuantizeLinear", [activation], [f"{prefix}_u8", f"{prefix}_step", f"{prefix}_zero"])
 
 
 def _integer_product(node: NodeProto) -> Iterator[NodeProto]:
     """The form that onnxruntime fuses into one kernel."""
     weight, output = node.input[1], node.output[0]
     activation, prefix = _PREFIX + node.input[0], _PREFIX + output
-    yield make_node(
-        "MatMulInteger", [f"{activation}_u8", f"{weight}_q", f"{activation}_zero"], [f"{prefix}_integer"]
-    )
+    yield make_node("MatMulInteger", [f"{activation}_u8", f"{weight}_q", f"{activation}_zero"], [f"{prefix}_integer"])
     yield make_node("Cast", [f"{prefix}_integer"], [f"{prefix}_float"], to=TensorProto.FLOAT)
     yield make_node("Mul", [f"{activation}_step", f"{weight}_scale"], [f"{prefix}_scale"])
     yield make_node("Mul", [f"{prefix}_float", f"{prefix}_scale"], [output])
@@ -97,9 +93,7 @@ def _without_nan_guards(nodes: list[NodeProto]) -> list[NodeProto]:
     It guards rows in which every position is masked; no window here is empty, since each has `[CLS]`.
     """
     guards = {node.output[0] for node in nodes if node.op_type == "IsNaN"}
-    guarded = {
-        node.output[0]: node.input[2] for node in nodes if node.op_type == "Where" and node.input[0] in guards
-    }
+    guarded = {node.output[0]: node.input[2] for node in nodes if node.op_type == "Where" and node.input[0] in guards}
     kept = [node for node in nodes if node.output[0] not in guards and node.output[0] not in guarded]
     for node in kept:
         for position, name in enumerate(node.input):

@@ -5,6 +5,7 @@ import base64
 import functools
 import importlib
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -16,9 +17,7 @@ from analytiq.embedding.providers.litellm_errors import translated
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
 
 LOCAL_PROVIDER = "local"
-_EXAMPLES = (
-    "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
-)
+_EXAMPLES = "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
 
 # LiteLLM takes an absent key or address from the process's environment. A tenant's call must not carry the
 # operator's key to an address that the tenant chose, nor the tenant's key to an address of the operator.
@@ -72,9 +71,7 @@ class LiteLLMEmbedder:
             InvalidInputError: too many texts, or none; or no provider has such a model.
         """
         if not 1 <= len(texts) <= self.batch_size:
-            raise InvalidInputError(
-                f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken."
-            )
+            raise InvalidInputError(f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken.")
         # The first import blocks for seconds.
         litellm = await asyncio.to_thread(_litellm)
         arguments = self._arguments(texts, input_type)
@@ -222,7 +219,14 @@ def _litellm() -> Any:
     # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
     environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     environment.setdefault("LITELLM_MODE", "PRODUCTION")
-    litellm: Any = importlib.import_module("litellm")
+    with warnings.catch_warnings():
+        # Pydantic's remarks on LiteLLM's own types, which nobody here can act upon.
+        warnings.filterwarnings("ignore", message=r"Items? .*`ReadOnly` qualifier", category=UserWarning)
+        litellm: Any = importlib.import_module("litellm")
+        # LiteLLM imports its parts on first use, which would be on the event loop: a second in which all stands.
+        importlib.import_module("litellm.main")
+        litellm.get_llm_provider(model="mistral/mistral-embed")
+        litellm.utils.get_optional_params_embeddings(model="", custom_llm_provider="openai")
     # It prints advertising for its issue tracker to standard output on errors otherwise.
     litellm.suppress_debug_info = True
     return litellm

@@ -102,9 +102,7 @@ class LocalEmbedder:
 
     def _slices(self, texts: Sequence[str]) -> list[list[_Window]]:
         words, _ = self._load()
-        return list(
-            _sliced(window for index, text in enumerate(texts) for window in _windows(index, words.ids(text)))
-        )
+        return list(_sliced(window for index, text in enumerate(texts) for window in _windows(index, words.ids(text))))
 
     def _run(self, windows: Sequence[_Window]) -> _Sums:
         _, model = self._load()

@@ -52,9 +52,7 @@ class _Metadata(Protocol):
 class _Session(Protocol):
     """What is used of onnxruntime's InferenceSession, whose own annotations say little."""
 
-    def run(
-        self, output_names: None, input_feed: dict[str, NDArray[np.int64]]
-    ) -> Sequence[NDArray[np.float32]]: ...
+    def run(self, output_names: None, input_feed: dict[str, NDArray[np.int64]]) -> Sequence[NDArray[np.float32]]: ...
 
     def get_modelmeta(self) -> _Metadata: ...
 

@@ -64,10 +64,16 @@ def test_claim_of_another_process_is_respected_until_it_is_killed(tmp_path: Path
 def test_forked_child_does_not_keep_the_claim(tmp_path: Path) -> None:
     claimed = DataDirectory.claim(tmp_path / "data")
     context = multiprocessing.get_context("fork")
-    is_released = context.Event()
-    child = context.Process(target=is_released.wait, args=(60,))
+    is_running, is_released = context.Event(), context.Event()
+
+    def outlive() -> None:
+        is_running.set()
+        is_released.wait(60)
+
+    child = context.Process(target=outlive)
     child.start()
     try:
+        assert is_running.wait(60)
         claimed._close()  # pyright: ignore[reportPrivateUsage]  # as a kill of this process would
         DataDirectory.claim(tmp_path / "data").release()
     finally:

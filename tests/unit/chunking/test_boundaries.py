@@ -15,8 +15,7 @@ def chunk(chunker_type: str, text: str, size: int, overlap: int = 0) -> list[Chu
 
 
 PARAGRAPHS = "\n\n".join(
-    f"Paragraph {number} begins here. It goes on for a while, with clauses; then it ends."
-    for number in range(40)
+    f"Paragraph {number} begins here. It goes on for a while, with clauses; then it ends." for number in range(40)
 )
 
 
