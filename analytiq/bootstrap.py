@@ -29,6 +29,7 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
+from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
@@ -68,6 +69,7 @@ class Application:
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     jobs: JobRepository
+    idempotency: IdempotencyRepository
     handlers: Mapping[JobKind, Handler]
 
     def queue_runner(self) -> QueueRunner:
@@ -189,6 +191,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         ),
         life_cycle=life_cycle,
         jobs=jobs,
+        idempotency=IdempotencyRepository(connection),
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

@@ -4,13 +4,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
 from api.requests import RequestContext
 from api.routes import documents, knowledge_bases, operations, organizations, tags
+from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
 
 PREFIX = "/v0/orgs/{organization_id}"
@@ -41,13 +42,25 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     )
     app.state.metrics_directory = metrics_directory
     problems.install(app)
-    scoped = APIRouter(
-        prefix=PREFIX,
-        responses={status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)},
-    )
+    responses: dict[int | str, dict[str, Any]] = {
+        status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
+    }
     for module in (organizations, tags, documents, knowledge_bases):
-        scoped.include_router(module.router)
-    app.include_router(scoped)
+        app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
+    _describe_bodies_read_by_hand(app)
     return app
+
+
+def _describe_bodies_read_by_hand(app: FastAPI) -> None:
+    """Put into the schema what FastAPI cannot see: the upload's route reads its body itself, to stream it."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        schema = generate()
+        body = DocumentUploads.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema["components"]["schemas"] |= {**body.pop("$defs"), "DocumentUploads": body}
+        return schema
+
+    app.openapi = openapi

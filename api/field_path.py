@@ -1,4 +1,4 @@
-"""How errors name a field of a body."""
+"""How errors name a field of a body, and say what is wrong with it."""
 
 from collections.abc import Sequence
 
@@ -9,3 +9,9 @@ def field_path(location: Sequence[str | int]) -> str:
     for part in location:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
     return name or "body"
+
+
+def reason_of(kind: str, message: str) -> str:
+    """Why a field is refused, from the kind and message of a validation error."""
+    known = {"extra_forbidden": "there is no such field", "missing": "is required"}
+    return known.get(kind, message.removeprefix("Value error, "))

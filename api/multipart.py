@@ -183,9 +183,7 @@ async def _field_value(segment: MultipartSegment, name: str, body: _Body, max_by
 
 def _refusal(error: MultipartError) -> AnalytiqError:
     if isinstance(error, ParserLimitReached):
-        return LimitExceededError(
-            f"The multipart body asks for too much: {error}; send several smaller ones."
-        )
+        return LimitExceededError(f"The multipart body asks for too much: {error}; send several smaller ones.")
     return InvalidInputError.of_field("body", f"it is not well-formed multipart/form-data: {error}")
 
 

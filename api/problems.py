@@ -24,7 +24,7 @@ from analytiq.errors import (
 )
 from analytiq.mongo.client import translate
 from analytiq.mongo.session import DatabaseError
-from api.field_path import field_path
+from api.field_path import field_path, reason_of
 
 log = structlog.get_logger(__name__)
 
@@ -105,7 +105,7 @@ def _of_library(request: Request, error: Exception) -> JSONResponse:
 
 def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
-    errors = [{"field": field_path(item["loc"][1:]), "reason": _reason(item)} for item in error.errors()]
+    errors = [{"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])} for item in error.errors()]
     named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:5])
     return problem(request, 400, {"code": "invalid_input", "detail": named, "errors": errors})
 
@@ -128,14 +128,6 @@ def _of_anything(request: Request, error: Exception) -> JSONResponse:
     log.error("api.internal_error", path=request.url.path, exc_info=error)
     detail = "an unexpected error; the server's log has it under this request id"
     return problem(request, 500, {"code": "internal_error", "detail": detail})
-
-
-def _reason(item: Mapping[str, Any]) -> str:
-    if item["type"] == "extra_forbidden":
-        return "there is no such field"
-    if item["type"] == "missing":
-        return "is required"
-    return str(item["msg"]).removeprefix("Value error, ")
 
 
 def install(app: FastAPI) -> None:

@@ -10,7 +10,7 @@ from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitE
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
 from analytiq.upload.store import StagedFile
-from api.field_path import field_path
+from api.field_path import field_path, reason_of
 from api.multipart import FieldPart, FilePart
 from api.schemas.documents import DocumentResponse, DocumentUploads, UploadAnswer, UploadedDocument, UploadError
 
@@ -211,8 +211,7 @@ async def read_body(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
 
 def _invalid_json(error: ValidationError) -> InvalidInputError:
     fields: Sequence[FieldError] = [
-        FieldError(field_path(item["loc"]), "there is no such field" if item["type"] == "extra_forbidden" else item["msg"])
-        for item in error.errors()
+        FieldError(field_path(item["loc"]), reason_of(item["type"], item["msg"])) for item in error.errors()
     ]
     named = "; ".join(f"{item.field}: {item.reason}" for item in fields[:5])
     return InvalidInputError(named, errors=fields)

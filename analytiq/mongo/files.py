@@ -263,9 +263,7 @@ class FileStore:
         # Without a batch size the server sends 16 MB at a time.
         with translated():
             async with (
-                self._chunks.find(query, {"n": 1, "data": 1})
-                .sort("n", 1)
-                .batch_size(CHUNKS_PER_FETCH) as chunks
+                self._chunks.find(query, {"n": 1, "data": 1}).sort("n", 1).batch_size(CHUNKS_PER_FETCH) as chunks
             ):
                 async for chunk in chunks:
                     _require_chunk(row, number, chunk)

@@ -19,6 +19,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
     documents,
     embedding_cache,
+    idempotency,
     index_entries,
     jobs,
     knowledge_bases,
@@ -50,7 +51,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, providers, files,
+        embedding_cache, providers, idempotency, files,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)

@@ -77,8 +77,15 @@ class _ForkServer:
             self._is_running = False
             return
         channel = socket.socket(fileno=descriptors[0])
+        # Before the fork: the child's first report of progress may otherwise arrive first.
+        _tell(channel, {"kind": "started"})
         server_pid = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # out of processes or memory; the caller sees a closed socket and tries again later
+            channel.close()
+            os.close(descriptors[1])
+            return
         if pid == 0:
             self._become_child(message, channel, descriptors[1], server_pid)
         os.close(descriptors[1])
@@ -89,7 +96,6 @@ class _ForkServer:
         # The caller never sends on a document's socket: it becomes readable when its other end is closed.
         self._selector.register(channel, selectors.EVENT_READ, partial(self._kill, started))
         self._selector.register(started.pid_descriptor, selectors.EVENT_READ, partial(self._reap, started))
-        self._tell(started, {"kind": "started", "pid": pid})
 
     def _become_child(self, message: bytes, channel: socket.socket, outcome_descriptor: int, server_pid: int) -> None:
         try:
@@ -104,6 +110,10 @@ class _ForkServer:
             os._exit(1)
 
     def _kill(self, running: _Child) -> None:
+        # One round of the selector may hold both a child's end and its caller's leaving: after the first, the
+        # process id may be somebody else's.
+        if self._children.get(running.pid) is not running:
+            return
         with suppress(KeyError):
             self._selector.unregister(running.channel)
         # Its process group exists as long as it has not been waited for, so the id is still its own.
@@ -118,12 +128,13 @@ class _ForkServer:
         os.close(ended.pid_descriptor)
         with suppress(KeyError):
             self._selector.unregister(ended.channel)
-        self._tell(ended, {"kind": "ended", "exit_code": os.waitstatus_to_exitcode(status)})
+        _tell(ended.channel, {"kind": "ended", "exit_code": os.waitstatus_to_exitcode(status)})
         ended.channel.close()
         del self._children[ended.pid]
 
-    def _tell(self, about: _Child, news: dict[str, object]) -> None:
-        # The caller may have gone, or be so slow that its socket is full of progress; the server waits for
-        # nobody. An end that could not be told shows as a closed socket.
-        with suppress(OSError):
-            about.channel.send(orjson.dumps(news), socket.MSG_DONTWAIT)
+
+def _tell(channel: socket.socket, news: dict[str, object]) -> None:
+    # The caller may have gone, or be so slow that its socket is full of progress; the server waits for nobody.
+    # An end that could not be told shows as a closed socket.
+    with suppress(OSError):
+        channel.send(orjson.dumps(news), socket.MSG_DONTWAIT)

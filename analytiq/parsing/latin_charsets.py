@@ -2,7 +2,7 @@
 
 Byte statistics cannot: `è` of cp1252 and `č` of cp1250 are one byte, and charset-normalizer took French and
 Swedish for Central European. But no language has the letters č, ŕ, ę and ű together, as French then has. With
-this and a list of plausible charsets, wrong readings of 35 one-line texts in 22 languages fell from 12 to none.
+this and a list of plausible charsets, wrong readings of 34 one-line texts in 25 languages fell from 10 to none.
 """
 
 from collections import Counter

@@ -47,7 +47,6 @@ class Started:
     """The child runs; the time limit counts from here."""
 
     kind: Literal["started"]
-    pid: int
 
 
 @dataclass(frozen=True, slots=True)

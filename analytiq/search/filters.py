@@ -52,9 +52,7 @@ _EQUALITY = {Comparator.EQUAL, Comparator.NOT_EQUAL}
 _IDS = {BuiltInField.DOCUMENT_ID, BuiltInField.TAG_IDS}
 
 _INT64_RANGE = range(-(2**63), 2**63)
-_RFC3339 = re.compile(
-    r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE
-)
+_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE)
 
 
 def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter") -> Filter:
@@ -147,9 +145,7 @@ class _FilterReader:
         if not isinstance(raw, list) or not raw:
             raise InvalidInputError.of_field(path, f"`{operator}` takes a list of at least one filter")
         clauses = cast("list[object]", raw)
-        return combination(
-            tuple(self.clause(clause, f"{path}[{i}]", depth=depth) for i, clause in enumerate(clauses))
-        )
+        return combination(tuple(self.clause(clause, f"{path}[{i}]", depth=depth) for i, clause in enumerate(clauses)))
 
     def _condition(self, field: FilterField, raw: object, path: str, *, depth: int) -> Filter:
         """Read what stands under a field: a literal, a list of literals, or an object of operators."""
@@ -297,9 +293,7 @@ def _literal(field: FilterField, raw: object, path: str) -> FilterValue:
 
 def _document_ids(raw: Sequence[str]) -> tuple[str, ...]:
     if len(raw) > MAX_LIST_VALUES:
-        raise InvalidInputError.of_field(
-            "document_ids", f"a list has at most {MAX_LIST_VALUES} values, not {len(raw)}"
-        )
+        raise InvalidInputError.of_field("document_ids", f"a list has at most {MAX_LIST_VALUES} values, not {len(raw)}")
     for i, document_id in enumerate(raw):
         _require_text(document_id, f"document_ids[{i}]", MAX_STRING_BYTES)
     return tuple(raw)
@@ -310,9 +304,7 @@ def _require_text(value: str, path: str, max_bytes: int) -> None:
     try:
         byte_size = len(value.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInputError.of_field(
-            path, "a string holds half of a surrogate pair, which is no text"
-        ) from error
+        raise InvalidInputError.of_field(path, "a string holds half of a surrogate pair, which is no text") from error
     if byte_size > max_bytes:
         raise InvalidInputError.of_field(path, f"a string has at most {max_bytes} bytes, not {byte_size}")
 

@@ -11,6 +11,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
 from analytiq.mongo.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.documents import (
     DocumentDetail,
@@ -24,7 +25,7 @@ from api.schemas.documents import (
 )
 from api.uploading import UploadSession, read_body
 
-router = APIRouter(prefix="/documents", tags=["documents"])
+router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
 
 Sort = Literal[
     "created_at", "-created_at", "updated_at", "-updated_at", "document_name", "-document_name",
@@ -46,7 +47,7 @@ _UPLOAD_BODY: dict[str, Any] = {
         "required": True,
         "content": {
             "multipart/form-data": {"schema": _MULTIPART_SCHEMA},
-            "application/json": {"schema": DocumentUploads.model_json_schema(ref_template="#/components/schemas/{model}")},
+            "application/json": {"schema": {"$ref": "#/components/schemas/DocumentUploads"}},
         },
     }
 }

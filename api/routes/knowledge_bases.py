@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from analytiq.search.filters import combine
 from analytiq.search.request import SearchRequest
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.idempotency import IdempotentRoute
 from api.schemas.knowledge_bases import (
     IndexedDocumentList,
     IndexedDocumentResponse,
@@ -16,7 +17,7 @@ from api.schemas.knowledge_bases import (
 )
 from api.schemas.search import SearchAnswer, SearchBody
 
-router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"])
+router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
 
 @router.post("", status_code=201, operation_id="create_knowledge_base")

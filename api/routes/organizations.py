@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from analytiq import clock
 from analytiq.errors import InvalidInputError
 from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.idempotency import IdempotentRoute
 from api.schemas.organizations import (
     AccessTokenCreate,
     AccessTokenCreated,
@@ -17,7 +18,7 @@ from api.schemas.organizations import (
 )
 from api.schemas.search import Time
 
-router = APIRouter(tags=["organization"])
+router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_organization")

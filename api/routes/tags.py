@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from api.idempotency import IdempotentRoute
 from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate
 
-router = APIRouter(prefix="/tags", tags=["tags"])
+router = APIRouter(prefix="/tags", tags=["tags"], route_class=IdempotentRoute)
 
 
 @router.post("", status_code=201, operation_id="create_tag")

@@ -24,6 +24,9 @@ from analytiq.errors import (
 )
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
+# LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+
 TEXTS = ["The cat sleeps.", "漢字仮名", "👩‍👩‍👧", "<|endoftext|>", "a\x00b", "word " * 900]
 
 
@@ -100,9 +103,7 @@ async def test_cancelled_local_call_leaves_the_embedder_usable(local: LocalEmbed
 
 
 @pytest.mark.parametrize("failure", [Failure.RATE_LIMITED, Failure.UNAVAILABLE])
-async def test_wait_that_the_provider_asks_for_is_passed_on(
-    server: EmbeddingServer, failure: Failure
-) -> None:
+async def test_wait_that_the_provider_asks_for_is_passed_on(server: EmbeddingServer, failure: Failure) -> None:
     server.script(failure)
     with pytest.raises(TransientError) as caught:
         await document(hosted(server), "a")
@@ -111,9 +112,7 @@ async def test_wait_that_the_provider_asks_for_is_passed_on(
 
 
 @pytest.mark.parametrize("failure", [Failure.SERVER_ERROR, Failure.CUT, Failure.RATE_LIMITED])
-async def test_failed_call_is_not_repeated_by_the_libraries_below(
-    server: EmbeddingServer, failure: Failure
-) -> None:
+async def test_failed_call_is_not_repeated_by_the_libraries_below(server: EmbeddingServer, failure: Failure) -> None:
     before = len(server.requests)
     server.script(failure)
     with pytest.raises(TransientError):
@@ -185,9 +184,7 @@ async def test_key_is_in_no_error_repr_or_log(
         assert server.api_key not in text
 
 
-async def test_key_of_the_environment_is_never_sent(
-    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_key_of_the_environment_is_never_sent(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # The operator's key must not reach an address that a tenant has given.
     monkeypatch.setenv("OPENAI_API_KEY", server.api_key)
     with pytest.raises(ProviderRefusedError, match="refuses the API key"):

@@ -219,14 +219,11 @@ def _litellm() -> Any:
     # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
     environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     environment.setdefault("LITELLM_MODE", "PRODUCTION")
-    with warnings.catch_warnings():
-        # Pydantic's remarks on LiteLLM's own types, which nobody here can act upon.
-        warnings.filterwarnings("ignore", message=r"Items? .*`ReadOnly` qualifier", category=UserWarning)
-        litellm: Any = importlib.import_module("litellm")
-        # LiteLLM imports its parts on first use, which would be on the event loop: a second in which all stands.
-        importlib.import_module("litellm.main")
-        litellm.get_llm_provider(model="mistral/mistral-embed")
-        litellm.utils.get_optional_params_embeddings(model="", custom_llm_provider="openai")
+    # Pydantic's remarks on LiteLLM's own types, at imports that it puts off: nobody here can act upon them.
+    warnings.filterwarnings("ignore", message=r"Items? .*`ReadOnly` qualifier", category=UserWarning)
+    litellm: Any = importlib.import_module("litellm")
+    # Put off by LiteLLM to the first call, which is on the event loop, where all else would stand still.
+    importlib.import_module("litellm.main")
     # It prints advertising for its issue tracker to standard output on errors otherwise.
     litellm.suppress_debug_info = True
     return litellm

@@ -180,7 +180,9 @@ class GenerationRepository:
         )
         return [decode(Generation, row) async for row in cursor]
 
-    async def left_since(self, states: Collection[GenerationState], moment: datetime, *, limit: int) -> list[Generation]:
+    async def left_since(
+        self, states: Collection[GenerationState], moment: datetime, *, limit: int
+    ) -> list[Generation]:
         """Generations that have been in one of the states since before `moment`, of any organization."""
         cursor = self._collection.find(
             {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}

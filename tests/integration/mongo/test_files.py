@@ -67,9 +67,7 @@ async def upload(database: MongoConnection, files: FileStore, content: bytes) ->
 
 
 async def read_all(files: FileStore, file_id: str, *, start: int = 0, length: int | None = None) -> bytes:
-    return b"".join(
-        [block async for block in files.read(ORGANIZATION_ID, file_id, start=start, length=length)]
-    )
+    return b"".join([block async for block in files.read(ORGANIZATION_ID, file_id, start=start, length=length)])
 
 
 async def chunk_count(database: MongoConnection, file_id: str) -> int:
@@ -135,9 +133,7 @@ async def test_a_description_tells_what_was_stored(database: MongoConnection, fi
     assert described.uploaded_at.tzinfo is not None
 
 
-async def test_chunks_are_no_file_before_the_callers_transaction(
-    database: MongoConnection, files: FileStore
-) -> None:
+async def test_chunks_are_no_file_before_the_callers_transaction(database: MongoConnection, files: FileStore) -> None:
     file_id = new_id()
     stored = await files.write(file_id, in_blocks(b"abc", 1), PLENTY)
     with pytest.raises(NotFoundError):
@@ -171,9 +167,7 @@ async def test_the_row_is_inserted_once_even_if_the_transaction_is_run_twice(
     assert await database.database["fs.files"].count_documents({}) == 1
 
 
-async def test_a_file_may_have_its_limit_and_no_byte_more(
-    database: MongoConnection, files: FileStore
-) -> None:
+async def test_a_file_may_have_its_limit_and_no_byte_more(database: MongoConnection, files: FileStore) -> None:
     content = some_bytes(FLUSH_BYTES + 1)
     assert (await files.write(new_id(), in_blocks(content, 1000), len(content))).byte_size == len(content)
     file_id = new_id()
@@ -210,6 +204,35 @@ async def test_a_cancelled_write_leaves_no_chunks_while_the_source_is_awaited(
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
+    assert await chunk_count(database, file_id) == 0
+
+
+async def running_inserts(database: MongoConnection) -> int:
+    running = {"ns": f"{database.database.name}.fs.chunks", "op": "insert", "active": True}
+    cursor = await database.client.admin.aggregate([{"$currentOp": {}}, {"$match": running}])
+    return len(await cursor.to_list())
+
+
+async def test_chunks_that_are_on_their_way_to_the_server_when_the_write_is_cancelled_are_removed(
+    database: MongoConnection, files: FileStore
+) -> None:
+    """The server does not stop an insert whose client is gone, so a removal must not run ahead of it."""
+    file_id = new_id()
+    async with database.client.start_session() as session:
+        await session.start_transaction()
+        # The write meets this uncommitted chunk, and waits in the server until the transaction ends.
+        obstacle = {"files_id": ObjectId(file_id), "n": 0, "data": b""}
+        await database.database["fs.chunks"].insert_one(obstacle, session=session)
+        writing = asyncio.create_task(files.write(file_id, in_blocks(b"abc", 3), PLENTY))
+        while not await running_inserts(database):
+            pass
+        writing.cancel()
+        await asyncio.wait([writing], timeout=0.1)
+        await session.abort_transaction()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    while await running_inserts(database):
+        pass
     assert await chunk_count(database, file_id) == 0
 
 
@@ -320,9 +343,7 @@ async def test_a_range_outside_the_file_is_refused(
         await read_all(files, file_id, start=start, length=length)
 
 
-async def test_a_range_reads_only_the_chunks_that_it_touches(
-    database: MongoConnection, files: FileStore
-) -> None:
+async def test_a_range_reads_only_the_chunks_that_it_touches(database: MongoConnection, files: FileStore) -> None:
     content = some_bytes(3 * CHUNK_BYTES)
     file_id = await upload(database, files, content)
     await database.database["fs.chunks"].delete_many({"n": {"$ne": 1}})

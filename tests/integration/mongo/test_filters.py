@@ -124,21 +124,15 @@ filters = st.recursive(
 )
 
 
-async def found(
-    database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]
-) -> list[set[str]]:
+async def found(database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]) -> list[set[str]]:
     """What MongoDB finds for each filter, with nothing but these documents in `docs`."""
     collection = database.database["docs_of_filters"]
     await collection.delete_many({})
     await collection.insert_many([encode(document) for document in stored])
-    return [
-        {str(row["_id"]) async for row in collection.find(compile_filter(tree), {"_id": 1})} for tree in trees
-    ]
+    return [{str(row["_id"]) async for row in collection.find(compile_filter(tree), {"_id": 1})} for tree in trees]
 
 
-async def assert_agreement(
-    database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]
-) -> None:
+async def assert_agreement(database: MongoConnection, stored: Sequence[Document], trees: Sequence[Filter]) -> None:
     for tree, ids_found in zip(trees, await found(database, stored, trees), strict=True):
         expected = {document.id for document in stored if evaluate(tree, document)}
         assert ids_found == expected, (tree, compile_filter(tree))

@@ -281,6 +281,21 @@ async def test_a_body_may_have_as_many_bytes_as_its_limit() -> None:
         await read_all(content, limits=MultipartLimits(max_total_bytes=total - 1))
 
 
+async def test_a_limit_that_was_met_amid_a_file_is_met_again_by_whoever_reads_on() -> None:
+    head = a_file(b"one", b"1")[:-1]
+    limits = MultipartLimits(max_total_bytes=len(head))
+    parts = read_parts(blocks([head, b"\n--edge--"]), content_type=CONTENT_TYPE, limits=limits)
+    part = await anext(parts)
+    assert isinstance(part, FilePart)
+    assert await anext(aiter(part.stream)) == b"1"
+    with pytest.raises(LimitExceededError):
+        await anext(aiter(part.stream))
+    with pytest.raises(LimitExceededError):
+        await anext(aiter(part.stream))
+    with pytest.raises(LimitExceededError):
+        await anext(parts)
+
+
 @pytest.mark.parametrize(
     "head",
     [b"X: " + b"y" * 5000 + b"\r\n", b"X: " + b"y" * 5000, b"X: y\r\n" * 9],

@@ -16,6 +16,9 @@ from analytiq.embedding.providers.litellm_provider import (
 )
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
 
+# LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+
 
 def row(index: int | None, embedding: object) -> dict[str, object]:
     return {"embedding": embedding, "index": index, "object": "embedding"}
@@ -47,9 +50,7 @@ def test_first_use_of_litellm_opens_no_connection_and_reads_no_file_of_settings(
         "import threading; assert threading.active_count() == 1, threading.enumerate()\n"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}
-    result = run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment
-    )
+    result = run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr
 
 
@@ -71,9 +72,7 @@ def test_provider_follows_from_the_model(model: str, provider: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["", "no-such-model", "openai/", "local/", "nonsense/model"])
-def test_model_without_provider_is_refused_with_examples(
-    model: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_model_without_provider_is_refused_with_examples(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidInputError, match="examples are text-embedding-3-small") as caught:
         provider_of(model)
     assert caught.value.errors[0].field == "embedding_model"

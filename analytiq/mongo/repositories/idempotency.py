@@ -1,0 +1,48 @@
+"""Collection `idempotency_keys`."""
+
+from datetime import datetime
+
+from pymongo import IndexModel
+from pymongo.errors import DuplicateKeyError
+
+from analytiq.models.idempotency import KeptAnswer
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.rows import Row, decode
+
+INDEXES = {"idempotency_keys": [IndexModel([("expires_at", 1)], expireAfterSeconds=0)]}
+
+
+class IdempotencyRepository:
+    """Answers by key, for a day."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["idempotency_keys"]
+
+    async def begin(self, wanted: KeptAnswer, *, now: datetime) -> KeptAnswer | None:
+        """Take the key; None where it is ours now, else what is kept under it.
+
+        A call whose process died in the middle holds its key until its lease runs out.
+        """
+        row: Row = wanted.model_dump()
+        row["_id"] = row.pop("id")
+        try:
+            await self._collection.insert_one(row)
+        except DuplicateKeyError:
+            query = {"_id": wanted.id, "organization_id": wanted.organization_id}
+            stale: Row = {**query, "status": None, "lease_expires_at": {"$lt": now}}
+            if (await self._collection.replace_one(stale, row)).matched_count:
+                return None
+            kept: Row | None = await self._collection.find_one(query)
+            return decode(KeptAnswer, kept) if kept else None
+        return None
+
+    async def keep(self, answer: KeptAnswer, *, status: int, content_type: str, body: bytes) -> None:
+        """Keep the answer of the call that came first."""
+        await self._collection.update_one(
+            {"_id": answer.id, "organization_id": answer.organization_id},
+            {"$set": {"status": status, "content_type": content_type, "body": body}},
+        )
+
+    async def release(self, answer: KeptAnswer) -> None:
+        """The call failed in a way that may pass: let the next one try."""
+        await self._collection.delete_one({"_id": answer.id, "organization_id": answer.organization_id})

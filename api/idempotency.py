@@ -1,0 +1,99 @@
+"""`Idempotency-Key`: the same key gives the same answer for 24 hours (design 6)."""
+
+import hashlib
+from collections.abc import Callable, Coroutine
+from datetime import timedelta
+from typing import Any, cast
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from analytiq import clock
+from analytiq.bootstrap import Application
+from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.models.idempotency import KeptAnswer
+from api.context import require_organization
+
+HEADER = "idempotency-key"
+KEPT_HOURS = 24
+LEASE_SECONDS = 300
+LONGEST_KEY = 255
+LARGEST_ANSWER_BYTES = 4 * 1024 * 1024
+JSON = "application/json"
+
+Handle = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class IdempotentRoute(APIRoute):
+    """Answers a repeated POST with the first one's answer, if both carry the same key."""
+
+    def get_route_handler(self) -> Handle:
+        """Wrap the route's own handler."""
+        handle = super().get_route_handler()
+        if "POST" not in (self.methods or ()):
+            return handle
+
+        async def handle_once(request: Request) -> Response:
+            key = request.headers.get(HEADER)
+            return await handle(request) if key is None else await _once(request, key, handle)
+
+        return handle_once
+
+
+async def _once(request: Request, key: str, handle: Handle) -> Response:
+    if not 1 <= len(key) <= LONGEST_KEY:
+        raise InvalidInputError.of_field("Idempotency-Key", f"must have 1 to {LONGEST_KEY} characters")
+    application = cast("Application", request.app.state.application)
+    # Before anything kept is shown: a revoked token shows nothing any more.
+    organization = await require_organization(
+        application, request.path_params["organization_id"], request.headers.get("authorization")
+    )
+    wanted = await _wanted(request, key, organization.id)
+    kept = await application.idempotency.begin(wanted, now=clock.now())
+    if kept is not None:
+        return _repeat(kept, wanted)
+    try:
+        response = await handle(request)
+    except BaseException:
+        await application.idempotency.release(wanted)
+        raise
+    body = bytes(response.body) if hasattr(response, "body") else b""
+    if response.status_code >= 500 or len(body) > LARGEST_ANSWER_BYTES:
+        await application.idempotency.release(wanted)
+    else:
+        await application.idempotency.keep(
+            wanted,
+            status=response.status_code,
+            content_type=response.headers.get("content-type", JSON),
+            body=body,
+        )
+    return response
+
+
+async def _wanted(request: Request, key: str, organization_id: str) -> KeptAnswer:
+    """The row to take. The body of a streamed upload is not read for it: its key alone counts."""
+    is_json = request.headers.get("content-type", "").startswith(JSON)
+    body = await request.body() if is_json else b""
+    now = clock.now()
+    return KeptAnswer(
+        id=hashlib.sha256("\0".join([organization_id, request.url.path, key]).encode()).hexdigest(),
+        organization_id=organization_id,
+        body_hash=hashlib.sha256(body).hexdigest(),
+        expires_at=now + timedelta(hours=KEPT_HOURS),
+        lease_expires_at=now + timedelta(seconds=LEASE_SECONDS),
+    )
+
+
+def _repeat(kept: KeptAnswer, wanted: KeptAnswer) -> Response:
+    if kept.body_hash != wanted.body_hash:
+        raise ConflictError(
+            "this Idempotency-Key was used for another body; use a fresh key for a new call",
+            code="idempotency_key_reused",
+        )
+    if kept.status is None:
+        raise ConflictError(
+            "the first call with this Idempotency-Key is still at work; ask again in a moment",
+            code="idempotency_key_in_use",
+        )
+    headers = {"Idempotency-Replayed": "true"}
+    return Response(kept.body or b"", kept.status, headers=headers, media_type=kept.content_type)

@@ -1,0 +1,209 @@
+"""Documents made on the spot, and parsers that misbehave, installed as another package would be."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from textwrap import dedent
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from analytiq.parsing.registry import default_registry
+
+CONTENT_TYPES_PART = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+    'wordprocessingml.document.main+xml"/></Types>'
+)
+RELATIONSHIPS_PART = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+WriteDocx = Callable[[str, Mapping[str, str]], Path]
+"""Called with the body's XML and further parts."""
+
+MISBEHAVING_PARSERS = dedent(
+    '''
+    import os
+    import resource
+    import signal
+    from pathlib import Path
+
+    from analytiq.models.text import ParsedDocument, ParsedPage
+
+
+    def page(text):
+        return ParsedDocument((ParsedPage(1, text),))
+
+
+    class Panic(BaseException):
+        pass
+
+
+    class Named:
+        extensions = (".misbehaving",)
+
+
+    class Endless(Named):
+        """Writes its process id into the file that the document names, and waits for ever."""
+
+        content_types = ("application/x-endless",)
+
+        def parse(self, path, options, report_progress):
+            Path(path.read_text()).write_text(str(os.getpid()))
+            while True:
+                signal.pause()
+
+
+    class Breeding(Named):
+        """Starts a process of its own, names it, and waits for ever."""
+
+        content_types = ("application/x-breeding",)
+
+        def parse(self, path, options, report_progress):
+            pid = os.fork()
+            if pid:
+                Path(path.read_text()).write_text(str(pid))
+            while True:
+                signal.pause()
+
+
+    class Busy(Named):
+        content_types = ("application/x-busy",)
+
+        def parse(self, path, options, report_progress):
+            while True:
+                pass
+
+
+    class Hungry(Named):
+        content_types = ("application/x-hungry",)
+
+        def parse(self, path, options, report_progress):
+            return page(str(len(bytearray(1024 * 1024 * 1024))))
+
+
+    class Crashing(Named):
+        """Dies by the signal that the document names."""
+
+        content_types = ("application/x-crashing",)
+
+        def parse(self, path, options, report_progress):
+            os.kill(os.getpid(), signal.Signals[path.read_text()])
+
+
+    class Panicking(Named):
+        content_types = ("application/x-panicking",)
+
+        def parse(self, path, options, report_progress):
+            raise Panic("called unwrap on a None value")
+
+
+    class Vanishing(Named):
+        """Ends as if all were well, without an outcome."""
+
+        content_types = ("application/x-vanishing",)
+
+        def parse(self, path, options, report_progress):
+            os._exit(0)
+
+
+    class Talkative(Named):
+        content_types = ("application/x-talkative",)
+
+        def parse(self, path, options, report_progress):
+            return page("word " * 1_000_000)
+
+
+    class Dirty(Named):
+        content_types = ("application/x-dirty",)
+
+        def parse(self, path, options, report_progress):
+            return page("nul\\x00 surrogate\\ud800 bell\\x07 line\\r\\nend")
+
+
+    class Pageless(Named):
+        content_types = ("application/x-pageless",)
+
+        def parse(self, path, options, report_progress):
+            return ParsedDocument(())
+
+
+    class Progressing(Named):
+        content_types = ("application/x-progressing",)
+
+        def parse(self, path, options, report_progress):
+            for done in range(1, 1001):
+                report_progress(done, 1000)
+            return page("done")
+
+
+    class Confessing(Named):
+        """Tells its environment and its limits."""
+
+        content_types = ("application/x-confessing",)
+
+        def parse(self, path, options, report_progress):
+            core = resource.getrlimit(resource.RLIMIT_CORE)
+            group = os.getpgid(0) == os.getpid()
+            return page(f"{sorted(os.environ)} core={core} own_group={group} ocr={options.ocr_languages}")
+    '''
+)
+
+
+@pytest.fixture(scope="module")
+def misbehaving_parsers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The parsers above as an installed package with entry points."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "misbehaving_parsers.py").write_text(MISBEHAVING_PARSERS)
+    information = site / "misbehaving_parsers-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: misbehaving-parsers\nVersion: 1.0\n")
+    names = [
+        line.split("(")[0].removeprefix("class ")
+        for line in MISBEHAVING_PARSERS.splitlines()
+        if line.startswith("class ") and "(Named)" in line
+    ]
+    points = "".join(f"{name.lower()} = misbehaving_parsers:{name}\n" for name in names)
+    (information / "entry_points.txt").write_text(f"[analytiq.parsers]\n{points}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(site))
+        default_registry.cache_clear()
+        yield
+    default_registry.cache_clear()
+    sys.modules.pop("misbehaving_parsers", None)
+
+
+@pytest.fixture
+def write_docx(tmp_path: Path) -> WriteDocx:
+    """Writes a minimal Word document."""
+
+    def write(body: str, parts: Mapping[str, str]) -> Path:
+        path = tmp_path / "made.docx"
+        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+            archive.writestr("[Content_Types].xml", CONTENT_TYPES_PART)
+            archive.writestr("_rels/.rels", RELATIONSHIPS_PART)
+            archive.writestr("word/document.xml", f"<w:document {WORD}><w:body>{body}</w:body></w:document>")
+            for name, content in parts.items():
+                archive.writestr(name, content)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def is_alive() -> Callable[[int], bool]:
+    """Whether a process runs; one that only waits to be reaped does not."""
+
+    def check(pid: int) -> bool:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return state != "Z" and os.path.exists(f"/proc/{pid}")
+
+    return check

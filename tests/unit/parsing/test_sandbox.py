@@ -1,0 +1,255 @@
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from analytiq.errors import (
+    CorruptFileError,
+    EmptyDocumentError,
+    LimitExceededError,
+    TransientError,
+    UnsupportedFormatError,
+)
+from analytiq.models.text import ParsedDocument
+from analytiq.parsing import sandbox
+from analytiq.parsing.base import ParseOptions, ReportProgress
+from analytiq.parsing.limits import ParseLimits
+from analytiq.parsing.sandbox import parse_in_child
+
+pytestmark = pytest.mark.usefixtures("misbehaving_parsers")
+
+LIMITS = ParseLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, wall_seconds=60.0)
+
+
+async def parse(
+    path: Path, kind: str, *, limits: ParseLimits = LIMITS, on_progress: ReportProgress | None = None
+) -> ParsedDocument:
+    return await parse_in_child(
+        path, content_type=kind, options=ParseOptions(), limits=limits, on_progress=on_progress
+    )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "document"
+    path.write_text("anything")
+    return path
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path, document: Path) -> Path:
+    """Where the child writes a process id; the document holds its path."""
+    path = tmp_path / "pid"
+    document.write_text(str(path))
+    return path
+
+
+def read_pid(pid_file: Path) -> int:
+    return int(pid_file.read_text())
+
+
+def is_written(pid_file: Path) -> bool:
+    return pid_file.exists() and pid_file.read_text() != ""
+
+
+async def test_child_that_never_ends_is_killed_at_the_time_limit(
+    document: Path, pid_file: Path, is_alive: Callable[[int], bool]
+) -> None:
+    with pytest.raises(LimitExceededError, match="within 1 seconds"):
+        await parse(document, "application/x-endless", limits=replace(LIMITS, wall_seconds=1.0))
+    await until(lambda: not is_alive(read_pid(pid_file)))
+
+
+async def test_cancelling_the_waiting_task_kills_the_child(
+    document: Path, pid_file: Path, is_alive: Callable[[int], bool]
+) -> None:
+    task = asyncio.create_task(parse(document, "application/x-endless"))
+    await until(lambda: is_written(pid_file))
+    assert is_alive(read_pid(pid_file))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await until(lambda: not is_alive(read_pid(pid_file)))
+
+
+async def test_processes_that_the_child_started_die_with_it(
+    document: Path, pid_file: Path, is_alive: Callable[[int], bool]
+) -> None:
+    task = asyncio.create_task(parse(document, "application/x-breeding"))
+    await until(lambda: is_written(pid_file))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await until(lambda: not is_alive(read_pid(pid_file)))
+
+
+async def test_child_dies_with_a_caller_that_is_killed(
+    tmp_path: Path, document: Path, pid_file: Path, is_alive: Callable[[int], bool]
+) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from analytiq.parsing.base import ParseOptions\n"
+        "from analytiq.parsing.limits import ParseLimits\n"
+        "from analytiq.parsing.sandbox import parse_in_child\n"
+        "asyncio.run(parse_in_child(Path(sys.argv[1]), content_type='application/x-endless',\n"
+        "    options=ParseOptions(), limits=ParseLimits()))\n"
+    )
+    caller = subprocess.Popen(
+        [sys.executable, "-c", code, str(document)], env={"PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    try:
+        await until(lambda: is_written(pid_file))
+    finally:
+        caller.kill()
+        caller.wait()
+    await until(lambda: not is_alive(read_pid(pid_file)))
+
+
+async def test_document_that_wants_too_much_memory_exceeds_a_limit(document: Path) -> None:
+    with pytest.raises(LimitExceededError, match="memory"):
+        await parse(document, "application/x-hungry")
+
+
+async def test_document_that_computes_too_long_exceeds_a_limit(document: Path) -> None:
+    with pytest.raises(LimitExceededError, match="1 seconds of processor time"):
+        await parse(document, "application/x-busy", limits=replace(LIMITS, cpu_seconds=1))
+
+
+async def test_text_beyond_the_output_limit_exceeds_a_limit(document: Path) -> None:
+    with pytest.raises(LimitExceededError, match="larger than a text may be"):
+        await parse(document, "application/x-talkative", limits=replace(LIMITS, output_bytes=1024 * 1024))
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL"])
+async def test_crash_of_the_parser_is_a_corrupt_file_and_names_the_signal(document: Path, name: str) -> None:
+    document.write_text(name)
+    with pytest.raises(CorruptFileError, match=name):
+        await parse(document, "application/x-crashing")
+
+
+async def test_child_killed_by_the_system_exceeds_a_limit(document: Path) -> None:
+    document.write_text("SIGKILL")
+    with pytest.raises(LimitExceededError, match="memory runs out"):
+        await parse(document, "application/x-crashing")
+
+
+async def test_child_stopped_from_outside_is_worth_another_try(document: Path) -> None:
+    document.write_text("SIGTERM")
+    with pytest.raises(TransientError):
+        await parse(document, "application/x-crashing")
+
+
+async def test_panic_that_is_no_exception_is_a_corrupt_file(document: Path) -> None:
+    with pytest.raises(CorruptFileError, match="Panic: called unwrap"):
+        await parse(document, "application/x-panicking")
+
+
+async def test_child_without_an_outcome_is_worth_another_try(document: Path) -> None:
+    with pytest.raises(TransientError, match="no whole result"):
+        await parse(document, "application/x-vanishing")
+
+
+async def test_document_without_pages_is_a_corrupt_file(document: Path) -> None:
+    with pytest.raises(CorruptFileError, match="no page"):
+        await parse(document, "application/x-pageless")
+
+
+async def test_nul_and_lone_surrogates_never_leave_the_child(document: Path) -> None:
+    parsed = await parse(document, "application/x-dirty")
+    assert parsed.pages[0].text == "nul surrogate\ufffd bell line\nend"
+
+
+async def test_progress_arrives_in_order_and_ends_with_the_last_page(document: Path) -> None:
+    reports: list[tuple[int, int]] = []
+    await parse(
+        document, "application/x-progressing", on_progress=lambda done, total: reports.append((done, total))
+    )
+    assert reports == sorted(reports)
+    assert reports[-1] == (1000, 1000)
+
+
+async def test_failing_progress_callback_ends_the_child_and_is_not_hidden(
+    document: Path,
+) -> None:
+    def fail(_done: int, _total: int) -> None:
+        raise LookupError("the job is gone")
+
+    with pytest.raises(LookupError, match="the job is gone"):
+        await parse(document, "application/x-progressing", on_progress=fail)
+
+
+async def test_child_sees_no_secret_and_has_its_own_group_and_no_core_files(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    text = (await parse(document, "application/x-confessing")).pages[0].text
+    assert "OPENAI_API_KEY" not in text
+    assert "OMP_THREAD_LIMIT" in text
+    assert "core=(0, 0) own_group=True ocr=('eng',)" in text
+
+
+async def test_empty_file_is_an_empty_document(tmp_path: Path) -> None:
+    path = tmp_path / "empty.txt"
+    path.touch()
+    with pytest.raises(EmptyDocumentError):
+        await parse(path, "text/plain")
+
+
+async def test_unknown_content_type_lists_what_can_be_read(document: Path) -> None:
+    with pytest.raises(UnsupportedFormatError, match=r"application/x-nothing.*application/pdf"):
+        await parse(document, "application/x-nothing")
+
+
+async def test_relative_path_is_refused_because_the_child_works_elsewhere() -> None:
+    with pytest.raises(ValueError, match="must be absolute"):
+        await parse(Path("document.txt"), "text/plain")
+
+
+async def test_killed_server_fails_its_documents_for_now_and_is_started_again(
+    document: Path, pid_file: Path, is_alive: Callable[[int], bool], tmp_path: Path
+) -> None:
+    task = asyncio.create_task(parse(document, "application/x-endless"))
+    await until(lambda: is_written(pid_file))
+    server = sandbox._running_server()
+    os.kill(server.pid, signal.SIGKILL)
+    with pytest.raises(TransientError, match="started again"):
+        await task
+    await until(lambda: not is_alive(read_pid(pid_file)))
+    text_file = tmp_path / "after.txt"
+    text_file.write_text("still here")
+    assert (await parse(text_file, "text/plain")).pages[0].text == "still here"
+
+
+async def test_hundred_documents_at_once_keep_their_own_texts(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(100)]
+    for path in paths:
+        path.write_text(f"text of {path.name}")
+    gate = asyncio.Semaphore(8)
+
+    async def one(path: Path) -> str:
+        async with gate:
+            return (await parse(path, "text/plain")).pages[0].text
+
+    assert await asyncio.gather(*map(one, paths)) == [f"text of {path.name}" for path in paths]
+
+
+async def test_stopped_server_is_started_by_the_next_document(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("words")
+    await parse(path, "text/plain")
+    before = sandbox._running_server().pid
+    sandbox.stop_server()
+    assert (await parse(path, "text/plain")).pages[0].text == "words"
+    assert sandbox._running_server().pid != before
