@@ -5,6 +5,7 @@ exceptions are the names that everybody already uses: `MONGODB_URI`, and the pro
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -120,6 +121,10 @@ class Settings(BaseSettings):
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None
     """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
+    url: str | None = None
+    """Where clients find the API; with `organization_id` and `token` it takes the place of connection.json."""
+    organization_id: str | None = None
+    token: SecretStr | None = None
     log_json: bool = False
     log_level: str = "INFO"
     mongo: MongoSettings = MongoSettings()
@@ -158,3 +163,8 @@ def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
 def metrics_directory_from_environment() -> str | None:
     """Where processes on one machine share their metrics; prometheus-client reads the variable itself."""
     return os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+
+
+def child_environment(additions: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with `additions`, for a process that it starts."""
+    return {**os.environ, **additions}

@@ -49,18 +49,25 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
-    _describe_bodies_read_by_hand(app)
+    _correct_schema(app)
     return app
 
 
-def _describe_bodies_read_by_hand(app: FastAPI) -> None:
-    """Put into the schema what FastAPI cannot see: the upload's route reads its body itself, to stream it."""
+def _correct_schema(app: FastAPI) -> None:
+    """Put into the schema what FastAPI cannot know: the upload's route reads its body itself, to stream it."""
     generate = app.openapi
 
     def openapi() -> dict[str, Any]:
         schema = generate()
         body = DocumentUploads.model_json_schema(ref_template="#/components/schemas/{model}")
-        schema["components"]["schemas"] |= {**body.pop("$defs"), "DocumentUploads": body}
+        schemas = schema["components"]["schemas"]
+        schemas |= {**body.pop("$defs"), "DocumentUploads": body}
+        # A wrong body answers 400 with problem details (api.problems), never FastAPI's own 422.
+        schemas.pop("HTTPValidationError", None)
+        schemas.pop("ValidationError", None)
+        for operations in schema["paths"].values():
+            for operation in operations.values():
+                operation["responses"].pop("422", None)
         return schema
 
     app.openapi = openapi

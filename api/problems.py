@@ -105,7 +105,10 @@ def _of_library(request: Request, error: Exception) -> JSONResponse:
 
 def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
-    errors = [{"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])} for item in error.errors()]
+    errors = [
+        {"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])}
+        for item in error.errors()
+    ]
     named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:5])
     return problem(request, 400, {"code": "invalid_input", "detail": named, "errors": errors})
 

@@ -99,7 +99,7 @@ def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) ->
     if not MIN_CHUNK_SIZE <= chunk_size <= MAX_CHUNK_SIZE:
         reason = f"{chunk_size} is not from {MIN_CHUNK_SIZE} to {MAX_CHUNK_SIZE} tokens"
         errors.append(FieldError("chunk_size", reason))
-    if not 0 <= chunk_overlap < chunk_size:
+    if chunk_overlap < 0 or 0 < chunk_size <= chunk_overlap:
         reason = f"{chunk_overlap} is not from 0 to less than chunk_size ({chunk_size}) tokens"
         errors.append(FieldError("chunk_overlap", reason))
     if errors:

@@ -19,7 +19,6 @@ from api.schemas.documents import (
     DocumentResponse,
     DocumentTextResponse,
     DocumentUpdate,
-    DocumentUploads,
     TextPageResponse,
     UploadAnswer,
 )

@@ -25,8 +25,12 @@ from analytiq.errors import (
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
-pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+]
 
+MALFORMED = (Failure.TOO_FEW, Failure.UNEQUAL, Failure.NOT_A_NUMBER, Failure.ZERO, Failure.WRONG_INDEX)
 TEXTS = ["The cat sleeps.", "漢字仮名", "👩‍👩‍👧", "<|endoftext|>", "a\x00b", "word " * 900]
 
 
@@ -136,10 +140,7 @@ async def test_server_that_is_not_there_is_transient() -> None:
         await document(hosted(gone), "a")
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [Failure.TOO_FEW, Failure.UNEQUAL, Failure.NOT_A_NUMBER, Failure.ZERO, Failure.WRONG_INDEX],
-)
+@pytest.mark.parametrize("failure", MALFORMED)
 async def test_malformed_answer_is_refused_whole(server: EmbeddingServer, failure: Failure) -> None:
     server.script(failure)
     with pytest.raises(TransientError) as caught:
@@ -204,17 +205,15 @@ async def test_address_of_the_environment_is_never_used(
         assert official.calls == 1
 
 
-async def test_openai_itself_is_asked_for_base64(monkeypatch: pytest.MonkeyPatch) -> None:
-    with EmbeddingServer() as official:
-        plain = await document(hosted(official), *TEXTS)
-        monkeypatch.setattr(litellm_provider, "_OPENAI_BASE", official.url)
-        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key), dimensions=64)
-        assert np.array_equal(await document(embedder, *TEXTS), plain)
-        assert official.requests[-1]["encoding_format"] == "base64"
-        official.script(Failure.NOT_A_NUMBER, Failure.ZERO, Failure.UNEQUAL)
-        for _ in range(3):
-            with pytest.raises(TransientError):
-                await document(embedder, "a", "b")
+async def test_server_that_answers_numbers_instead_of_base64_is_understood() -> None:
+    with EmbeddingServer() as full, EmbeddingServer(is_without_base64=True) as lesser:
+        expected = await document(hosted(full), *TEXTS)
+        assert full.requests[-1]["encoding_format"] == "base64"
+        assert np.array_equal(await document(hosted(lesser), *TEXTS), expected)
+        for failure in MALFORMED:
+            lesser.script(failure)
+            with pytest.raises(TransientError, match="the whole answer is refused"):
+                await document(hosted(lesser), "a", "b")
 
 
 async def test_input_type_reaches_a_provider_that_has_it(server: EmbeddingServer) -> None:

@@ -33,9 +33,7 @@ def bag_of_words(texts: Sequence[str], dimensions: int) -> Vectors:
         places, signs = _directions_of(text)
         positions.append(start + places % dimensions)
         weights.append(signs * _OWN_WEIGHT)
-    sums = np.bincount(
-        np.concatenate(positions), weights=np.concatenate(weights), minlength=len(texts) * dimensions
-    )
+    sums = np.bincount(np.concatenate(positions), weights=np.concatenate(weights), minlength=len(texts) * dimensions)
     vectors = sums.reshape(len(texts), dimensions)
     # Opposite signs can cancel out where there are few dimensions; a zero vector would be refused.
     vectors[~vectors.any(axis=1), 0] = 1.0

@@ -10,6 +10,7 @@ from typing import Any
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import ExecutionTimeout, OperationFailure
+from pymongo.write_concern import WriteConcern
 
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
@@ -49,6 +50,10 @@ class JobRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["jobs"]
+        # A claim that waited for a majority could run out of its few milliseconds after it was made: the job
+        # would be nobody's until its lease ends. One that is rolled back costs nothing, since every outcome is
+        # fenced by its token.
+        self._claims = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def enqueue(
         self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
@@ -87,7 +92,7 @@ class JobRepository:
             "updated_at": "$$NOW",
         }
         try:
-            row: Row | None = await self._collection.find_one_and_update(
+            row: Row | None = await self._claims.find_one_and_update(
                 {"_id": job_id, "state": JobState.AVAILABLE.value, **_DUE},
                 [{"$set": lease}],
                 return_document=ReturnDocument.AFTER,

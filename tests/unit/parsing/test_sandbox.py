@@ -30,9 +30,7 @@ LIMITS = ParseLimits(memory_bytes=512 * 1024 * 1024, cpu_seconds=60, wall_second
 async def parse(
     path: Path, kind: str, *, limits: ParseLimits = LIMITS, on_progress: ReportProgress | None = None
 ) -> ParsedDocument:
-    return await parse_in_child(
-        path, content_type=kind, options=ParseOptions(), limits=limits, on_progress=on_progress
-    )
+    return await parse_in_child(path, content_type=kind, options=ParseOptions(), limits=limits, on_progress=on_progress)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -173,9 +171,7 @@ async def test_nul_and_lone_surrogates_never_leave_the_child(document: Path) -> 
 
 async def test_progress_arrives_in_order_and_ends_with_the_last_page(document: Path) -> None:
     reports: list[tuple[int, int]] = []
-    await parse(
-        document, "application/x-progressing", on_progress=lambda done, total: reports.append((done, total))
-    )
+    await parse(document, "application/x-progressing", on_progress=lambda done, total: reports.append((done, total)))
     assert reports == sorted(reports)
     assert reports[-1] == (1000, 1000)
 

@@ -1,0 +1,5 @@
+"""`python -m analytiq.cli`: the same as `analytiq`."""
+
+from analytiq.cli.main import run
+
+run()

@@ -1,0 +1,62 @@
+"""Where the API listens, and whether it answers there."""
+
+import http.client
+import socket
+
+from analytiq.errors import ConflictError, InvalidInputError
+
+WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked for by users, never our default
+"""An address to listen on → the one to reach it by from this machine."""
+
+ANSWER_SECONDS = 10.0
+
+
+def url_of(host: str, port: int) -> str:
+    """The API's URL for clients on this machine."""
+    reachable = WILDCARD_HOSTS.get(host, host)
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def available_port(host: str, port: int) -> int:
+    """`port` where it can be had, or, for 0, a free one.
+
+    Asked before anything is started, so that the answer comes at once and in a sentence. Another program may
+    still take it before the API does; the API then ends with the same complaint.
+
+    Raises:
+        ConflictError: another program listens there.
+        InvalidInputError: this machine has no such address, or this user may not have that port.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            # As uvicorn binds: connections of an earlier run in TIME_WAIT do not count.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            return int(probe.getsockname()[1])
+    except socket.gaierror as error:
+        raise InvalidInputError.of_field(
+            "--host", f"{host!r} is no address of this machine; 127.0.0.1 serves this machine, 0.0.0.0 all networks"
+        ) from error
+    except PermissionError as error:
+        raise InvalidInputError.of_field(
+            "--port", f"this user may not listen on {port}; choose one from 1024 up, or 0 for a free one"
+        ) from error
+    except OSError as error:
+        raise ConflictError(
+            f"{host}:{port} cannot be had ({error.strerror}): another program listens there. Choose another port with"
+            " `--port`; `--port 0` takes a free one.",
+            code="port_taken",
+        ) from error
+
+
+def is_ready(host: str, port: int) -> bool:
+    """Whether the API answers that it can do its work; blocking."""
+    connection = http.client.HTTPConnection(WILDCARD_HOSTS.get(host, host), port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", "/ready")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

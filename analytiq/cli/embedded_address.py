@@ -1,0 +1,29 @@
+"""The address of the embedded database that runs on a data directory."""
+
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from analytiq.errors import NotFoundError
+from analytiq.mongo.embedded_process import ServerFiles
+from analytiq.mongo.embedded_replica_set import connection_uri
+from analytiq.mongo.embedded_state import ServerState
+
+PASSWORD_FILE = "mongod.password"  # noqa: S105  # the name of the file
+
+
+def address_of_running_database(data_dir: Path) -> SecretStr:
+    """The connection URI of the database that a running `up` or `demo` has started.
+
+    Raises:
+        NotFoundError: none runs there.
+    """
+    files = ServerFiles(data_dir.expanduser().absolute())
+    state = ServerState.read(files.state)
+    if state.process is None or state.port is None or not state.process.serves(files.data):
+        raise NotFoundError(
+            f"No embedded database runs on {str(files.root)!r}: start it with `analytiq up`, name its data directory"
+            " with --data-dir, or set MONGODB_URI."
+        )
+    password = (files.root / PASSWORD_FILE).read_text(encoding="utf-8").strip()
+    return connection_uri(state.port, SecretStr(password))

@@ -1,0 +1,218 @@
+"""Everything on one machine: the database, the API, workers and the reconciler, run by this process.
+
+    claim the data directory ─▶ database ─▶ migrate, organization and token ─▶ API and workers ─▶ reconciler
+                                                                                                      │
+                                             connection.json, "ready" ◀── GET /ready answers 200 ◀────┘
+
+It stops the other way round: workers and reconciler finish what they hold, then the API, the database last.
+This process stays small: it imports neither the parsers nor the models, only the database's driver.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pydantic import SecretStr
+
+from analytiq.cli.addresses import available_port, is_ready, url_of
+from analytiq.cli.first_access import Access, open_or_create
+from analytiq.cli.process_plans import plan_processes
+from analytiq.cli.supervision import ManagedProcess
+from analytiq.errors import TransientError
+from analytiq.mongo.data_directory import ConnectionFile, DataDirectory
+from analytiq.mongo.embedded import EmbeddedServer
+from analytiq.settings import Settings
+
+READY_SECONDS = 120.0
+READY_POLL_SECONDS = 0.05
+
+DRAIN_MARGIN_SECONDS = 5.0
+"""What a worker gets beyond its own limit for finishing jobs, to give the rest back to the queue."""
+
+SECRET_KEY_FILE = "secret.key"  # noqa: S105  # the name of the file
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformOptions:
+    """How this run is to be.
+
+    Attributes:
+        data_dir: where everything is kept.
+        host: address that the API listens on.
+        port: its port; 0 takes a free one.
+        workers: how many worker processes.
+        keeps_logs: whether the processes' logs go to files in the data directory rather than to the terminal.
+    """
+
+    data_dir: Path
+    host: str
+    port: int
+    workers: int
+    keeps_logs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The platform as it came up."""
+
+    connection: ConnectionFile
+    access: Access
+
+
+class Platform:
+    """The platform, from `start` to `stop`; as a context manager it stops at the end of the block."""
+
+    def __init__(self, settings: Settings, options: PlatformOptions, *, report: Callable[[str], None]) -> None:
+        """Prepare; nothing runs before `start`.
+
+        Args:
+            settings: of the environment; `options` take precedence.
+            options: how this run is to be.
+            report: told, in a sentence, each time a part of it died and is restarted.
+        """
+        self._settings = settings
+        self._options = options
+        self._report = report
+        self._stack = AsyncExitStack()
+        self._database: EmbeddedServer | None = None
+        self._background: list[ManagedProcess] = []
+        self._api: list[ManagedProcess] = []
+
+    async def start(self) -> Ready:
+        """Bring everything up; returns once the API answers that it is ready.
+
+        Raises:
+            ConflictError: another process holds the data directory, or the port.
+            InvalidInputError: a setting is wrong, or there is no mongod.
+            TransientError: the database or the API does not get ready in time.
+            PermanentError: a process ends again and again.
+        """
+        directory = self._stack.enter_context(DataDirectory.claim(self._options.data_dir))
+        port = available_port(self._options.host, self._options.port)
+        uri = await self._open_database(directory)
+        access = await open_or_create(uri, self._settings.mongo.database, directory.path)
+        await self._start_processes(directory, uri, port)
+        await self._until_ready(port)
+        url = url_of(self._options.host, port)
+        connection = ConnectionFile(url=url, organization_id=access.organization_id, token=access.token)
+        directory.write_connection(connection)
+        directory.announce(url)
+        return Ready(connection, access)
+
+    async def wait_given_up(self) -> None:
+        """Return never while all is well.
+
+        Raises:
+            AnalytiqError: the database, or at start a process, ends again and again.
+        """
+        waits = [asyncio.create_task(process.wait_given_up()) for process in self._processes]
+        if self._database is not None:
+            waits.append(asyncio.create_task(self._database.wait_closed()))
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_EXCEPTION)
+            for task in done:
+                task.result()
+        finally:
+            await _cancel(waits)
+
+    async def stop(self) -> None:
+        """Stop in order; doing it twice is harmless."""
+        drain_seconds = self._settings.worker.drain_seconds + DRAIN_MARGIN_SECONDS
+        for processes in (self._background, self._api):
+            await asyncio.gather(*(process.stop(drain_seconds=drain_seconds) for process in processes))
+        if self._database is not None:
+            await self._database.stop()
+        await self._stack.aclose()
+
+    def kill_processes(self) -> None:
+        """End all but the database at once, for a person who will not wait; `stop` still does the rest."""
+        for process in self._processes:
+            process.kill()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    @property
+    def _processes(self) -> list[ManagedProcess]:
+        return [*self._background, *self._api]
+
+    async def _open_database(self, directory: DataDirectory) -> SecretStr:
+        mongo = self._settings.mongo
+        if mongo.uri is not None:
+            return mongo.uri
+        self._database = EmbeddedServer(
+            directory,
+            cache_bytes=mongo.embedded_cache_bytes,
+            oplog_mebibytes=mongo.embedded_oplog_mebibytes,
+            on_death=self._report,
+        )
+        return await self._database.start()
+
+    async def _start_processes(self, directory: DataDirectory, uri: SecretStr, port: int) -> None:
+        plans = plan_processes(
+            directory.path,
+            uri=uri,
+            secret_key=self._settings.secret_key or directory.read_or_create_secret(SECRET_KEY_FILE, _new_secret_key),
+            host=self._options.host,
+            port=port,
+            workers=self._options.workers,
+            keeps_logs=self._options.keeps_logs,
+        )
+        life_line, writing_end = os.pipe()
+        self._stack.callback(os.close, life_line)
+        self._stack.callback(os.close, writing_end)
+        self._api = [ManagedProcess(plans.api, life_line=life_line, report=self._report)]
+        self._background = [
+            ManagedProcess(plan, life_line=life_line, report=self._report)
+            for plan in (*plans.workers, plans.reconciler)
+        ]
+        for process in (*self._api, *self._background):
+            await process.start()
+
+    async def _until_ready(self, port: int) -> None:
+        waiting = asyncio.create_task(self._poll_ready(port))
+        failing = asyncio.create_task(self.wait_given_up())
+        try:
+            done, _ = await asyncio.wait(
+                (waiting, failing), timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                raise TransientError(
+                    f"The API is not ready after {READY_SECONDS:g} s; what its process printed says why.",
+                    code="api_not_ready",
+                )
+            for task in done:
+                task.result()
+        finally:
+            await _cancel([waiting, failing])
+        for process in self._processes:
+            process.settle()
+
+    async def _poll_ready(self, port: int) -> None:
+        while not await asyncio.to_thread(is_ready, self._options.host, port):
+            await asyncio.sleep(READY_POLL_SECONDS)
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancel tasks and see them end; what they would have raised is of no interest any more."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()
+
+
+def _new_secret_key() -> str:
+    # Imported at first start only: cryptography is 8 MB.
+    from analytiq.credentials.encryption import new_secret_key
+
+    return new_secret_key()

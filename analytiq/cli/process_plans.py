@@ -1,0 +1,77 @@
+"""Which processes the platform consists of, and with which environment each runs."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from analytiq.cli.supervision import ProcessPlan
+from analytiq.settings import child_environment
+
+SMALL_PROCESSES = {
+    # Each process does its own parallel work; threads of numerical libraries on top compete for the cores.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # glibc gives each thread an arena of its own, which stays half empty.
+    "MALLOC_ARENA_MAX": "2",
+    # LiteLLM's default is to fetch its list of prices from the network when it is imported.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The processes, by what they are for."""
+
+    api: ProcessPlan
+    workers: list[ProcessPlan]
+    reconciler: ProcessPlan
+
+
+def plan_processes(
+    directory: Path, *, uri: SecretStr, secret_key: SecretStr, host: str, port: int, workers: int, keeps_logs: bool
+) -> Plans:
+    """Plan the processes on a claimed data directory, and empty what they share there.
+
+    Args:
+        directory: the data directory.
+        uri: the database's.
+        secret_key: the installation's.
+        host: address that the API listens on.
+        port: the API's, not 0.
+        workers: how many worker processes.
+        keeps_logs: whether their logs go to files in the directory rather than to the terminal.
+    """
+    environment = child_environment(
+        {
+            **SMALL_PROCESSES,
+            "MONGODB_URI": uri.get_secret_value(),
+            "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
+            "ANALYTIQ_DATA_DIR": str(directory),
+            "ANALYTIQ_API__HOST": host,
+            "ANALYTIQ_API__PORT": str(port),
+            "PROMETHEUS_MULTIPROC_DIR": str(_emptied(directory / "metrics", "*.db")),
+        }
+    )
+    logs = _emptied(directory / "logs", "*.log") if keeps_logs else None
+    names = ["worker"] if workers == 1 else [f"worker-{number}" for number in range(1, workers + 1)]
+    return Plans(
+        api=_plan("api", "api", environment, logs),
+        workers=[_plan(name, "workers", environment, logs) for name in names],
+        reconciler=_plan("reconciler", "reconciler", environment, logs),
+    )
+
+
+def _plan(name: str, module: str, environment: Mapping[str, str], logs: Path | None) -> ProcessPlan:
+    return ProcessPlan(name, module, environment, log_file=logs / f"{name}.log" if logs else None)
+
+
+def _emptied(directory: Path, pattern: str) -> Path:
+    """The counts of processes that ended with an earlier run would be added up with this run's."""
+    directory.mkdir(mode=0o700, exist_ok=True)
+    for file in directory.glob(pattern):
+        with contextlib.suppress(FileNotFoundError):
+            file.unlink()
+    return directory

@@ -1,0 +1,157 @@
+"""A process of the platform: started, restarted whenever it dies, and stopped."""
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from analytiq.cli import bound_process
+from analytiq.errors import PermanentError
+
+SHORT_LIFE_SECONDS = 10.0
+"""A process that lived longer is restarted at once: its end is no consequence of its start."""
+
+MAX_RESTART_PAUSE_SECONDS = 30.0
+MAX_SHORT_LIVES_AT_START = 3
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessPlan:
+    """What to run: `module` as `python -m module`, with exactly this environment.
+
+    `log_file` takes what the process prints; without one it prints where its parent does.
+    """
+
+    name: str
+    module: str
+    environment: Mapping[str, str]
+    log_file: Path | None = None
+
+
+class ManagedProcess:
+    """Keeps one process running from `start` to `stop`."""
+
+    def __init__(self, plan: ProcessPlan, *, life_line: int, report: Report) -> None:
+        """Prepare; nothing runs yet.
+
+        Args:
+            plan: what to run.
+            life_line: reading end of the pipe whose closing ends the process (`bound_process`).
+            report: told, in a sentence, each time the process died.
+        """
+        self.plan = plan
+        self._life_line = life_line
+        self._report = report
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._is_settled = False
+
+    @property
+    def pid(self) -> int | None:
+        """The process id, while it runs."""
+        return None if self._process is None else self._process.pid
+
+    async def start(self) -> None:
+        """Start the process, and from now on restart it."""
+        self._process = await self._spawn()
+        self._keeper = asyncio.create_task(self._keep_running(), name=f"keeper-of-{self.plan.name}")
+
+    def settle(self) -> None:
+        """The platform is up: from now on it is restarted however often it dies.
+
+        A database that is away for an hour must not end the platform; a mistake in the settings must, at start.
+        """
+        self._is_settled = True
+
+    async def wait_given_up(self) -> None:
+        """Return when it was stopped.
+
+        Raises:
+            PermanentError: it died again and again before `settle` was called.
+        """
+        if self._keeper is not None:
+            await asyncio.wait((self._keeper,))
+            if not self._keeper.cancelled():
+                self._keeper.result()
+
+    async def stop(self, *, drain_seconds: float) -> None:
+        """Ask it to end, and kill it where that takes longer than `drain_seconds`; twice is harmless."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.wait((keeper,))
+        process, self._process = self._process, None
+        if process is None:
+            return
+        _signal(process, signal.SIGTERM)
+        try:
+            async with asyncio.timeout(drain_seconds):
+                await process.wait()
+        except TimeoutError:
+            self._report(f"{self.plan.name} did not end within {drain_seconds:g} s and was killed.")
+        finally:
+            _signal(process, signal.SIGKILL)
+            await process.wait()
+
+    def kill(self) -> None:
+        """End it now; `stop` still has to be awaited."""
+        if self._process is not None:
+            _signal(self._process, signal.SIGKILL)
+
+    async def _keep_running(self) -> None:
+        short_lives = 0
+        process = self._process
+        while process is not None:
+            began = time.monotonic()
+            status = await process.wait()
+            self._process = None
+            short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_SECONDS else 0
+            if not self._is_settled and short_lives >= MAX_SHORT_LIVES_AT_START:
+                raise PermanentError(self._why_given_up(short_lives, status))
+            pause_seconds = min(MAX_RESTART_PAUSE_SECONDS, 2.0 ** (short_lives - 2)) if short_lives > 1 else 0.0
+            when = f"in {pause_seconds:g} s" if pause_seconds else "at once"
+            self._report(f"{self.plan.name} (process {process.pid}) ended with {_outcome(status)}; restarted {when}.")
+            await asyncio.sleep(pause_seconds)
+            process = self._process = await self._spawn()
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        with contextlib.ExitStack() as stack:
+            log = self.plan.log_file
+            output = None if log is None else stack.enter_context(log.open("ab"))
+            return await asyncio.create_subprocess_exec(
+                # -P: a directory called `api` where the user happens to be must not be taken for ours.
+                *(sys.executable, "-P", bound_process.__file__, self.plan.module),
+                stdin=self._life_line,
+                stdout=output,
+                stderr=output,
+                env=dict(self.plan.environment),
+                # Ctrl-C reaches the whole foreground group; these end in order, when their parent says so.
+                start_new_session=True,
+            )
+
+    def _why_given_up(self, lives: int, status: int) -> str:
+        said = _last_line(self.plan.log_file)
+        quote = f" Its last words: {said}" if said else " What it printed says why."
+        return f"{self.plan.name} ended {lives} times right after its start, at last with {_outcome(status)}.{quote}"
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)
+
+
+def _outcome(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+
+def _last_line(log: Path | None) -> str:
+    if log is None:
+        return ""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

@@ -1,0 +1,73 @@
+"""`analytiq up`: the platform in the foreground, until Ctrl-C or SIGTERM."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from rich.markup import escape
+
+from analytiq.cli.console import messages, note, output
+from analytiq.cli.platform import Platform, PlatformOptions, Ready
+from analytiq.settings import Settings
+from analytiq.telemetry import logs
+
+Result = TypeVar("Result")
+
+Serve = Callable[[Platform, asyncio.Event], Awaitable[Result]]
+"""What is done with a platform; returns once it is to stop. The event is set when a signal asks for that."""
+
+
+def run_up(settings: Settings, options: PlatformOptions) -> None:
+    """Start everything, say where it is, and serve until told to stop.
+
+    Raises:
+        AnalytiqError: it cannot be started, or the database ended for good.
+    """
+    asyncio.run(run_platform(settings, options, _serve))
+
+
+async def run_platform(settings: Settings, options: PlatformOptions, serve: Serve[Result]) -> Result | None:
+    """Do something with a platform, and stop it in order whatever happens; None where a signal came first."""
+    logs.configure(as_json=settings.log_json, level="ERROR" if options.keeps_logs else settings.log_level, process="up")
+    stopping = asyncio.Event()
+    async with Platform(settings, options, report=note) as platform:
+        _stop_on_signals(platform, stopping)
+        serving = asyncio.ensure_future(serve(platform, stopping))
+        signalled = asyncio.create_task(stopping.wait())
+        try:
+            await asyncio.wait((serving, signalled), return_when=asyncio.FIRST_COMPLETED)
+            return serving.result() if serving.done() else None
+        finally:
+            for task in (serving, signalled):
+                task.cancel()
+            await asyncio.gather(serving, signalled, return_exceptions=True)
+            if stopping.is_set():
+                note("Stopping; press Ctrl-C again to end unfinished jobs at once.")
+
+
+async def _serve(platform: Platform, _: asyncio.Event) -> None:
+    announce(await platform.start())
+    await platform.wait_given_up()
+
+
+def announce(ready: Ready) -> None:
+    """Print where the platform is and, where it is new, the token."""
+    connection, access = ready.connection, ready.access
+    if access.is_new_token:
+        output.print(f"Organization:  {escape(access.organization_name)} ({access.organization_id})")
+        output.print(f"Access token:  {access.token.get_secret_value()}")
+        output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
+    output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")
+
+
+def _stop_on_signals(platform: Platform, stopping: asyncio.Event) -> None:
+    def on_signal() -> None:
+        if stopping.is_set():
+            messages.print("Ending at once.")
+            platform.kill_processes()
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal)

@@ -1,0 +1,142 @@
+"""Every parser on real files: what it must find, how it must fail, and what any document of it is like."""
+
+import csv
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from analytiq.errors import EncryptedFileError, PermanentError
+from analytiq.models.text import TextSource, join_pages
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.formats import detect_content_type
+from analytiq.parsing.limits import ParseLimits
+from analytiq.parsing.registry import BUILT_IN_PARSERS
+from analytiq.parsing.sandbox import parse_in_child
+
+DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
+WHITE_SPACE_AND_EMPHASIS = re.compile(r"[\s*]")
+OCR_KINDS = {"image", "pdf-scan"}
+
+# What samples of several pages say on which page.
+PAGE_PHRASES = [
+    ("pdf/multi-column-2p.pdf", 2, "Natural Questions"),
+    ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 1, "$35,000.00"),
+    ("pdf/testPDF_bad_page_303226.pdf", 19, "Huichol"),
+]
+
+
+def expectations() -> list[tuple[str, str]]:
+    with (DOCUMENTS / "expectations.tsv").open(encoding="utf-8", newline="") as file:
+        return [(row["file"], row["expected"]) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+
+
+def samples(*, failing: bool) -> list[object]:
+    return [
+        pytest.param(name, expected, id=name, marks=[pytest.mark.ocr] if name.split("/")[0] in OCR_KINDS else [])
+        for name, expected in expectations()
+        if (expected == "@ERROR" or expected.startswith("@PASSWORD")) == failing
+    ]
+
+
+def squeezed(text: str) -> str:
+    return WHITE_SPACE_AND_EMPHASIS.sub("", unicodedata.normalize("NFKC", text))
+
+
+@pytest.mark.parametrize(("name", "expected"), samples(failing=False))
+async def test_sample_gives_its_text_and_keeps_the_contract(name: str, expected: str) -> None:
+    path = DOCUMENTS / name
+    reports: list[tuple[int, int]] = []
+    document = await parse_in_child(
+        path,
+        content_type=detect_content_type(path),
+        options=ParseOptions(),
+        limits=ParseLimits(),
+        on_progress=lambda done, total: reports.append((done, total)),
+    )
+    text = join_pages(document.pages).text
+    if expected == "@EMPTY":
+        assert text.strip() == ""
+    else:
+        assert squeezed(expected) in squeezed(text)
+    assert [page.page_number for page in document.pages] == list(range(1, len(document.pages) + 1))
+    assert reports[-1] == (len(document.pages), len(document.pages))
+    assert "\x00" not in text
+    text.encode("utf-8")  # a lone surrogate would raise
+
+
+@pytest.mark.parametrize(("name", "expected"), samples(failing=True))
+async def test_sample_that_cannot_be_read_says_why(name: str, expected: str) -> None:
+    path = DOCUMENTS / name
+    wanted = EncryptedFileError if expected.startswith("@PASSWORD") else PermanentError
+    with pytest.raises(wanted) as raised:
+        await parse_in_child(path, content_type=detect_content_type(path), options=ParseOptions(), limits=ParseLimits())
+    assert len(raised.value.detail) > 20
+
+
+@pytest.mark.parametrize(("name", "page_number", "phrase"), PAGE_PHRASES)
+async def test_phrase_is_on_its_page(name: str, page_number: int, phrase: str) -> None:
+    document = await parse_in_child(
+        DOCUMENTS / name, content_type="application/pdf", options=ParseOptions(), limits=ParseLimits()
+    )
+    assert phrase in document.pages[page_number - 1].text
+
+
+@pytest.mark.ocr
+async def test_recognised_pages_say_that_they_were_recognised() -> None:
+    document = await parse_in_child(
+        DOCUMENTS / "image" / "testTIFF_multipage.tif",
+        content_type="image/tiff",
+        options=ParseOptions(),
+        limits=ParseLimits(),
+    )
+    assert [page.source for page in document.pages] == [TextSource.OCR, TextSource.OCR]
+    assert "Page 2" in document.pages[1].text
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pdf/fake-memo.pdf",
+        "pdf/right_to_left_01.pdf",
+        "docx/docx-tables.docx",
+        "docx/docx_comments.docx",
+        "html/boilerplate.html",
+        "csv/csv-pipe.csv",
+        "markdown/wiki.md",
+        "text/sample-greek-2.txt",
+        "image/testTIFF_multipage.tif",
+    ],
+)
+async def test_truncated_file_is_read_or_refused_for_good(name: str, share: float, tmp_path: Path) -> None:
+    original = DOCUMENTS / name
+    data = original.read_bytes()
+    path = tmp_path / original.name
+    path.write_bytes(data[: int(len(data) * share)])
+    options = ParseOptions(ocr_data_dir=tmp_path)  # without language data: this is about the container
+    try:
+        document = await parse_in_child(
+            path, content_type=detect_content_type(path), options=options, limits=ParseLimits()
+        )
+    except PermanentError as error:
+        assert error.detail
+    else:
+        assert document.pages
+
+
+def test_samples_cover_every_built_in_parser() -> None:
+    covered = {detect_content_type(DOCUMENTS / name) for name, _ in expectations()}
+    for entry in BUILT_IN_PARSERS:
+        assert covered & set(entry.content_types), entry.reference
+
+
+def test_every_sample_names_its_source_and_licence() -> None:
+    readme = (DOCUMENTS.parent / "README.md").read_text(encoding="utf-8")
+    kept = {
+        str(path.relative_to(DOCUMENTS)) for path in DOCUMENTS.rglob("*") if path.is_file() and path.parent != DOCUMENTS
+    }
+    assert kept == {name for name, _ in expectations()}
+    for name in kept:
+        assert f"| `{name}` |" in readme

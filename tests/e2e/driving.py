@@ -1,0 +1,155 @@
+"""How the end-to-end tests drive a running system: over HTTP, and with a look into its MongoDB."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from pydantic import SecretStr
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from analytiq.mongo.embedded_process import ServerFiles
+from analytiq.mongo.embedded_replica_set import connection_uri
+from analytiq.mongo.embedded_state import ServerState
+
+Body = dict[str, Any]
+
+PROBLEM = "application/problem+json"
+UNKNOWN_ID = "ffffffffffffffffffffffff"
+MALFORMED_IDS = ("0", "not-an-id", "f" * 23, "f" * 25, "%24where", "..%2f..%2fetc", "%00", "é", "z" * 24)
+WAIT_SECONDS = 90.0
+
+DATA = Path(__file__).parents[1] / "data" / "documents"
+
+
+def client_of(url: str, organization_id: str, token: str | None) -> httpx.Client:
+    """A client of an organization's part of the API."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx.Client(base_url=f"{url}/v0/orgs/{organization_id}", headers=headers, timeout=60)
+
+
+def unique(name: str) -> str:
+    """A name that no other test uses, since all share one organization."""
+    return f"{name} {uuid4().hex[:12]}"
+
+
+def mongo_uri(data_dir: Path) -> str:
+    """The address of the running system's embedded MongoDB."""
+    files = ServerFiles(data_dir)
+    port = ServerState.read(files.state).port
+    assert port is not None
+    password = (data_dir / "mongod.password").read_text(encoding="utf-8").strip()
+    return connection_uri(port, SecretStr(password)).get_secret_value()
+
+
+@contextmanager
+def database_of(data_dir: Path) -> Iterator[Database[Body]]:
+    """The running system's database."""
+    with MongoClient[Body](mongo_uri(data_dir), tz_aware=True) as mongo:
+        yield mongo["analytiq"]
+
+
+def eventually(condition: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -> Any:
+    """What the condition answers, as soon as that is true."""
+    deadline = time.monotonic() + seconds
+    while not (answer := condition()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {condition}"
+        time.sleep(0.05)
+    return answer
+
+
+def problem_of(response: httpx.Response, status: int, *, field: str | None = None, code: str | None = None) -> Body:
+    """The problem details of an error, checked to be whole, and to name the field."""
+    assert response.status_code == status, f"{response.status_code}: {response.text[:1000]}"
+    assert response.headers["content-type"] == PROBLEM, response.text[:1000]
+    body: Body = response.json()
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"]
+    assert body["code"]
+    assert body["request_id"] == response.headers["x-request-id"]
+    if field is not None:
+        assert field in [error["field"] for error in body["errors"]], body
+        assert all(error["reason"] for error in body["errors"])
+    if code is not None:
+        assert body["code"] == code, body
+    return body
+
+
+def accepted(response: httpx.Response, status: int = 200) -> Body:
+    """The body of a success."""
+    assert response.status_code == status, f"{response.status_code}: {response.text[:1000]}"
+    body: Body = response.json()
+    return body
+
+
+def make_tag(client: httpx.Client, name: str = "tag") -> str:
+    """A new tag's id."""
+    return str(accepted(client.post("/tags", json={"name": unique(name)}), 201)["tag_id"])
+
+
+def make_knowledge_base(client: httpx.Client, tag_ids: list[str], **settings: Any) -> str:
+    """A new knowledge base's id."""
+    body = {"name": unique("knowledge base"), "tag_ids": tag_ids, "chunk_size": 128, "chunk_overlap": 16, **settings}
+    return str(accepted(client.post("/knowledge-bases", json=body), 201)["kb_id"])
+
+
+def upload(
+    client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str] | None = None, **fields: str
+) -> Body:
+    """Upload one file as a form; answers the document."""
+    form = {**fields, **({} if tag_ids is None else {"tag_ids": ",".join(tag_ids)})}
+    response = client.post("/documents", files=[("files", (name, content))], data=form)
+    assert response.status_code in (200, 201), response.text[:1000]
+    document: Body = response.json()["documents"][0]["document"]
+    return document
+
+
+def get_document(client: httpx.Client, document_id: str) -> Body:
+    """A document with its states."""
+    return accepted(client.get(f"/documents/{document_id}"))
+
+
+def wait_until_read(client: httpx.Client, document_id: str) -> Body:
+    """The document once its extraction has ended, well or not."""
+
+    def ended() -> Body | None:
+        document = get_document(client, document_id)
+        return document if document["state"] in ("extracted", "failed") else None
+
+    found: Body = eventually(ended)
+    return found
+
+
+def wait_until_indexed(client: httpx.Client, document_id: str) -> Body:
+    """The document once it can be found in each of its knowledge bases."""
+
+    def indexed() -> Body | None:
+        document = get_document(client, document_id)
+        states = [item["state"] for item in document["knowledge_bases"]]
+        assert document["state"] != "failed", document
+        assert "failed" not in states, document
+        return document if states and set(states) == {"indexed"} else None
+
+    found: Body = eventually(indexed)
+    return found
+
+
+def wait_until_active(client: httpx.Client, kb_id: str) -> Body:
+    """The knowledge base once its first indexing has ended."""
+
+    def active() -> Body | None:
+        knowledge_base = accepted(client.get(f"/knowledge-bases/{kb_id}"))
+        return knowledge_base if knowledge_base["status"] == "active" else None
+
+    found: Body = eventually(active)
+    return found
+
+
+def search(client: httpx.Client, kb_id: str, query: str, **options: Any) -> Body:
+    """The answer to a question."""
+    return accepted(client.post(f"/knowledge-bases/{kb_id}/search", json={"query": query, **options}))

@@ -1,0 +1,52 @@
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+
+from analytiq.errors import CorruptFileError, LimitExceededError
+from analytiq.parsing import archive
+from analytiq.parsing.archive import check_archive
+
+
+@pytest.fixture
+def zip_path(tmp_path: Path) -> Path:
+    return tmp_path / "document.zip"
+
+
+def write_zeros(path: Path, mebibytes: int, members: int = 1) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as bomb:
+        for number in range(members):
+            with bomb.open(f"member{number}", "w") as member:
+                for _ in range(mebibytes):
+                    member.write(bytes(1024 * 1024))
+
+
+def test_member_that_grows_a_thousand_times_is_refused(zip_path: Path) -> None:
+    write_zeros(zip_path, 20)
+    with pytest.raises(LimitExceededError, match="'member0' would grow"):
+        check_archive(zip_path)
+
+
+def test_small_members_may_pack_well(zip_path: Path) -> None:
+    write_zeros(zip_path, 4)
+    check_archive(zip_path)
+
+
+def test_many_small_bombs_are_refused_by_their_sum(zip_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 10 * 1024 * 1024)
+    write_zeros(zip_path, 4, members=3)
+    with pytest.raises(LimitExceededError, match="unpacks to"):
+        check_archive(zip_path)
+
+
+def test_too_many_members_are_refused(zip_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 10)
+    write_zeros(zip_path, 0, members=11)
+    with pytest.raises(LimitExceededError, match="11 members"):
+        check_archive(zip_path)
+
+
+def test_file_that_is_no_zip_is_corrupt(zip_path: Path) -> None:
+    zip_path.write_bytes(b"PK\x03\x04 and nothing more")
+    with pytest.raises(CorruptFileError, match="undamaged copy"):
+        check_archive(zip_path)

@@ -1,0 +1,180 @@
+import struct
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from analytiq.parsing.formats import canonical_content_type, detect_content_type
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    return tmp_path / "stored"
+
+
+def write_zip(path: Path, *names: str) -> None:
+    with ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "content")
+
+
+def write_compound(path: Path, stream: str) -> None:
+    """The header of an OLE file, its directory in the first sector."""
+    header = bytearray(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1".ljust(512, b"\x00"))
+    struct.pack_into("<H", header, 30, 9)
+    struct.pack_into("<L", header, 48, 300)
+    entry = stream.encode("utf-16-le").ljust(128, b"\x00")
+    path.write_bytes(bytes(header) + bytes(300 * 512) + entry)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"%PDF-1.7\n", "application/pdf"),
+        (b"rubbish before\n%PDF-1.4\n", "application/pdf"),
+        (b"\x89PNG\r\n\x1a\n....", "image/png"),
+        (b"\xff\xd8\xff\xe0....", "image/jpeg"),
+        (b"II*\x00....", "image/tiff"),
+        (b"MM\x00*....", "image/tiff"),
+        (b"GIF89a....", "image/gif"),
+        (b"RIFF\x10\x00\x00\x00WEBPVP8 ", "image/webp"),
+        (b"BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00(\x00\x00\x00", "image/bmp"),
+        (b"\x00\x00\x00\x18ftypheic\x00", "image/heic"),
+        (b"{\\rtf1 text}", "application/rtf"),
+        (b"\x1f\x8b\x08", "application/gzip"),
+    ],
+)
+def test_bytes_win_over_a_deceitful_name_and_sender(stored: Path, data: bytes, expected: str) -> None:
+    stored.write_bytes(data)
+    assert detect_content_type(stored, file_name="notes.txt", declared="text/html") == expected
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("word/document.xml", DOCX),
+        ("xl/workbook.xml", XLSX),
+        ("ppt/presentation.xml", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+        ("readme.txt", "application/zip"),
+    ],
+)
+def test_office_format_is_told_by_the_parts_of_its_zip(stored: Path, part: str, expected: str) -> None:
+    write_zip(stored, "[Content_Types].xml", "_rels/.rels", part)
+    assert detect_content_type(stored, file_name="archive.zip") == expected
+
+
+def test_part_behind_many_others_is_found_in_the_zip_directory(stored: Path) -> None:
+    with ZipFile(stored, "w") as archive:
+        archive.writestr("[Content_Types].xml", "x" * 200_000)
+        archive.writestr("word/document.xml", "content")
+    assert detect_content_type(stored) == DOCX
+
+
+def test_opendocument_and_epub_say_what_they_are_in_their_first_member(stored: Path) -> None:
+    with ZipFile(stored, "w") as archive:
+        archive.writestr("mimetype", "application/epub+zip")
+    assert detect_content_type(stored) == "application/epub+zip"
+
+
+def test_truncated_office_file_is_what_its_name_says(stored: Path) -> None:
+    write_zip(stored, "[Content_Types].xml", "word/document.xml")
+    stored.write_bytes(stored.read_bytes()[:60])
+    assert detect_content_type(stored, file_name="letter.docx") == DOCX
+
+
+def test_zip_directory_with_absurd_offsets_is_a_plain_zip(stored: Path) -> None:
+    stored.write_bytes(b"PK\x03\x04" + bytes(60) + struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 9, 9, 9, 0xFFFFFFF0, 0))
+    assert detect_content_type(stored) == "application/zip"
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        ("WordDocument", "application/msword"),
+        ("Workbook", "application/vnd.ms-excel"),
+        ("PowerPoint Document", "application/vnd.ms-powerpoint"),
+        ("EncryptedPackage", DOCX),
+        ("Strange", "application/x-ole-storage"),
+    ],
+)
+def test_old_office_format_is_told_by_its_streams(stored: Path, stream: str, expected: str) -> None:
+    write_compound(stored, stream)
+    assert detect_content_type(stored) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "expected"),
+    [
+        ("notes.md", None, "text/markdown"),
+        ("NOTES.MD", "text/plain", "text/markdown"),
+        ("table.csv", "application/vnd.ms-excel", "text/csv"),
+        ("table.tsv", None, "text/tab-separated-values"),
+        ("page.htm", None, "text/html"),
+        ("upload", "text/csv; charset=utf-8", "text/csv"),
+        ("upload", "Text/Markdown", "text/markdown"),
+        ("upload", None, "text/plain"),
+        ("main.py", None, "text/plain"),
+        ("data.json", None, "application/json"),
+        ("letter.docx", DOCX, "text/plain"),
+        ("scan.pdf", "application/pdf", "text/plain"),
+        ("mail.eml", None, "message/rfc822"),
+    ],
+)
+def test_text_is_what_its_name_says_then_its_sender(
+    stored: Path, name: str, declared: str | None, expected: str
+) -> None:
+    stored.write_text("a;b\n1;2\n")
+    assert detect_content_type(stored, file_name=name, declared=declared) == expected
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "<!DOCTYPE html><title>x",
+        "\n <html lang='en'>",
+        "<!-- note --><!-- two -->\n<HTML>",
+        "<?xml version='1.0'?><html>",
+    ],
+)
+def test_page_without_a_telling_name_is_recognised_by_its_start(stored: Path, start: str) -> None:
+    stored.write_text(start)
+    assert detect_content_type(stored, file_name="download.xls") == "text/html"
+
+
+def test_utf16_page_is_recognised_as_well(stored: Path) -> None:
+    stored.write_bytes("<!DOCTYPE html><p>words".encode("utf-16"))
+    assert detect_content_type(stored) == "text/html"
+
+
+def test_text_named_txt_stays_plain_even_if_it_quotes_html(stored: Path) -> None:
+    stored.write_text("<html> is how a page begins")
+    assert detect_content_type(stored, file_name="notes.txt") == "text/plain"
+
+
+def test_unknown_binary_is_never_text(stored: Path) -> None:
+    stored.write_bytes(bytes(range(256)) * 4)
+    assert detect_content_type(stored, file_name="notes.txt", declared="text/plain") == "application/octet-stream"
+
+
+def test_unknown_binary_may_be_what_its_name_says(stored: Path) -> None:
+    stored.write_bytes(b"\x00\x01\x02\x03" * 10)
+    assert detect_content_type(stored, file_name="film.mpg") == "video/mpeg"
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("application/pdf", "application/pdf"),
+        ("IMAGE/JPG", "image/jpeg"),
+        ("application/vnd.api+json", "application/json"),
+        ("application/octet-stream", None),
+        ("; charset=utf-8", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_declared_type_gets_its_usual_name(declared: str | None, expected: str | None) -> None:
+    assert canonical_content_type(declared) == expected

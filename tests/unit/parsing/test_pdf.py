@@ -1,0 +1,194 @@
+import io
+import random
+from pathlib import Path
+
+import pikepdf
+import pytest
+from PIL import Image
+
+from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.models.text import ParsedDocument, TextSource, join_pages
+from analytiq.parsing import page_images
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.page_images import describe_pages, scale_to_limit
+from analytiq.parsing.pdf import PdfParser
+
+SAMPLES = Path(__file__).parents[2] / "data" / "documents"
+NO_DATA = ParseOptions(ocr_data_dir=Path("/nonexistent"))
+
+
+def read(path: Path, options: ParseOptions = NO_DATA) -> ParsedDocument:
+    return PdfParser().parse(path, options, lambda _done, _total: None)
+
+
+def make_pdf(texts: list[str]) -> pikepdf.Pdf:
+    pdf = pikepdf.new()
+    font = pdf.make_indirect(
+        pikepdf.Dictionary(Type=pikepdf.Name.Font, Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name.Helvetica)
+    )
+    for text in texts:
+        page = pdf.add_blank_page(page_size=(612, 792))
+        page.Resources = pikepdf.Dictionary(Font=pikepdf.Dictionary(F1=font))
+        page.Contents = pdf.make_stream(f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode())
+    return pdf
+
+
+def make_scan(number: int, *, stamp: str = "") -> pikepdf.Pdf:
+    """Pages that are one noisy picture, which no OCR finds words in, perhaps with a stamp in real text."""
+    pdf = make_pdf([stamp] * number)
+    pixels = random.Random(7).randbytes(100 * 100)
+    for page in pdf.pages:
+        page.Resources.XObject = pikepdf.Dictionary(
+            Im0=pdf.make_stream(
+                pixels,
+                Type=pikepdf.Name.XObject,
+                Subtype=pikepdf.Name.Image,
+                Width=100,
+                Height=100,
+                ColorSpace=pikepdf.Name.DeviceGray,
+                BitsPerComponent=8,
+            )
+        )
+        page.contents_add(b"q 400 0 0 400 100 100 cm /Im0 Do Q")
+    return pdf
+
+
+def test_phrase_on_page_150_of_300_is_found_on_page_150(tmp_path: Path) -> None:
+    texts = [f"ordinary text of sheet {number}" for number in range(1, 301)]
+    texts[149] = "the heliotrope accord was signed"
+    path = tmp_path / "long.pdf"
+    make_pdf(texts).save(path)
+    reports: list[tuple[int, int]] = []
+    document = PdfParser().parse(path, NO_DATA, lambda done, total: reports.append((done, total)))
+    assert [page.page_number for page in document.pages] == list(range(1, 301))
+    assert [page.page_number for page in document.pages if "heliotrope accord" in page.text] == [150]
+    joined = join_pages(document.pages)
+    span = joined.pages[149]
+    assert joined.text[span.start : span.end].strip() == "the heliotrope accord was signed"
+    assert reports[-1] == (300, 300)
+
+
+def test_more_pages_than_allowed_exceed_a_limit(tmp_path: Path) -> None:
+    path = tmp_path / "long.pdf"
+    make_pdf(["x"] * 11).save(path)
+    with pytest.raises(LimitExceededError, match="11 pages; at most 10"):
+        read(path, ParseOptions(max_pages=10))
+
+
+def test_user_password_is_an_encrypted_file(tmp_path: Path) -> None:
+    path = tmp_path / "locked.pdf"
+    make_pdf(["secret"]).save(path, encryption=pikepdf.Encryption(user="u", owner="o"))
+    with pytest.raises(EncryptedFileError, match="password"):
+        read(path)
+
+
+def test_owner_password_alone_does_not_lock_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "protected.pdf"
+    make_pdf(["readable by everyone"]).save(path, encryption=pikepdf.Encryption(user="", owner="o"))
+    assert read(path).pages[0].text.strip() == "readable by everyone"
+
+
+def test_truncated_pdf_is_mended_and_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = tmp_path / "truncated.pdf"
+    make_pdf([f"page {number} of the report" for number in range(1, 21)]).save(
+        path, object_stream_mode=pikepdf.ObjectStreamMode.disable
+    )
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * 0.9)])
+    assert "page 1 of the report" in read(path).pages[0].text
+
+
+def test_rubbish_behind_a_pdf_header_is_a_corrupt_file(tmp_path: Path) -> None:
+    path = tmp_path / "rubbish.pdf"
+    path.write_bytes(b"%PDF-1.7\n" + bytes(1000))
+    with pytest.raises(CorruptFileError, match="undamaged copy"):
+        read(path)
+
+
+def test_compatibility_characters_become_ordinary_letters(tmp_path: Path) -> None:
+    pdf = make_pdf(["\\256ne"])  # 0xAE is the fi ligature in StandardEncoding
+    path = tmp_path / "ligature.pdf"
+    pdf.save(path)
+    assert read(path).pages[0].text.strip() == "fine"
+
+
+def test_lam_alef_ligatures_come_out_in_reading_order() -> None:
+    text = read(SAMPLES / "pdf" / "right_to_left_01.pdf").pages[0].text
+    assert "الإنتاجية" in text
+    assert "المشكلات" in text
+    assert "اإلنتاجية" not in text
+    # The article is the same two letters from two glyphs, and stays as it is.
+    assert "البرمجة" in text
+
+
+def test_scan_without_language_data_needs_ocr_and_names_the_package(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    make_scan(3).save(path)
+    document = read(path)
+    assert [page.source for page in document.pages] == [TextSource.NEEDS_OCR] * 3
+    assert document.warnings == (
+        "Pages 1-3 are images and were not read. No OCR data for eng is installed: install the Debian "
+        "package(s) tesseract-ocr-eng on the machine of the worker.",
+    )
+
+
+def test_stamp_on_an_unread_scan_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    make_scan(1, stamp="No. 4711").save(path)
+    page = read(path).pages[0]
+    assert page.text == "No. 4711"
+    assert page.source is TextSource.NEEDS_OCR
+
+
+def test_text_page_with_a_picture_is_not_sent_to_ocr(tmp_path: Path) -> None:
+    path = tmp_path / "illustrated.pdf"
+    make_scan(1, stamp="A caption that is long enough to be text").save(path)
+    assert read(path).pages[0].source is TextSource.EMBEDDED
+
+
+def test_blank_page_is_no_scan(tmp_path: Path) -> None:
+    path = tmp_path / "blank.pdf"
+    make_pdf([""]).save(path)
+    document = read(path)
+    assert document.pages[0].text == ""
+    assert document.pages[0].source is TextSource.EMBEDDED
+    assert document.warnings == ()
+
+
+@pytest.mark.ocr
+def test_picture_of_text_inside_a_pdf_is_recognised(tmp_path: Path) -> None:
+    with Image.open(SAMPLES / "image" / "webp-test.webp") as picture:
+        buffer = io.BytesIO()
+        picture.convert("RGB").save(buffer, "PDF", resolution=200)
+    path = tmp_path / "scan.pdf"
+    path.write_bytes(buffer.getvalue())
+    page = read(path, ParseOptions()).pages[0]
+    assert page.source is TextSource.OCR
+    assert "Docling bundles PDF document conversion" in page.text
+
+
+@pytest.mark.ocr
+def test_huge_page_is_rendered_within_the_pixel_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_images, "MAX_PAGE_PIXELS", 1_000_000)
+    pdf = make_scan(1)
+    pdf.pages[0].MediaBox = [0, 0, 14400, 14400]
+    path = tmp_path / "huge.pdf"
+    pdf.save(path)
+    assert read(path, ParseOptions()).pages[0].source is TextSource.OCR
+
+
+def test_scale_keeps_pages_within_the_pixel_limit() -> None:
+    scale = scale_to_limit(14400, 14400, 200 / 72)
+    assert 14400 * 14400 * scale * scale <= page_images.MAX_PAGE_PIXELS * 1.001
+    assert scale_to_limit(612, 792, 200 / 72) == 200 / 72
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([3], "Page 3 is an image and was"),
+        ([1, 2, 3, 7, 9, 10], "Pages 1-3, 7, 9-10 are images and were"),
+    ],
+)
+def test_pages_are_listed_in_runs(numbers: list[int], expected: str) -> None:
+    assert describe_pages(numbers) == expected
