@@ -170,6 +170,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             kb_rows,
             epochs,
             document_rows,
+            tag_rows,
             vectors,
             embedding,
             store,

@@ -65,8 +65,8 @@ def _correct_schema(app: FastAPI) -> None:
         # A wrong body answers 400 with problem details (api.problems), never FastAPI's own 422.
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)
-        for operations in schema["paths"].values():
-            for operation in operations.values():
+        for path in schema["paths"].values():
+            for operation in path.values():
                 operation["responses"].pop("422", None)
         return schema
 

@@ -67,9 +67,7 @@ class TesseractEngine:
         upright = Image.frombytes("L", (image.width, image.height), image.pixels)
         for turn in QUARTER_TURNS:
             turned = upright.transpose(turn)
-            reading = self._read(
-                GreyImage(turned.tobytes(), turned.width, turned.height, image.dots_per_inch)
-            )
+            reading = self._read(GreyImage(turned.tobytes(), turned.width, turned.height, image.dots_per_inch))
             # A blank page scores 0 or 95 by chance at any turn: only a reading with letters may win.
             if reading.confidence > best.confidence and any(map(str.isalnum, reading.text)):
                 best = reading

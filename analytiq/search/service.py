@@ -16,10 +16,12 @@ from analytiq.models.vector import Passage
 from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.search import coalescing
 from analytiq.search.check import Check, Checked
 from analytiq.search.request import SearchRequest, SearchResponse, SearchResult, require_depth
+from analytiq.search.tag_names import tag_names_in, with_tag_ids
 from analytiq.settings import SearchSettings
 from analytiq.telemetry import metrics
 from analytiq.vector_stores.base import Query, VectorHit, VectorStore
@@ -58,6 +60,7 @@ class Search:
         knowledge_bases: KnowledgeBaseRepository,
         epochs: EpochRepository,
         documents: DocumentRepository,
+        tags: TagRepository,
         vectors: VectorRepository,
         embedding: EmbeddingService,
         store: VectorStore,
@@ -67,6 +70,7 @@ class Search:
         self._knowledge_bases = knowledge_bases
         self._epochs = epochs
         self._documents = documents
+        self._tags = tags
         self._vectors = vectors
         self._embedding = embedding
         self._store = store
@@ -110,8 +114,12 @@ class Search:
     async def _allowed(self, knowledge_base: KnowledgeBase, request: SearchRequest) -> set[str] | None:
         if request.filter == EVERYTHING:
             return None
+        organization_id = knowledge_base.organization_id
+        tree = request.filter
+        if names := tag_names_in(tree):
+            tree = with_tag_ids(tree, await self._tags.ids_of_names(organization_id, names))
         return await self._documents.ids_of_members_matching(
-            knowledge_base.organization_id, knowledge_base.tag_ids, compile_filter(request.filter)
+            organization_id, knowledge_base.tag_ids, compile_filter(tree)
         )
 
     async def _find(

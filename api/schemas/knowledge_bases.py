@@ -51,7 +51,9 @@ class KnowledgeBaseCreate(RequestBody):
     tag_ids: TagIds = Field(default_factory=list)
     chunker_type: str = "recursive"
     chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
-    chunk_overlap: Annotated[int, Field(ge=0, le=4096, description="Tokens")] = 128
+    chunk_overlap: Annotated[
+        int, Field(ge=0, le=4096, description="Tokens; left out: 128, at most a quarter of chunk_size")
+    ] = 128
     embedding_model: Annotated[str | None, Field(max_length=200)] = None
     coalesce_neighbors: Neighbors = 0
 
@@ -63,10 +65,16 @@ class KnowledgeBaseCreate(RequestBody):
             tag_ids=tuple(tag_ids),
             chunker_type=self.chunker_type,
             chunk_size=self.chunk_size,
-            chunk_overlap=self.chunk_overlap,
+            chunk_overlap=self._overlap(),
             embedding_model=self.embedding_model,
             coalesce_neighbors=self.coalesce_neighbors,
         )
+
+    def _overlap(self) -> int:
+        """The default fits small chunks too: nobody is told off for a field that they left out."""
+        if "chunk_overlap" in self.model_fields_set:
+            return self.chunk_overlap
+        return min(self.chunk_overlap, self.chunk_size // 4)
 
 
 class KnowledgeBaseUpdate(RequestBody):

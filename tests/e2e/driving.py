@@ -101,8 +101,8 @@ def make_knowledge_base(client: httpx.Client, tag_ids: list[str], **settings: An
 def upload(
     client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str] | None = None, **fields: str
 ) -> Body:
-    """Upload one file as a form; answers the document."""
-    form = {**fields, **({} if tag_ids is None else {"tag_ids": ",".join(tag_ids)})}
+    """Upload one file as a form; answers the document, which is a new one even if the bytes are known."""
+    form = {"on_duplicate": "create", **fields, **({} if tag_ids is None else {"tag_ids": ",".join(tag_ids)})}
     response = client.post("/documents", files=[("files", (name, content))], data=form)
     assert response.status_code in (200, 201), response.text[:1000]
     document: Body = response.json()["documents"][0]["document"]

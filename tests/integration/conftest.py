@@ -1,15 +1,114 @@
-"""Fixtures of the integration tests: mongod processes of a test's own, to be broken at will."""
+"""Fixtures of the integration tests: the whole library on a migrated database; mongod processes to be broken."""
 
 import asyncio
 import socket
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from analytiq.bootstrap import Application, compose
+from analytiq.credentials.encryption import Vault, new_secret_key
+from analytiq.credentials.providers import Credentials
+from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.embedded_binary import find_binaries
+from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.settings import EmbeddingSettings, QueueSettings, Settings
+from tests.fakes.embedding_server import EmbeddingServer
+from tests.integration.tenant import Tenant, new_tenant
+
+Compose = Callable[..., Awaitable[Application]]
+
+
+@pytest.fixture(scope="session")
+async def platform_database(mongo_connection: MongoConnection) -> AsyncIterator[MongoConnection]:
+    """This worker's one migrated database: migrating takes 0.5 s, emptying 0.02 s."""
+    view = mongo_connection.using(f"platform_{uuid.uuid4().hex}")
+    await migrate(view)
+    yield view
+    await mongo_connection.client.drop_database(view.database)
+
+
+@pytest.fixture
+async def migrated(platform_database: MongoConnection) -> AsyncIterator[MongoConnection]:
+    """A migrated database without a row; do not close it."""
+    yield platform_database
+    for name in await platform_database.database.list_collection_names():
+        if name.startswith("kb_vectors_"):
+            await platform_database.database.drop_collection(name)
+        elif name != "schema_migrations":
+            await platform_database.database[name].delete_many({})
+
+
+@pytest.fixture(scope="session")
+def secret_key() -> SecretStr:
+    """The key that the tests' applications encrypt with."""
+    return SecretStr(new_secret_key())
+
+
+@pytest.fixture(scope="session")
+def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
+    """The local model, loaded once for all tests of this worker."""
+    embedder = LocalEmbedder(LOCAL_MODEL, tmp_path_factory.mktemp("local-model"))
+    yield embedder
+    embedder.close()
+
+
+@pytest.fixture
+def embedding_server() -> Iterator[EmbeddingServer]:
+    """A provider of embeddings, stored as `openai`'s; its model is `tests.integration.tenant.REMOTE_MODEL`."""
+    with EmbeddingServer(retry_after="0") as server:
+        yield server
+
+
+@pytest.fixture
+async def compose_application(
+    migrated: MongoConnection,
+    secret_key: SecretStr,
+    local_model: LocalEmbedder,
+    embedding_server: EmbeddingServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Compose:
+    """Compose an application on the test's database, by default with a large cache of vectors and small batches.
+
+    Each call stands for another process; keyword arguments are sections of the settings.
+    """
+    monkeypatch.setattr("analytiq.embedding.models.LocalEmbedder", lambda *_, **__: local_model)
+    vault = Vault(secret_key)
+
+    async def composed(**sections: Any) -> Application:
+        wanted = {
+            "queue": QueueSettings(poll_seconds=0.05),
+            "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20),
+            **sections,
+        }
+        credentials = Credentials(ProviderRepository(migrated), vault)
+        await credentials.store_platform_defaults(
+            {"openai": (SecretStr(embedding_server.api_key), embedding_server.url)}
+        )
+        return await compose(Settings(data_dir=tmp_path, **wanted), migrated, vault)
+
+    return composed
+
+
+@pytest.fixture
+async def application(compose_application: Compose) -> Application:
+    """The whole library, as one process has it."""
+    return await compose_application()
+
+
+@pytest.fixture
+async def tenant(application: Application) -> Tenant:
+    """An organization with a tag; `Tenant.knowledge_base` and `Tenant.document` give it the rest."""
+    return await new_tenant(application)
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 

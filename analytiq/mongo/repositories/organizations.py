@@ -78,12 +78,5 @@ class AccessTokenRepository:
         return result.matched_count == 1
 
     async def note_use(self, token_id: str) -> None:
-        """Remember that the token was used, to the minute: not a write for each request."""
-        now = clock.now()
-        await self._collection.update_one(
-            {
-                "_id": object_id(token_id),
-                "last_used_at": {"$not": {"$gte": now.replace(second=0, microsecond=0)}},
-            },
-            {"$set": {"last_used_at": now}},
-        )
+        """Remember that the token was used now."""
+        await self._collection.update_one({"_id": object_id(token_id)}, {"$set": {"last_used_at": clock.now()}})

@@ -1,7 +1,7 @@
 """Collection `tags`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pymongo import IndexModel, ReturnDocument
 from pymongo.errors import DuplicateKeyError
@@ -49,6 +49,11 @@ class TagRepository:
         """Those of the tags that exist in the organization."""
         query = {"_id": {"$in": object_ids(list(tag_ids))}, "organization_id": organization_id}
         return [decode(Tag, row) async for row in self._collection.find(query)]
+
+    async def ids_of_names(self, organization_id: str, names: Collection[str]) -> dict[str, str]:
+        """Name → id, of those of the names that tags of the organization have."""
+        query = {"organization_id": organization_id, "name": {"$in": list(names)}}
+        return {str(row["name"]): str(row["_id"]) async for row in self._collection.find(query, {"name": 1})}
 
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None, descending: bool

@@ -1,30 +1,14 @@
 """Documents made on the spot, and parsers that misbehave, installed as another package would be."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from analytiq.parsing.registry import default_registry
-
-CONTENT_TYPES_PART = (
-    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.'
-    'wordprocessingml.document.main+xml"/></Types>'
-)
-RELATIONSHIPS_PART = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
-    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
-)
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-
-WriteDocx = Callable[[str, Mapping[str, str]], Path]
-"""Called with the body's XML and further parts."""
+from tests.unit.parsing.word_documents import WriteDocx, write_word_document
 
 MISBEHAVING_PARSERS = dedent(
     '''
@@ -183,14 +167,7 @@ def write_docx(tmp_path: Path) -> WriteDocx:
     """Writes a minimal Word document."""
 
     def write(body: str, parts: Mapping[str, str]) -> Path:
-        path = tmp_path / "made.docx"
-        with ZipFile(path, "w", ZIP_DEFLATED) as archive:
-            archive.writestr("[Content_Types].xml", CONTENT_TYPES_PART)
-            archive.writestr("_rels/.rels", RELATIONSHIPS_PART)
-            archive.writestr("word/document.xml", f"<w:document {WORD}><w:body>{body}</w:body></w:document>")
-            for name, content in parts.items():
-                archive.writestr(name, content)
-        return path
+        return write_word_document(tmp_path / "made.docx", body, parts)
 
     return write
 
@@ -204,6 +181,6 @@ def is_alive() -> Callable[[int], bool]:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
             return False
-        return state != "Z" and os.path.exists(f"/proc/{pid}")
+        return state != "Z"
 
     return check

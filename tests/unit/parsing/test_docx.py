@@ -1,11 +1,11 @@
 from pathlib import Path
 
 import pytest
-from conftest import WORD, WriteDocx
 
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.docx import DocxParser
+from tests.unit.parsing.word_documents import WORD, WriteDocx
 
 COMPATIBILITY = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
 

@@ -18,7 +18,8 @@ def read(tmp_path: Path, data: bytes, *, charset_hint: str | None = None) -> str
 
 def test_article_is_read_without_the_navigation() -> None:
     links = "".join(f"<li><a href='/{n}'>Section {n}</a></li>" for n in range(10))
-    html = f"<html><body><nav><ul>{links}</ul></nav><article><h1>Harbour</h1><p>{PARAGRAPH * 5}</p></article></body></html>"
+    article = f"<article><h1>Harbour</h1><p>{PARAGRAPH * 5}</p></article>"
+    html = f"<html><body><nav><ul>{links}</ul></nav>{article}</body></html>"
     text = readable_text(html)
     assert "agreed, after a long debate" in text
     assert "Section 7" not in text

@@ -1,0 +1,129 @@
+"""One organization in a test: what its people and its workers do, in a word each."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq.bootstrap import Application
+from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.models.document import Document
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.organization import Organization
+from analytiq.models.tag import Tag
+from analytiq.models.upload import DuplicatePolicy
+from analytiq.mongo.ids import new_id
+from analytiq.search.request import SearchRequest, SearchResponse
+from analytiq.upload.store import StagedFile, UploadResult
+
+REMOTE_MODEL = "openai/fake-embedding"
+"""The model of `tests.fakes.embedding_server`: 64 dimensions, texts that share words are close."""
+CHUNK_TOKENS = 16
+
+
+@dataclass(slots=True)
+class Tenant:
+    """An organization with one tag, seen through one application (which stands for one process)."""
+
+    application: Application
+    organization: Organization
+    tag: Tag
+    names: int = field(default=0)
+
+    @property
+    def id(self) -> str:
+        return self.organization.id
+
+    def seen_by(self, application: Application) -> "Tenant":
+        """The same organization in another process."""
+        return Tenant(application, self.organization, self.tag)
+
+    async def new_tag(self, name: str) -> Tag:
+        return await self.application.tags.create(self.id, name=name, color="#000000", description="")
+
+    async def stage(self, name: str, content: str | bytes) -> StagedFile:
+        return await self.application.uploads.stage(
+            self.id, document_name=name, content_type="text/plain", source=blocks(content)
+        )
+
+    async def upload(
+        self,
+        name: str,
+        content: str | bytes,
+        *,
+        tags: Sequence[str] | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        policy: DuplicatePolicy = DuplicatePolicy.RETURN,
+    ) -> UploadResult:
+        """Upload a text file, by default with the tenant's tag; nothing is extracted yet."""
+        staged = await self.stage(name, content)
+        tag_ids = [self.tag.id] if tags is None else tags
+        return await self.application.uploads.commit(staged, tag_ids=tag_ids, metadata=metadata, policy=policy)
+
+    async def replace(self, name: str, content: str | bytes) -> UploadResult:
+        staged = await self.stage(name, content)
+        return await self.application.uploads.commit(
+            staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE
+        )
+
+    async def document(self, name: str, content: str, **options: Any) -> Document:
+        """Upload a text file and run every job that follows."""
+        result = await self.upload(name, content, **options)
+        await self.drain()
+        return await self.application.documents.get(self.id, result.document.id)
+
+    async def knowledge_base(self, **options: Any) -> KnowledgeBase:
+        """Create a knowledge base of small chunks with the tenant's tag; nothing is indexed yet."""
+        self.names += 1
+        wanted: dict[str, Any] = {
+            "name": f"KB {self.names}",
+            "description": "",
+            "tag_ids": (self.tag.id,),
+            "chunker_type": "token",
+            "chunk_size": CHUNK_TOKENS,
+            "chunk_overlap": 0,
+            "embedding_model": REMOTE_MODEL,
+            "coalesce_neighbors": 0,
+            **options,
+        }
+        return await self.application.knowledge_bases.create(self.organization, NewKnowledgeBase(**wanted))
+
+    async def drain(self) -> int:
+        """Run the due jobs until none is left, and what follows them; returns how many ran."""
+        count = await self.application.queue_runner().run_until_idle()
+        await self.application.life_cycle.settle_noted()
+        return count
+
+    async def search(self, kb_id: str, query: str, **options: Any) -> SearchResponse:
+        return await self.application.search.search(self.organization, kb_id, SearchRequest(query, **options))
+
+    async def found(self, kb_id: str, query: str, **options: Any) -> list[str]:
+        """The ids of the documents that a search shows, without repetitions, in order of id."""
+        answer = await self.search(kb_id, query, **{"top_k": 100, **options})
+        return sorted({result.document_id for result in answer.results})
+
+    async def set_tags(self, document: Document, tag_ids: Sequence[str]) -> None:
+        await self.application.documents.change(self.id, document.id, tag_ids=tag_ids)
+
+
+async def blocks(content: str | bytes, size: int = 65_536) -> AsyncIterator[bytes]:
+    """Bytes as they come over a network."""
+    encoded = content.encode() if isinstance(content, str) else content
+    for start in range(0, len(encoded), size):
+        yield encoded[start : start + size]
+
+
+def prose(subject: str, sentences: int, *, first: int = 0) -> str:
+    """A text of so many sentences, each unlike any other, about a subject; about a chunk a sentence."""
+    return "\n".join(
+        f"Sentence number {number} tells of {subject} in the year {1000 + number} quite plainly."
+        for number in range(first, first + sentences)
+    )
+
+
+async def new_tenant(application: Application) -> Tenant:
+    """A fresh organization with one tag."""
+    organization = await application.organizations.create(f"Organization {new_id()}")
+    tag = await application.tags.create(organization.id, name="reports", color="#123456", description="")
+    return Tenant(application, organization, tag)
