@@ -39,6 +39,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         # Documentation pages load scripts from elsewhere; the schema is enough for a tool of one's own.
         docs_url=None,
         redoc_url=None,
+        # A redirect would be sent to whatever host the request names.
+        redirect_slashes=False,
     )
     app.state.metrics_directory = metrics_directory
     problems.install(app)

@@ -13,6 +13,7 @@ from analytiq.bootstrap import Application
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.idempotency import KeptAnswer
 from api.context import require_organization
+from api.strict_json import StrictJsonRequest
 
 HEADER = "idempotency-key"
 KEPT_HOURS = 24
@@ -25,16 +26,16 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class IdempotentRoute(APIRoute):
-    """Answers a repeated POST with the first one's answer, if both carry the same key."""
+    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON strictly."""
 
     def get_route_handler(self) -> Handle:
         """Wrap the route's own handler."""
         handle = super().get_route_handler()
-        if "POST" not in (self.methods or ()):
-            return handle
+        is_repeatable = "POST" in (self.methods or ())
 
         async def handle_once(request: Request) -> Response:
-            key = request.headers.get(HEADER)
+            request = StrictJsonRequest(request.scope, request.receive)
+            key = request.headers.get(HEADER) if is_repeatable else None
             return await handle(request) if key is None else await _once(request, key, handle)
 
         return handle_once

@@ -105,12 +105,15 @@ def _of_library(request: Request, error: Exception) -> JSONResponse:
 
 def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
-    errors = [
-        {"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])}
-        for item in error.errors()
-    ]
+    errors = [_field_error(item) for item in error.errors()]
     named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:5])
     return problem(request, 400, {"code": "invalid_input", "detail": named, "errors": errors})
+
+
+def _field_error(item: Mapping[str, Any]) -> dict[str, str]:
+    if item["type"] == "json_invalid":  # its place is a position in the body
+        return {"field": "body", "reason": f"it is not JSON: {item['ctx']['error']}"}
+    return {"field": field_path(item["loc"][1:]), "reason": reason_of(item["type"], item["msg"])}
 
 
 def _of_http(request: Request, error: Exception) -> JSONResponse:
@@ -123,20 +126,20 @@ def _of_database(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, DatabaseError)  # noqa: S101  # registered for this class
     known = translate(error)
     if known is None:
-        return _of_anything(request, error)
+        return of_anything(request, error)
     return _of_library(request, known)
 
 
-def _of_anything(request: Request, error: Exception) -> JSONResponse:
+def of_anything(request: Request, error: Exception) -> JSONResponse:
+    """What is told of an error that nobody foresaw; its text stays in the log."""
     log.error("api.internal_error", path=request.url.path, exc_info=error)
     detail = "an unexpected error; the server's log has it under this request id"
     return problem(request, 500, {"code": "internal_error", "detail": detail})
 
 
 def install(app: FastAPI) -> None:
-    """Answer every error of the application with problem details."""
+    """Answer errors with problem details; those that nobody foresaw are left to `api.requests`."""
     app.add_exception_handler(AnalytiqError, _of_library)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(DatabaseError, _of_database)
-    app.add_exception_handler(Exception, _of_anything)

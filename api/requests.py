@@ -2,18 +2,24 @@
 
 import re
 from time import perf_counter
+from typing import cast
 from uuid import uuid4
 
 import structlog
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from analytiq.bootstrap import Application
+from api import problems
 
 log = structlog.get_logger("api")
 
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Of every body but an upload's, which counts for itself while it streams."""
-UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents/?")
+"""Of every body but an upload's."""
+UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents")
 QUIET_PATHS = ("/health", "/ready", "/metrics")
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -35,7 +41,7 @@ class RequestContext:
             return
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
-        status = 500
+        status: int | None = None
         started = perf_counter()
 
         async def send_with_headers(message: Message) -> None:
@@ -49,11 +55,18 @@ class RequestContext:
                 ]
             await send(message)
 
-        if not (scope["method"] == "POST" and UPLOAD_PATH.fullmatch(scope["path"])):
-            receive = _limited(receive)
+        if (max_body_bytes := _body_limit(scope)) is not None:
+            receive = _limited(receive, max_body_bytes)
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._app(scope, receive, send_with_headers)
+            except ClientDisconnect:
+                log.info("api.client_gone", method=scope["method"], path=scope["path"])
+            except Exception as error:
+                # Here, so that the answer carries the request id; once it has begun only the server can end it.
+                if status is not None:
+                    raise
+                await problems.of_anything(Request(scope), error)(scope, receive, send_with_headers)
             finally:
                 if scope["path"] not in QUIET_PATHS:
                     milliseconds = round((perf_counter() - started) * 1000, 1)
@@ -71,15 +84,28 @@ def _request_id(scope: Scope) -> str:
     return uuid4().hex
 
 
-def _limited(receive: Receive) -> Receive:
+def _body_limit(scope: Scope) -> int | None:
+    """Bytes that the body may have; None for a form of files, which is counted while it streams."""
+    if scope["method"] != "POST" or not UPLOAD_PATH.fullmatch(scope["path"]):
+        return MAX_BODY_BYTES
+    if Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
+        return None
+    application = cast("Application", scope["app"].state.application)
+    return application.settings.api.max_json_bytes
+
+
+def _limited(receive: Receive, max_body_bytes: int) -> Receive:
     received = 0
 
     async def limited() -> Message:
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
-        if received > MAX_BODY_BYTES:
-            raise HTTPException(413, f"the body is larger than {MAX_BODY_BYTES:,} bytes")
+        if received > max_body_bytes:
+            raise HTTPException(
+                413,
+                f"the body is larger than {max_body_bytes:,} bytes; large files are sent as multipart/form-data",
+            )
         return message
 
     return limited

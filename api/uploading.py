@@ -6,13 +6,22 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from analytiq.bootstrap import Application
-from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
+from analytiq.documents.metadata import validated_metadata
+from analytiq.documents.naming import validated_name
+from analytiq.errors import AnalytiqError, FieldError, InvalidInputError
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
 from analytiq.upload.store import StagedFile
 from api.field_path import field_path, reason_of
 from api.multipart import FieldPart, FilePart
-from api.schemas.documents import DocumentResponse, DocumentUploads, UploadAnswer, UploadedDocument, UploadError
+from api.schemas.documents import (
+    DocumentResponse,
+    DocumentUpload,
+    DocumentUploads,
+    UploadAnswer,
+    UploadedDocument,
+    UploadError,
+)
 
 FILE_FIELDS = ("files", "file")
 OCTET_STREAM = "application/octet-stream"
@@ -116,13 +125,8 @@ class UploadSession:
             uploads = DocumentUploads.model_validate_json(body)
         except ValidationError as error:
             raise _invalid_json(error) from error
-        for index, upload in enumerate(uploads.documents):
-            if upload.tag_ids is not None:
-                await self.application.tags.require(
-                    self.organization.id, upload.tag_ids, field=f"documents[{index}].tag_ids"
-                )
         contents = [
-            upload.decoded(f"documents[{index}].content") for index, upload in enumerate(uploads.documents)
+            await self._checked(upload, f"documents[{index}]") for index, upload in enumerate(uploads.documents)
         ]
         try:
             for upload, content in zip(uploads.documents, contents, strict=True):
@@ -133,6 +137,18 @@ class UploadSession:
             await self._discard()
             raise
         return await self._commit(uploads.on_duplicate)
+
+    async def _checked(self, upload: DocumentUpload, place: str) -> bytes:
+        """The content of one file of a JSON upload, once all that is said of it has proved good."""
+        try:
+            validated_name(upload.name, field="name")
+            validated_metadata(upload.metadata or {})
+            if upload.tag_ids is not None:
+                await self.application.tags.require(self.organization.id, upload.tag_ids)
+            return upload.decoded("content")
+        except InvalidInputError as error:
+            fields = [FieldError(f"{place}.{item.field}", item.reason) for item in error.errors]
+            raise InvalidInputError(f"{place}: {error.detail}", errors=fields, code=error.code) from error
 
     async def _stage(self, file_name: str, content_type: str, source: AsyncIterator[bytes]) -> None:
         item = _Received(file_name)
@@ -189,24 +205,6 @@ _OUTCOMES = (*(outcome.value for outcome in UploadOutcome), "failed")
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:
     yield content
-
-
-async def read_body(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
-    """A whole body.
-
-    Raises:
-        LimitExceededError: it is larger than `max_bytes`.
-    """
-    parts: list[bytes] = []
-    received = 0
-    async for block in stream:
-        received += len(block)
-        if received > max_bytes:
-            raise LimitExceededError(
-                f"the JSON body is larger than {max_bytes:,} bytes; send large files as multipart/form-data"
-            )
-        parts.append(block)
-    return b"".join(parts)
 
 
 def _invalid_json(error: ValidationError) -> InvalidInputError:

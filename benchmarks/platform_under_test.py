@@ -23,7 +23,7 @@ from analytiq.settings import IndexingSettings, MongoSettings, SearchSettings, S
 from analytiq.telemetry import logs
 from benchmarks.processor_time import ProcessorClock
 
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)

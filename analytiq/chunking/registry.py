@@ -74,9 +74,7 @@ def create_chunker(
         return create(chunk_size=chunk_size, chunk_overlap=chunk_overlap)
     if chunker_type in _BY_MEANING:
         if embed_texts is None:
-            reason = (
-                f"{chunker_type!r} cuts by meaning and needs an embedding function, but there is none here"
-            )
+            reason = f"{chunker_type!r} cuts by meaning and needs an embedding function, but there is none here"
             raise InvalidInputError.of_field("chunker_type", reason)
         create = importlib.import_module(_BY_MEANING[chunker_type]).create
         return create(chunk_size=chunk_size, chunk_overlap=chunk_overlap, embed_texts=embed_texts)
@@ -103,9 +101,7 @@ def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) ->
         reason = f"{chunk_overlap} is not from 0 to less than chunk_size ({chunk_size}) tokens"
         errors.append(FieldError("chunk_overlap", reason))
     if errors:
-        raise InvalidInputError(
-            "; ".join(f"{error.field}: {error.reason}" for error in errors), errors=errors
-        )
+        raise InvalidInputError("; ".join(f"{error.field}: {error.reason}" for error in errors), errors=errors)
 
 
 def _plugins() -> dict[str, EntryPoint]:

@@ -67,9 +67,7 @@ def fitted(text: str, start: int, end: int, *, max_tokens: int, lookback: float)
         start, end = trimmed(text, cut, end)
 
 
-def overlapping(
-    text: str, spans: Iterable[Span], *, max_tokens: int, overlap: int, exact: bool
-) -> Iterator[Span]:
+def overlapping(text: str, spans: Iterable[Span], *, max_tokens: int, overlap: int, exact: bool) -> Iterator[Span]:
     """Let each span begin up to `overlap` tokens earlier, in the one before, without exceeding `max_tokens`.
 
     The new beginning is that of a sentence, or else of a word, in the first half of the shared part; `exact`

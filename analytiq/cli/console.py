@@ -4,7 +4,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 
 from analytiq.errors import AnalytiqError
 
@@ -14,12 +16,12 @@ messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
 def fail(detail: str) -> None:
     """Say why a command failed."""
-    messages.print(f"[bold red]Error:[/] {_escaped(detail)}")
+    messages.print(f"[bold red]Error:[/] {escape(detail)}")
 
 
 def note(detail: str) -> None:
     """Say something that is no result."""
-    messages.print(_escaped(detail))
+    messages.print(escape(detail))
 
 
 @contextmanager
@@ -30,9 +32,10 @@ def errors_as_sentences() -> Generator[None]:
     except AnalytiqError as error:
         fail(error.detail)
         raise typer.Exit(1) from None
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+    except ValidationError as error:
+        if error.title != "Settings":
+            raise
+        # Without the values: one of them may be a secret.
+        wrong = [f"ANALYTIQ_{'__'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()]
+        fail(f"The environment has settings that cannot be read: {'; '.join(wrong)}.")
+        raise typer.Exit(1) from None

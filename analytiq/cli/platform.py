@@ -180,9 +180,7 @@ class Platform:
         waiting = asyncio.create_task(self._poll_ready(port))
         failing = asyncio.create_task(self.wait_given_up())
         try:
-            done, _ = await asyncio.wait(
-                (waiting, failing), timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await asyncio.wait((waiting, failing), timeout=READY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 raise TransientError(
                     f"The API is not ready after {READY_SECONDS:g} s; what its process printed says why.",
@@ -196,7 +194,7 @@ class Platform:
             process.settle()
 
     async def _poll_ready(self, port: int) -> None:
-        while not await asyncio.to_thread(is_ready, self._options.host, port):
+        while not await asyncio.to_thread(is_ready, self._options.host, port):  # noqa: ASYNC110  # another process's
             await asyncio.sleep(READY_POLL_SECONDS)
 
 

@@ -1,5 +1,6 @@
 """From a model's name to the embedder that an organization uses for it."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +53,8 @@ class EmbeddingModels:
         scope = "global" if organization.cache_scope is CacheScope.GLOBAL else organization.id
         if model == LOCAL_MODEL:
             return ChosenModel(self._local, scope, "")
-        provider = provider_of(model)
+        # Importing LiteLLM takes seconds: not in the event loop.
+        provider = await asyncio.to_thread(provider_of, model)
         credential = await self._credentials.find(organization.id, provider)
         if credential is None:
             raise InvalidInputError.of_field(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from analytiq import clock
-from analytiq.chunking.registry import create_chunker
+from analytiq.chunking.registry import check_chunking
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import NotFoundError
@@ -83,11 +83,8 @@ class KnowledgeBases:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
             TransientError: the model's provider cannot be reached to detect the dimensions.
         """
-        create_chunker(
-            wanted.chunker_type,
-            chunk_size=wanted.chunk_size,
-            chunk_overlap=wanted.chunk_overlap,
-            embed_texts=self._models.local.embed_texts,
+        check_chunking(
+            wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap
         )
         model = wanted.embedding_model or await self._models.default_model(organization)
         dimensions = await self._embedding.dimensions_of(organization, model)

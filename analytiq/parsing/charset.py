@@ -13,11 +13,17 @@ from analytiq.parsing.latin_charsets import LATIN_CHARSETS, latin_charset
 GUESS_SAMPLE_BYTES = 256 * 1024
 """A guess reads so much; the whole of a long text made it no better."""
 MIN_GUESS_BYTES = 100
-"""Below it the statistics are noise: `Größe` in Latin-1 was taken for cp1006."""
+"""Below it the statistics are noise (`Größe` in Latin-1 was taken for cp1006), so the letters of a Latin language
+are believed first."""
 MAX_BAD_SHARE = 0.001
 """A UTF-8 text may have so many broken sequences per character: truncated downloads, one pasted byte."""
 MIN_GOOD_PER_BAD = 4
 """A Latin-1 text with few umlauts has few bad bytes too, but no valid sequences beside them."""
+
+MIN_ZERO_SHARE = 0.4
+MAX_STRAY_ZERO_SHARE = 0.01
+
+_CONTROLS = [chr(code) for code in range(0x20) if chr(code) not in "\t\n\r\f\x0b"]
 
 OTHER_CHARSETS = (
     *("big5", "big5hkscs", "gb18030", "cp932", "euc_jp", "cp949", "johab"),
@@ -66,11 +72,17 @@ def unmarked_utf16(data: bytes) -> str | None:
     if len(head) < 4 or len(data) % 2:
         return None
     even, odd = head[0::2], head[1::2]
-    if odd.count(0) > 0.4 * len(odd) and even.count(0) <= 0.01 * len(even):
-        return "utf-16-le"
-    if even.count(0) > 0.4 * len(even) and odd.count(0) <= 0.01 * len(odd):
-        return "utf-16-be"
+    if odd.count(0) > MIN_ZERO_SHARE * len(odd) and even.count(0) <= MAX_STRAY_ZERO_SHARE * len(even):
+        return _if_text(head, "utf-16-le")
+    if even.count(0) > MIN_ZERO_SHARE * len(even) and odd.count(0) <= MAX_STRAY_ZERO_SHARE * len(odd):
+        return _if_text(head, "utf-16-be")
     return None
+
+
+def _if_text(head: bytes, charset: str) -> str | None:
+    # Tables of small numbers in a binary file have their zeros at every other byte as well.
+    text = head.decode(charset, errors="replace")
+    return charset if sum(map(text.count, _CONTROLS)) <= MAX_STRAY_ZERO_SHARE * len(text) else None
 
 
 def _as_utf8(data: bytes) -> DecodedText | None:
@@ -93,15 +105,14 @@ def _as_hinted(data: bytes, hint: str | None) -> DecodedText | None:
 
 
 def _as_guessed(data: bytes) -> DecodedText | None:
-    # Short texts are guessed only where cp1252 is ruled out: it leaves five codes undefined, which the lead
-    # bytes of East Asian charsets are full of.
-    if len(data) < MIN_GUESS_BYTES and _strictly(data, "cp1252") is not None:
-        return None
     sample = data[:GUESS_SAMPLE_BYTES]
+    latin, fit = latin_charset(sample)
+    if len(data) < MIN_GUESS_BYTES and fit == 1.0:
+        return DecodedText(data.decode(latin, errors="replace"), latin)
     guess = from_bytes(sample, cp_isolation=[*LATIN_CHARSETS, *OTHER_CHARSETS]).best()
     if guess is None:
         return None
-    charset = latin_charset(sample) if guess.encoding in LATIN_CHARSETS else guess.encoding
+    charset = latin if guess.encoding in LATIN_CHARSETS else guess.encoding
     return DecodedText(data.decode(charset, errors="replace"), charset)
 
 

@@ -41,10 +41,16 @@ _TYPOGRAPHY = frozenset("«»„“”‚‘’–—…•€£§°©®™·¿�
 """Signs that any language may have; what is neither one of them nor a letter of the language speaks against it."""
 
 
-def latin_charset(data: bytes) -> str:
-    """The charset of LATIN_CHARSETS under which the bytes look most like one language."""
+def latin_charset(data: bytes) -> tuple[str, float]:
+    """The charset under which the bytes look most like one language of the Latin alphabet.
+
+    Returns:
+        One of LATIN_CHARSETS, and the share of the characters beyond ASCII that the language explains.
+    """
     high_bytes = Counter(byte for byte in data if byte > 0x7F)
-    return max(LATIN_CHARSETS, key=lambda charset: _fit(high_bytes, charset))
+    fits = {charset: _fit(high_bytes, charset) for charset in LATIN_CHARSETS}
+    best = max(LATIN_CHARSETS, key=lambda charset: fits[charset])
+    return best, fits[best]
 
 
 def _fit(high_bytes: Counter[int], charset: str) -> float:

@@ -22,7 +22,7 @@ from api.schemas.documents import (
     TextPageResponse,
     UploadAnswer,
 )
-from api.uploading import UploadSession, read_body
+from api.uploading import UploadSession
 
 router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
 
@@ -84,7 +84,7 @@ async def upload_documents(
         )
         answer = await session.receive_multipart(parts)
     elif kind == "application/json":
-        answer = await session.receive_json(await read_body(request.stream(), limits.max_json_bytes))
+        answer = await session.receive_json(await request.body())
     else:
         raise InvalidInputError.of_field(
             "Content-Type", f"{kind or 'nothing'!r} is neither multipart/form-data nor application/json"
@@ -162,9 +162,7 @@ async def extract_document(
     application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> DocumentResponse:
     """Read its file once more; the present text is found until the new one is ready."""
-    document = await application.documents.extract_again(
-        organization.id, document_id, request_id=request_id
-    )
+    document = await application.documents.extract_again(organization.id, document_id, request_id=request_id)
     return DocumentResponse.of(document)
 
 

@@ -29,9 +29,7 @@ async def create_knowledge_base(
 ) -> KnowledgeBaseResponse:
     """Make a knowledge base; documents that share a tag with it are indexed by jobs."""
     tag_ids = await application.tags.require(organization.id, body.tag_ids)
-    created = await application.knowledge_bases.create(
-        organization, body.wanted(tag_ids), request_id=request_id
-    )
+    created = await application.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
     return KnowledgeBaseResponse.of(created)
 
 
@@ -74,9 +72,7 @@ async def update_knowledge_base(
         changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
     if not changes:
         return KnowledgeBaseResponse.of(await application.knowledge_bases.get(organization.id, kb_id))
-    changed = await application.knowledge_bases.change(
-        organization.id, kb_id, changes, request_id=request_id
-    )
+    changed = await application.knowledge_bases.change(organization.id, kb_id, changes, request_id=request_id)
     return KnowledgeBaseResponse.of(changed)
 
 
@@ -98,9 +94,7 @@ async def list_knowledge_base_documents(
     limit: Limit = 10,
 ) -> IndexedDocumentList:
     """A page of the documents that are indexed, latest first."""
-    found, total = await application.knowledge_bases.documents(
-        organization.id, kb_id, skip=skip, limit=limit
-    )
+    found, total = await application.knowledge_bases.documents(organization.id, kb_id, skip=skip, limit=limit)
     return IndexedDocumentList(
         documents=[IndexedDocumentResponse.of(item) for item in found], total_count=total, skip=skip
     )

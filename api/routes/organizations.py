@@ -34,9 +34,7 @@ async def create_access_token(
     """Make an access token; the answer is the only place that shows its secret."""
     if body.expires_at is not None and body.expires_at <= clock.now():
         raise InvalidInputError.of_field("expires_at", "is in the past")
-    issued = await application.organizations.issue_token(
-        organization.id, name=body.name, expires_at=body.expires_at
-    )
+    issued = await application.organizations.issue_token(organization.id, name=body.name, expires_at=body.expires_at)
     return AccessTokenCreated.with_secret(issued)
 
 
@@ -52,9 +50,7 @@ async def list_access_tokens(
 
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")
-async def revoke_access_token(
-    application: ApplicationOf, organization: CurrentOrganization, token_id: str
-) -> Response:
+async def revoke_access_token(application: ApplicationOf, organization: CurrentOrganization, token_id: str) -> Response:
     """Close an access token for good, at once."""
     await application.organizations.revoke_token(organization.id, token_id)
     return Response(status_code=204)

@@ -14,9 +14,7 @@ router = APIRouter(prefix="/tags", tags=["tags"], route_class=IdempotentRoute)
 @router.post("", status_code=201, operation_id="create_tag")
 async def create_tag(application: ApplicationOf, organization: CurrentOrganization, body: TagCreate) -> TagResponse:
     """Make a tag; its name is unique in the organization."""
-    tag = await application.tags.create(
-        organization.id, name=body.name, color=body.color, description=body.description
-    )
+    tag = await application.tags.create(organization.id, name=body.name, color=body.color, description=body.description)
     return TagResponse.of(tag)
 
 

@@ -10,7 +10,10 @@ from api.schemas.wire import RequestBody, ResponseBody
 
 
 def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError("in UTC this time is outside the years 1 to 9999") from error
 
 
 Time = Annotated[datetime, AfterValidator(_aware)]
@@ -40,15 +43,13 @@ class SearchBody(RequestBody):
     query: Annotated[str, Field(min_length=1, max_length=20_000)]
     top_k: Annotated[int, Field(ge=1, le=100)] = 5
     skip: Annotated[int, Field(ge=0)] = 0
-    document_ids: list[str] | None = Field(
-        None, description="Only these documents; an empty list finds nothing"
-    )
+    document_ids: list[str] | None = Field(None, description="Only these documents; an empty list finds nothing")
     metadata_filter: dict[str, JsonValue] | None = None
     upload_date_from: Time | None = None
     upload_date_to: Time | None = None
-    coalesce_neighbors: Annotated[
-        int | None, Field(ge=0, le=5, description="Left out: the knowledge base's own")
-    ] = None
+    coalesce_neighbors: Annotated[int | None, Field(ge=0, le=5, description="Left out: the knowledge base's own")] = (
+        None
+    )
 
 
 class SearchResultResponse(ResponseBody):

@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from analytiq.models.tag import Tag
-from api.schemas.wire import Moment, RequestBody, ResponseBody
+from api.schemas.wire import ManyLines, Moment, RequestBody, ResponseBody, SingleLine
 
-TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+TagName = Annotated[SingleLine, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 Color = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
-Description = Annotated[str, StringConstraints(max_length=2000)]
+Description = Annotated[ManyLines, StringConstraints(max_length=2000)]
 
 
 class TagCreate(RequestBody):
@@ -17,9 +17,7 @@ class TagCreate(RequestBody):
 
     model_config = ConfigDict(
         extra="forbid",
-        json_schema_extra={
-            "examples": [{"name": "invoice", "color": "#2f6fed", "description": "Incoming invoices"}]
-        },
+        json_schema_extra={"examples": [{"name": "invoice", "color": "#2f6fed", "description": "Incoming invoices"}]},
     )
 
     name: TagName

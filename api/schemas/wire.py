@@ -1,15 +1,35 @@
 """What all wire shapes share."""
 
+import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
 
 
 class RequestBody(BaseModel):
     """A body that callers send; a misspelt field is an error, never ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _without_controls(text: str) -> str:
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("control characters are not allowed here")
+    return text
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("NUL is not allowed")
+    return text
+
+
+SingleLine = Annotated[str, AfterValidator(_without_controls)]
+"""Text that is shown in one line: names."""
+
+ManyLines = Annotated[str, AfterValidator(_without_nul)]
+"""Text with line breaks: descriptions."""
 
 
 class ResponseBody(BaseModel):

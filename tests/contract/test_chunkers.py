@@ -26,9 +26,7 @@ def embed_by_words(texts: Sequence[str]) -> Vectors:
     vectors = np.full((len(texts), 16), 0.01, dtype=np.float32)
     for row, text in enumerate(texts):
         for word in re.findall(r"\w+", text):
-            vectors[
-                row, hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0] % 16
-            ] += 1
+            vectors[row, hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0] % 16] += 1
     return vectors
 
 
@@ -151,9 +149,7 @@ def test_the_same_text_is_always_cut_the_same_way(chunker_type: str) -> None:
 
 
 @pytest.mark.parametrize("chunker_type", CHUNKERS)
-def test_neighbours_share_text_up_to_the_overlap(
-    chunker_type: str, reference_encoding: tiktoken.Encoding
-) -> None:
+def test_neighbours_share_text_up_to_the_overlap(chunker_type: str, reference_encoding: tiktoken.Encoding) -> None:
     text = " ".join(f"Sentence number {number} speaks of subject {number * 7}." for number in range(400))
     chunks = chunk(chunker_type, text, 128, 32)
     shared = [

@@ -22,8 +22,8 @@ OCR_KINDS = {"image", "pdf-scan"}
 # What samples of several pages say on which page.
 PAGE_PHRASES = [
     ("pdf/multi-column-2p.pdf", 2, "Natural Questions"),
-    ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 1, "$35,000.00"),
-    ("pdf/testPDF_bad_page_303226.pdf", 19, "Huichol"),
+    ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 2, "$35,000.00"),
+    ("pdf/testPDF_bad_page_303226.pdf", 19, "Drug Enforcement Administration, Justice § 1309.01"),
 ]
 
 

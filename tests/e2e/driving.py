@@ -3,18 +3,15 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from uuid import uuid4
 
 import httpx
-from pydantic import SecretStr
 from pymongo import MongoClient
 from pymongo.database import Database
 
-from analytiq.mongo.embedded_process import ServerFiles
-from analytiq.mongo.embedded_replica_set import connection_uri
-from analytiq.mongo.embedded_state import ServerState
+from analytiq.cli.embedded_address import address_of_running_database
 
 Body = dict[str, Any]
 
@@ -26,30 +23,17 @@ WAIT_SECONDS = 90.0
 DATA = Path(__file__).parents[1] / "data" / "documents"
 
 
-def client_of(url: str, organization_id: str, token: str | None) -> httpx.Client:
-    """A client of an organization's part of the API."""
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return httpx.Client(base_url=f"{url}/v0/orgs/{organization_id}", headers=headers, timeout=60)
-
-
 def unique(name: str) -> str:
-    """A name that no other test uses, since all share one organization."""
-    return f"{name} {uuid4().hex[:12]}"
-
-
-def mongo_uri(data_dir: Path) -> str:
-    """The address of the running system's embedded MongoDB."""
-    files = ServerFiles(data_dir)
-    port = ServerState.read(files.state).port
-    assert port is not None
-    password = (data_dir / "mongod.password").read_text(encoding="utf-8").strip()
-    return connection_uri(port, SecretStr(password)).get_secret_value()
+    """A name that no other test uses, since all share one organization; a suffix stays the suffix."""
+    path = PurePath(name)
+    return f"{path.stem} {uuid4().hex[:12]}{path.suffix}"
 
 
 @contextmanager
 def database_of(data_dir: Path) -> Iterator[Database[Body]]:
     """The running system's database."""
-    with MongoClient[Body](mongo_uri(data_dir), tz_aware=True) as mongo:
+    address = address_of_running_database(data_dir).get_secret_value()
+    with MongoClient[Body](address, tz_aware=True) as mongo:
         yield mongo["analytiq"]
 
 
@@ -98,9 +82,7 @@ def make_knowledge_base(client: httpx.Client, tag_ids: list[str], **settings: An
     return str(accepted(client.post("/knowledge-bases", json=body), 201)["kb_id"])
 
 
-def upload(
-    client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str] | None = None, **fields: str
-) -> Body:
+def upload(client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str] | None = None, **fields: str) -> Body:
     """Upload one file as a form; answers the document, which is a new one even if the bytes are known."""
     form = {"on_duplicate": "create", **fields, **({} if tag_ids is None else {"tag_ids": ",".join(tag_ids)})}
     response = client.post("/documents", files=[("files", (name, content))], data=form)

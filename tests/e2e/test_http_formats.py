@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from tests.e2e.driving import (
     DATA,
     accepted,
@@ -18,7 +19,6 @@ from tests.e2e.driving import (
     wait_until_read,
 )
 from tests.e2e.made_files import docx_of, encrypted_pdf_of, pdf_of, scan_of
-
 
 TOPICS = (
     "The ferry to the northern islands leaves twice a day and carries bicycles free of charge.",
@@ -133,7 +133,11 @@ def test_sample_of_each_format_is_found_by_a_phrase_of_it(client: httpx.Client, 
         ("locked.pdf", encrypted_pdf_of(["Nobody reads this"], "s3cret"), "encrypted_file"),
         ("empty.txt", b"", "empty_document"),
         ("torn.docx", (DATA / "docx/testWORD_truncated.docx").read_bytes(), "corrupt_file"),
-        ("program.exe", b"MZ\x90\x00\x03\x00\x00\x00\x04\x00\x00\x00\xff\xff" + bytes(range(256)), "unsupported_format"),
+        (
+            "program.exe",
+            b"MZ\x90\x00\x03\x00\x00\x00\x04\x00\x00\x00\xff\xff" + bytes(range(256)),
+            "unsupported_format",
+        ),
     ],
 )
 def test_unreadable_file_fails_alone_and_its_knowledge_base_becomes_active(

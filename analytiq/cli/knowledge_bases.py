@@ -1,0 +1,74 @@
+"""Knowledge bases by name: `analytiq kb …`, and for the commands that take one."""
+
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from analytiq.cli.console import output
+from analytiq.client import Client, KnowledgeBase, Tag
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
+
+
+def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
+    """The knowledge base of this name or id; the only one, where none is named.
+
+    Raises:
+        NotFoundError: there is no such one, or none at all.
+        InvalidInputError: none is named, and there are several.
+        ConflictError: several have the name.
+    """
+    found = list(client.knowledge_bases())
+    if name_or_id is None:
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise NotFoundError(
+                "There is no knowledge base yet: `analytiq ingest PATH --tag NAME --kb NAME` makes one."
+            )
+        raise InvalidInputError(f"There are several knowledge bases; choose one with --kb: {_names(found)}.")
+    matching = [item for item in found if name_or_id in (item.name, item.kb_id)]
+    if not matching:
+        known = f"there are {_names(found)}" if found else "there is none yet"
+        raise NotFoundError(f"No knowledge base has the name or id {name_or_id!r}; {known}.")
+    if len(matching) > 1:
+        ids = ", ".join(item.kb_id for item in matching)
+        raise ConflictError(f"{len(matching)} knowledge bases are called {name_or_id!r}; name one by its id: {ids}.")
+    return matching[0]
+
+
+def ensure(client: Client, name: str, tags: Sequence[Tag]) -> tuple[KnowledgeBase, bool]:
+    """The knowledge base of this name, made with these tags if need be; and whether it was made.
+
+    Raises:
+        InvalidInputError: there is one, and documents with these tags would not get into it.
+    """
+    if not tags:
+        raise InvalidInputError("--kb needs a --tag: a knowledge base gathers the documents that share a tag with it.")
+    named = [item for item in client.knowledge_bases(name_search=name) if item.name == name]
+    if not named:
+        return client.create_knowledge_base(name, tag_ids=[tag.tag_id for tag in tags]), True
+    knowledge_base = choose(client, named[0].kb_id if len(named) == 1 else name)
+    if not {tag.tag_id for tag in tags} & set(knowledge_base.tag_ids):
+        own = [tag.name for tag in client.tags() if tag.tag_id in knowledge_base.tag_ids]
+        gathers = f"gathers documents tagged {', '.join(map(repr, own))}" if own else "has no tags"
+        raise InvalidInputError(
+            f"The knowledge base {name!r} {gathers}, so these files would not get into it: add one of its tags with"
+            " --tag, or name another knowledge base."
+        )
+    return knowledge_base, False
+
+
+def print_table(client: Client) -> None:
+    """Print all knowledge bases."""
+    names = {tag.tag_id: tag.name for tag in client.tags()}
+    table = Table("name", "id", "status", "documents", "chunks", "tags", "model", box=None)
+    for item in client.knowledge_bases():
+        tags = ", ".join(names.get(tag_id, tag_id) for tag_id in item.tag_ids)
+        counts = (str(item.document_count), str(item.chunk_count))
+        table.add_row(escape(item.name), item.kb_id, item.status, *counts, escape(tags), item.embedding_model)
+    output.print(table if table.row_count else "There is no knowledge base yet.")
+
+
+def _names(found: Sequence[KnowledgeBase]) -> str:
+    return ", ".join(repr(item.name) for item in found)

@@ -1,0 +1,51 @@
+"""A typed Python client of the REST API.
+
+with Client("http://127.0.0.1:8000", organization_id, token) as client:
+    tag = client.ensure_tag("contracts")
+    uploaded = client.upload([Path("contract.pdf")], tag_ids=[tag.tag_id])
+    client.wait_until_indexed([item.document_id for item in uploaded.documents if item.document_id])
+"""
+
+from analytiq.client.client import Client
+from analytiq.client.errors import FieldProblem, ProblemError, UnreachableError
+from analytiq.client.models import (
+    AccessToken,
+    Document,
+    DocumentDetail,
+    DocumentText,
+    DuplicatePolicy,
+    IndexingState,
+    IssuedAccessToken,
+    KnowledgeBase,
+    Organization,
+    Page,
+    Passage,
+    SearchAnswer,
+    Tag,
+    UploadAnswer,
+    UploadedDocument,
+    Usage,
+)
+
+__all__ = [
+    "AccessToken",
+    "Client",
+    "Document",
+    "DocumentDetail",
+    "DocumentText",
+    "DuplicatePolicy",
+    "FieldProblem",
+    "IndexingState",
+    "IssuedAccessToken",
+    "KnowledgeBase",
+    "Organization",
+    "Page",
+    "Passage",
+    "ProblemError",
+    "SearchAnswer",
+    "Tag",
+    "UnreachableError",
+    "UploadAnswer",
+    "UploadedDocument",
+    "Usage",
+]

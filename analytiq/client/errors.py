@@ -1,0 +1,91 @@
+"""What the client raises: what the API answered, or that it did not answer."""
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from analytiq.errors import AnalytiqError, TransientError
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field of a call."""
+
+    field: str
+    reason: str
+
+
+class _Problem(BaseModel):
+    code: str
+    detail: str
+    errors: list[FieldProblem] | None = None
+    request_id: str | None = None
+
+
+class ProblemError(AnalytiqError):
+    """The API refused the call.
+
+    Attributes:
+        status: the HTTP status.
+        code: stable, for programs.
+        detail: a sentence, for a person.
+        errors: the fields that are wrong.
+        retry_after: seconds after which the same call may work, where the API says so.
+        request_id: what the server's log has it under.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        *,
+        code: str,
+        detail: str,
+        errors: tuple[FieldProblem, ...] = (),
+        retry_after: float | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(detail, code=code)
+        self.status = status
+        self.errors = errors
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> "ProblemError":
+        """From a response that is an error; its body must have been read."""
+        retry_after = _seconds(response.headers.get("Retry-After"))
+        try:
+            problem = _Problem.model_validate_json(response.content)
+        except ValidationError:
+            return cls(
+                response.status_code,
+                code="http_error",
+                detail=f"{response.url} answered {response.status_code} without saying why; is it Analytiq's API?",
+                retry_after=retry_after,
+            )
+        return cls(
+            response.status_code,
+            code=problem.code,
+            detail=problem.detail,
+            errors=tuple(problem.errors or ()),
+            retry_after=retry_after,
+            request_id=problem.request_id,
+        )
+
+
+class UnreachableError(TransientError):
+    """Nothing answers at the API's address, or it broke off."""
+
+    code = "api_unreachable"
+
+    @classmethod
+    def of(cls, error: httpx.TransportError, url: str) -> "UnreachableError":
+        """From httpx's error."""
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return cls(f"No API answers at {url}: start it with `analytiq up`, or correct the address.")
+        return cls(f"The API at {url} did not finish its answer ({type(error).__name__}); call again.")
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return float(header) if header else None
+    except ValueError:
+        return None  # a date; the API sends seconds

@@ -1,0 +1,215 @@
+"""What the API answers, as the client gives it. Fields that a later API adds are ignored."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+Item = TypeVar("Item")
+
+
+class DuplicatePolicy(StrEnum):
+    """What an upload does where the same name is there already."""
+
+    RETURN = "return"
+    CREATE = "create"
+    REPLACE = "replace"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Page(_Answer, Generic[Item]):
+    """Some of many; `total_count` is how many there are."""
+
+    items: list[Item]
+    total_count: int
+    skip: int
+
+
+class Organization(_Answer):
+    """The organization that the token opens."""
+
+    organization_id: str
+    name: str
+    created_at: datetime
+
+
+class AccessToken(_Answer):
+    """An access token, without its secret."""
+
+    token_id: str
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class IssuedAccessToken(AccessToken):
+    """A new access token; `token` is its secret, which is shown this once."""
+
+    token: str
+
+
+class Usage(_Answer):
+    """SPUs that the organization was charged."""
+
+    total_spus: int
+    by_operation: dict[str, int]
+
+
+class Tag(_Answer):
+    """A tag."""
+
+    tag_id: str
+    name: str
+    color: str
+    description: str
+
+
+class Failure(_Answer):
+    """Why something failed."""
+
+    code: str
+    detail: str
+
+
+class IndexingState(_Answer):
+    """Where a document stands in one knowledge base: indexed, waiting, indexing, failed, or empty."""
+
+    kb_id: str
+    name: str
+    state: str
+    is_searchable: bool
+    reason: str | None
+    chunk_count: int
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it stays so by itself."""
+        return self.state in ("indexed", "failed", "empty")
+
+
+class Document(_Answer):
+    """A document; its state is uploaded, extracting, extracted or failed."""
+
+    document_id: str
+    document_name: str
+    state: str
+    tag_ids: list[str]
+    metadata: dict[str, JsonValue]
+    error: Failure | None
+    warnings: list[str]
+    byte_size: int
+    page_count: int | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class DocumentDetail(Document):
+    """A document, and where it stands in each of its knowledge bases."""
+
+    knowledge_bases: list[IndexingState]
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its text is extracted and indexed everywhere, or will not be."""
+        if self.state == "failed":
+            return True
+        return self.state == "extracted" and all(state.is_final for state in self.knowledge_bases)
+
+    @property
+    def failures(self) -> list[str]:
+        """Why it is not to be found, a sentence each; empty where all is well."""
+        if self.state == "failed":
+            return [self.error.detail if self.error else "its text could not be extracted"]
+        failed = [state for state in self.knowledge_bases if state.state == "failed"]
+        return [f"in {state.name!r} {state.reason or 'it could not be indexed'}" for state in failed]
+
+
+class UploadedDocument(_Answer):
+    """What became of one file: `outcome` is created, returned (it was there), replaced, or failed."""
+
+    file_name: str
+    outcome: str
+    document_id: str | None
+    document: Document | None
+    error: Failure | None
+
+
+class UploadAnswer(_Answer):
+    """What became of each file, in the order sent."""
+
+    documents: list[UploadedDocument]
+    created: int
+    returned: int
+    replaced: int
+    failed: int
+
+
+class TextPage(_Answer):
+    """A page's text: `text[start:end]` of the whole document."""
+
+    page_number: int
+    start: int
+    end: int
+    source: str
+    text: str
+
+
+class DocumentText(_Answer):
+    """Extracted text by page."""
+
+    document_id: str
+    document_name: str
+    page_count: int
+    pages: list[TextPage]
+
+
+class KnowledgeBase(_Answer):
+    """A knowledge base with its configuration and counts."""
+
+    kb_id: str
+    name: str
+    description: str
+    tag_ids: list[str]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str
+    embedding_dimensions: int
+    coalesce_neighbors: int
+    status: str
+    document_count: int
+    chunk_count: int
+
+
+class Passage(_Answer):
+    """A passage of a document, on pages `first_page` to `last_page`; `relevance` is (1 + cosine) / 2."""
+
+    content: str
+    source: str
+    document_id: str
+    relevance: float
+    chunk_index: int
+    is_matched: bool
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+
+
+class SearchAnswer(_Answer):
+    """Passages, best first, neighbours beside their match in the order of the document."""
+
+    results: list[Passage]
+    query: str
+    total_count: int
+    timings_ms: dict[str, float] = {}
+
+
+MetadataFilter = dict[str, Any]
+"""As the API takes it: field → value, or an operator such as {"$gte": 2024}."""

@@ -1,0 +1,98 @@
+"""One call over HTTP: errors turned into ours, and repeated where the API asks for that."""
+
+import ipaddress
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+import httpx
+
+from analytiq.client.errors import ProblemError, UnreachableError
+
+MAX_WAITS = 20
+"""How often one call is repeated because the API said when to call again; twice the loading of a large KB."""
+
+MAX_RETRY_AFTER_SECONDS = 30.0
+
+QueryValue = str | int | Sequence[str]
+FilePart = tuple[str, tuple[str, IO[bytes], str]]
+
+
+class Transport:
+    """Calls to one organization's part of the API; may be used from several threads at once."""
+
+    def __init__(self, url: str, organization_id: str, token: str, *, timeout_seconds: float) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=f"{self.url}/v0/orgs/{organization_id}",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout_seconds,
+            # A proxy of the environment does not reach this machine's loopback.
+            trust_env=not _is_loopback(self.url),
+        )
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, QueryValue | None] | None = None,
+        json: Mapping[str, Any] | None = None,
+        is_repeatable: bool = False,
+    ) -> bytes:
+        """The body of the answer.
+
+        Args:
+            method: the HTTP method.
+            path: below the organization, with its leading slash.
+            query: the query's parameters; those that are None are left out.
+            json: the body.
+            is_repeatable: a POST that changes nothing; every GET is.
+
+        Raises:
+            ProblemError: the API refuses it.
+            UnreachableError: nothing answers.
+        """
+        wanted = {name: value for name, value in (query or {}).items() if value is not None}
+        waits = MAX_WAITS if is_repeatable or method == "GET" else 0
+        while True:
+            response = self._send(self._http.build_request(method, path, params=wanted, json=json))
+            if response.is_success:
+                return response.content
+            problem = ProblemError.of(response)
+            if waits == 0 or problem.status not in (429, 503) or problem.retry_after is None:
+                raise problem
+            waits -= 1
+            time.sleep(min(problem.retry_after, MAX_RETRY_AFTER_SECONDS))
+
+    def send_files(self, path: str, fields: Mapping[str, str], files: Sequence[FilePart]) -> bytes:
+        """Send files as multipart/form-data, read while they are sent; raises as `call` does."""
+        response = self._send(self._http.build_request("POST", path, data=dict(fields), files=files))
+        if not response.is_success:
+            raise ProblemError.of(response)
+        return response.content
+
+    def is_ready(self) -> bool:
+        """Whether the API answers that it can do its work."""
+        try:
+            return self._http.get(f"{self.url}/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def _send(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return self._http.send(request)
+        except httpx.TransportError as error:
+            raise UnreachableError.of(error, self.url) from error
+
+
+def _is_loopback(url: str) -> bool:
+    host = httpx.URL(url).host
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
