@@ -68,6 +68,7 @@ class Application:
     metering: Metering
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
+    extraction: Extraction
     jobs: JobRepository
     idempotency: IdempotencyRepository
     handlers: Mapping[JobKind, Handler]
@@ -80,6 +81,7 @@ class Application:
             settings=self.settings.queue,
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
+            on_dead=self.extraction.fail_document_of,
         )
 
     async def close(self) -> None:
@@ -191,6 +193,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             settings.reconciler,
         ),
         life_cycle=life_cycle,
+        extraction=extraction,
         jobs=jobs,
         idempotency=IdempotencyRepository(connection),
         handlers={

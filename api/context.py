@@ -8,6 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.organization import Organization
+from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
 
@@ -59,5 +60,6 @@ CurrentOrganization = Annotated[Organization, Depends(get_organization)]
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description="How many to leave out before the first")]
 Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at most")]
 NameSearch = Annotated[
-    str | None, Query(max_length=255, description="A part of the name, literally; case does not count")
+    Annotated[str, NO_NUL] | None,
+    Query(max_length=255, description="A part of the name, literally; case does not count"),
 ]

@@ -8,6 +8,7 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.parsing.sandbox import stop_server
 from analytiq.settings import Settings, read_settings
 from analytiq.telemetry import logs
 
@@ -31,6 +32,7 @@ async def run(settings: Settings) -> None:
     await running
     settling.cancel()
     await application.life_cycle.settle_noted()
+    await asyncio.to_thread(stop_server)
     await application.close()
     log.info("workers.stopped")
 

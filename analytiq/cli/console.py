@@ -1,6 +1,6 @@
 """What the terminal shows: results on standard output, everything else on standard error."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import typer
@@ -22,6 +22,16 @@ def fail(detail: str) -> None:
 def note(detail: str) -> None:
     """Say something that is no result."""
     messages.print(escape(detail))
+
+
+def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns as wide as what they hold: an id that is cut off to fit the terminal is of no use."""
+    lines = [headings, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    for number, line in enumerate(lines):
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        text = escape("  ".join(cells).rstrip())
+        output.print(f"[bold]{text}[/]" if number == 0 else text)
 
 
 @contextmanager

@@ -113,7 +113,7 @@ def _upload_with_progress(
 ) -> list[Outcome]:
     columns = (TextColumn("Uploading"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=output, transient=True, disable=not output.is_terminal) as progress:
-        task = progress.add_task("", total=sum(file.stat().st_size for file in files))
+        task = progress.add_task("", total=sum(_size_bytes(file) for file in files))
 
         def show(outcome: Outcome) -> None:
             style = "red" if outcome.outcome == "failed" else "green"
@@ -124,6 +124,13 @@ def _upload_with_progress(
             progress.advance(task, count)
 
         return upload_all(client, files, tags, on_duplicate, on_bytes=advance, on_outcome=show)
+
+
+def _size_bytes(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0  # it is gone since it was found; its upload says so
 
 
 def _wait_with_progress(client: Client, document_ids: Sequence[str]) -> list[DocumentDetail]:

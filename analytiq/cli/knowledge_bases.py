@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.markup import escape
-from rich.table import Table
-
-from analytiq.cli.console import output
+from analytiq.cli.console import note, print_rows
 from analytiq.client import Client, KnowledgeBase, Tag
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
@@ -62,12 +59,15 @@ def ensure(client: Client, name: str, tags: Sequence[Tag]) -> tuple[KnowledgeBas
 def print_table(client: Client) -> None:
     """Print all knowledge bases."""
     names = {tag.tag_id: tag.name for tag in client.tags()}
-    table = Table("name", "id", "status", "documents", "chunks", "tags", "model", box=None)
+    rows: list[tuple[str, ...]] = []
     for item in client.knowledge_bases():
         tags = ", ".join(names.get(tag_id, tag_id) for tag_id in item.tag_ids)
         counts = (str(item.document_count), str(item.chunk_count))
-        table.add_row(escape(item.name), item.kb_id, item.status, *counts, escape(tags), item.embedding_model)
-    output.print(table if table.row_count else "There is no knowledge base yet.")
+        rows.append((item.name, item.kb_id, item.status, *counts, tags, item.embedding_model))
+    if rows:
+        print_rows(("knowledge base", "id", "status", "documents", "chunks", "tags", "model"), rows)
+    else:
+        note("There is no knowledge base yet.")
 
 
 def _names(found: Sequence[KnowledgeBase]) -> str:

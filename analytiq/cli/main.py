@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from analytiq.cli.console import errors_as_sentences
+from analytiq.cli.console import errors_as_sentences, note
+from analytiq.models.upload import DuplicatePolicy
 
 app = typer.Typer(
     name="analytiq",
@@ -15,6 +16,13 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
+token_app = typer.Typer(help="Access tokens.", no_args_is_help=True)
+kb_app = typer.Typer(help="Knowledge bases.", no_args_is_help=True)
+app.add_typer(token_app, name="token")
+app.add_typer(kb_app, name="kb")
+
+Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Where everything is kept; ANALYTIQ_DATA_DIR, else ~/.local/share/analytiq."),
@@ -23,9 +31,10 @@ DataDir = Annotated[
 
 @app.command()
 def up(
+    *,
     data_dir: DataDir = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = None,
+    host: Host = None,
+    port: Port = None,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")] = 1,
 ) -> None:
     """Run everything: database, API, workers and reconciler, until Ctrl-C."""
@@ -45,12 +54,202 @@ def up(
         run_up(settings, options)
 
 
+@app.command()
+def demo(
+    *,
+    data_dir: Annotated[Path, typer.Option("--data-dir", help="Where its data are kept.")] = Path(".analytiq/demo"),
+    host: Host = None,
+    port: Port = None,
+    stops_by_itself: Annotated[
+        bool, typer.Option("--exit", envvar="DEMO_EXIT", help="Stop after the questions.")
+    ] = False,
+) -> None:
+    """Run everything with sample documents, ask three questions, and go on serving."""
+    from analytiq.cli.demo import run_demo
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        is_right = run_demo(read_settings(), data_dir, host=host, port=port, stops_by_itself=stops_by_itself)
+    raise typer.Exit(0 if is_right else 1)
+
+
+@app.command()
+def ingest(
+    *,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and directories, without hidden ones.")],
+    tag: Annotated[list[str] | None, typer.Option(help="For all files; made if missing. May be repeated.")] = None,
+    kb: Annotated[str | None, typer.Option(help="Name of a knowledge base for these tags; made if missing.")] = None,
+    on_duplicate: Annotated[DuplicatePolicy, typer.Option(help="Where the name is there already.")] = (
+        DuplicatePolicy.RETURN
+    ),
+    wait: Annotated[bool, typer.Option(help="Wait until the documents can be found.")] = True,
+    data_dir: DataDir = None,
+) -> None:
+    """Upload files, and wait until they can be found. Exit code 1 if any failed."""
+    from analytiq.cli import knowledge_bases
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.files import files_below
+    from analytiq.cli.ingest import run_ingest
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        files = files_below(paths)
+        with connect_to_api(read_settings(), data_dir) as client:
+            tags = [client.ensure_tag(name) for name in dict.fromkeys(tag or [])]
+            if kb is not None:
+                _, is_new = knowledge_bases.ensure(client, kb, tags)
+                note(f"Made the knowledge base {kb!r}." if is_new else f"Into the knowledge base {kb!r}.")
+            is_well = run_ingest(client, files, tags, on_duplicate, waits=wait)
+    raise typer.Exit(0 if is_well else 1)
+
+
+@app.command()
+def search(
+    *,
+    query: Annotated[str, typer.Argument(help="What is asked.")],
+    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="How many passages.")] = 5,
+    document: Annotated[list[str] | None, typer.Option(help="Only in this document. May be repeated.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Find passages, with file, page and relevance."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.searching import run_search
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        run_search(client, query, kb=kb, top_k=top_k, documents=document or [], as_json=as_json)
+
+
+@app.command()
+def status(data_dir: DataDir = None) -> None:
+    """Show what runs, what it holds, and what it still has to do."""
+    from analytiq.cli.status import print_status
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        print_status(read_settings(), data_dir)
+
+
+@app.command()
+def doctor(data_dir: DataDir = None) -> None:
+    """Look for what is wrong on this machine, and say what mends it. Exit code 1 if anything is."""
+    from analytiq.cli.doctor import run_doctor
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        is_well = run_doctor(read_settings(), data_dir)
+    raise typer.Exit(0 if is_well else 1)
+
+
 @app.command("secret-key")
 def secret_key() -> None:
     """Print a fresh ANALYTIQ_SECRET_KEY, for installations whose processes you start yourself."""
     from analytiq.credentials.encryption import new_secret_key
 
     typer.echo(new_secret_key())
+
+
+@token_app.command("create")
+def token_create(
+    *,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    in_database: Annotated[
+        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+    ] = False,
+    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make an access token, and show its secret this once."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        if in_database:
+            tokens.create_in_database(read_settings(), data_dir, name, organization)
+        else:
+            tokens.create(read_settings(), data_dir, name)
+
+
+@token_app.command("list")
+def token_list(data_dir: DataDir = None) -> None:
+    """List access tokens, without their secrets."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        tokens.print_table(read_settings(), data_dir)
+
+
+@token_app.command("revoke")
+def token_revoke(
+    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")], data_dir: DataDir = None
+) -> None:
+    """Close an access token for good."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        tokens.revoke(read_settings(), data_dir, token_id)
+
+
+@kb_app.command("list")
+def kb_list(data_dir: DataDir = None) -> None:
+    """List knowledge bases."""
+    from analytiq.cli import knowledge_bases
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        knowledge_bases.print_table(client)
+
+
+@kb_app.command("create")
+def kb_create(
+    *,
+    name: Annotated[str, typer.Argument()],
+    tag: Annotated[list[str], typer.Option(help="It gathers documents with any of these; made if missing.")],
+    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
+    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
+    chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
+    chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a knowledge base."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        created = client.create_knowledge_base(
+            name,
+            tag_ids=[client.ensure_tag(each).tag_id for each in dict.fromkeys(tag)],
+            embedding_model=model,
+            chunker_type=chunker,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+        )
+        typer.echo(created.kb_id)
+
+
+@kb_app.command("delete")
+def kb_delete(
+    *,
+    name: Annotated[str, typer.Argument(metavar="NAME-OR-ID")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Delete a knowledge base; its documents stay."""
+    from analytiq.cli import knowledge_bases
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        found = knowledge_bases.choose(client, name)
+        if not yes:
+            typer.confirm(f"Delete {found.name!r} with {found.document_count} documents indexed?", abort=True)
+        client.delete_knowledge_base(found.kb_id)
+        note(f"{found.name!r} is deleted; its documents are still there.")
 
 
 def run() -> None:

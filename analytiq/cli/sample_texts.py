@@ -30,8 +30,8 @@ AGREEMENT_PAGES = (
         ),
         _heading("2. Services"),
         Paragraph(
-            "The Supplier calibrates every flow meter and every turbidity sensor of the plant twice a year, in March and"
-            " in September, and hands over a certificate for each of them within ten working days."
+            "The Supplier calibrates every flow meter and every turbidity sensor of the plant twice a year, in March"
+            " and in September, and hands over a certificate for each of them within ten working days."
         ),
         Paragraph(
             "When an instrument fails, the Supplier sends a technician who arrives at the plant within eight hours of"
@@ -54,8 +54,8 @@ AGREEMENT_PAGES = (
             " year is due on the unpaid amount."
         ),
         Paragraph(
-            "The fee may be adjusted once a year, by at most the rise of the consumer price index. The Supplier announces"
-            " an adjustment in writing before the first of December."
+            "The fee may be adjusted once a year, by at most the rise of the consumer price index. The Supplier"
+            " announces an adjustment in writing before the first of December."
         ),
         _heading("5. Warranty"),
         Paragraph(
@@ -76,16 +76,16 @@ AGREEMENT_PAGES = (
     (
         _heading("8. Term and termination"),
         Paragraph(
-            "The agreement runs for two years from the day on which it takes effect, and is then extended by one year at"
-            " a time unless it is ended."
+            "The agreement runs for two years from the day on which it takes effect, and is then extended by one year"
+            " at a time unless it is ended."
         ),
         Paragraph(
-            "Either party may end the agreement by giving ninety days written notice to the other. The notice is sent by"
-            " registered letter; an electronic message is not enough."
+            "Either party may end the agreement by giving ninety days written notice to the other. The notice is sent"
+            " by registered letter; an electronic message is not enough."
         ),
         Paragraph(
-            "Either party may end the agreement at once if the other breaks a material duty and does not mend that within"
-            " thirty days of being asked to in writing."
+            "Either party may end the agreement at once if the other breaks a material duty and does not mend that"
+            " within thirty days of being asked to in writing."
         ),
         _heading("9. Governing law"),
         Paragraph(

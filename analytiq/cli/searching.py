@@ -1,9 +1,9 @@
 """`analytiq search`."""
 
 from collections.abc import Sequence
+from textwrap import indent
 
 from rich.markup import escape
-from rich.padding import Padding
 
 from analytiq.cli import knowledge_bases
 from analytiq.cli.console import note, output
@@ -45,7 +45,7 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     place = f"[bold]{escape(passage.source)}[/], {pages_of(passage)}"
     kind = f"relevance {passage.relevance:.2f}" if passage.is_matched else "beside a match"
     output.print(f"{heading} {place}   [dim]{kind}[/]")
-    output.print(Padding(escape(passage.content.strip()), (0, 0, 1, 3)))
+    output.print(escape(indent(passage.content.strip(), "   ")) + "\n")
 
 
 def pages_of(passage: Passage) -> str:

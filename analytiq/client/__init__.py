@@ -13,7 +13,6 @@ from analytiq.client.models import (
     Document,
     DocumentDetail,
     DocumentText,
-    DuplicatePolicy,
     IndexingState,
     IssuedAccessToken,
     KnowledgeBase,
@@ -26,6 +25,7 @@ from analytiq.client.models import (
     UploadedDocument,
     Usage,
 )
+from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
     "AccessToken",

@@ -15,7 +15,6 @@ from analytiq.client.models import (
     Document,
     DocumentDetail,
     DocumentText,
-    DuplicatePolicy,
     IssuedAccessToken,
     KnowledgeBase,
     MetadataFilter,
@@ -29,6 +28,7 @@ from analytiq.client.models import (
 from analytiq.client.transport import QueryValue, Transport
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
+from analytiq.models.upload import DuplicatePolicy
 
 Item = TypeVar("Item", bound=BaseModel)
 

@@ -1,20 +1,11 @@
 """What the API answers, as the client gives it. Fields that a later API adds are ignored."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 Item = TypeVar("Item")
-
-
-class DuplicatePolicy(StrEnum):
-    """What an upload does where the same name is there already."""
-
-    RETURN = "return"
-    CREATE = "create"
-    REPLACE = "replace"
 
 
 class _Answer(BaseModel):

@@ -23,8 +23,8 @@ class Transport:
 
     def __init__(self, url: str, organization_id: str, token: str, *, timeout_seconds: float) -> None:
         self.url = url.rstrip("/")
+        self._prefix = f"{self.url}/v0/orgs/{organization_id}"
         self._http = httpx.Client(
-            base_url=f"{self.url}/v0/orgs/{organization_id}",
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout_seconds,
             # A proxy of the environment does not reach this machine's loopback.
@@ -56,7 +56,7 @@ class Transport:
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         waits = MAX_WAITS if is_repeatable or method == "GET" else 0
         while True:
-            response = self._send(self._http.build_request(method, path, params=wanted, json=json))
+            response = self._send(self._http.build_request(method, self._prefix + path, params=wanted, json=json))
             if response.is_success:
                 return response.content
             problem = ProblemError.of(response)
@@ -67,7 +67,7 @@ class Transport:
 
     def send_files(self, path: str, fields: Mapping[str, str], files: Sequence[FilePart]) -> bytes:
         """Send files as multipart/form-data, read while they are sent; raises as `call` does."""
-        response = self._send(self._http.build_request("POST", path, data=dict(fields), files=files))
+        response = self._send(self._http.build_request("POST", self._prefix + path, data=dict(fields), files=files))
         if not response.is_success:
             raise ProblemError.of(response)
         return response.content

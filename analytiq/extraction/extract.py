@@ -1,5 +1,6 @@
 """The job `extract(document)`."""
 
+import asyncio
 import tempfile
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import structlog
 from analytiq.documents.requests import clean_request
 from analytiq.errors import EmptyDocumentError, PermanentError
 from analytiq.membership import document_changed
-from analytiq.models.document import Document
+from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.job import Job, JobKind
 from analytiq.models.text import DocumentText, ParsedDocument, join_pages
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.files import FileStore
@@ -18,12 +20,18 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.formats import detect_content_type
+from analytiq.parsing.plain_text import parse_utf8
+from analytiq.parsing.registry import PLAIN_TEXT_PARSER, default_registry
 from analytiq.parsing.sandbox import ParseLimits, parse_in_child
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import ExtractionSettings
 
 log = structlog.get_logger(__name__)
+
+LONGEST_READ_HERE_BYTES = 256 * 1024
+"""UTF-8 text up to this length is read in this process, in about 2 ms; longer texts would hold up its other jobs."""
 
 
 class Extraction:
@@ -57,17 +65,35 @@ class Extraction:
             await self._texts.delete_all(organization_id, document_id)
             return
         try:
-            parsed = await self._parse(running, document)
+            parsed, content_type = await self._parse(running, document)
         except PermanentError as error:
             # The document's own fault, and its owner's to see: the job has done all there is to do.
             log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
-            await self._documents.mark_failed(
-                organization_id, document_id, document.file_id, retry.failure_of(error)
-            )
+            await self._fail(running, document, retry.failure_of(error))
             return
-        await self._serve(running, document, parsed)
+        await self._serve(running, document, parsed, content_type)
 
-    async def _parse(self, running: RunningJob, document: Document) -> ParsedDocument:
+    async def fail_document_of(self, job: Job, failure: Failure) -> None:
+        """Show on the document that its extraction was given up, for whatever reason."""
+        if job.kind is not JobKind.EXTRACT or job.subject.document_id is None:
+            return
+        document = await self._documents.get(job.organization_id, job.subject.document_id)
+        if document is not None and document.state is not DocumentState.EXTRACTED:
+            await self._documents.mark_failed(job.organization_id, document.id, document.file_id, failure)
+
+    async def _fail(self, running: RunningJob, document: Document, failure: Failure) -> None:
+        """Mark the document and end the job at once: a worker that has lost its lease marks nothing."""
+
+        async def commit(session: Session) -> None:
+            await self._documents.mark_failed(
+                document.organization_id, document.id, document.file_id, failure, session=session
+            )
+            await self._jobs.finish(running.job, session=session)
+
+        await run_in_transaction(self._connection, commit)
+        running.note_finished()
+
+    async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:
         if document.byte_size == 0:
             raise EmptyDocumentError(f"the file {document.document_name!r} is empty; upload it again")
         with tempfile.TemporaryDirectory(prefix="analytiq-extract-") as directory:
@@ -75,9 +101,17 @@ class Extraction:
             with path.open("wb") as target:
                 async for part in self._files.read(document.organization_id, document.file_id):
                     target.write(part)
-            return await parse_in_child(
+            # What the sender says of a file may be wrong or a lie; its bytes are looked at.
+            content_type = await asyncio.to_thread(
+                detect_content_type, path, file_name=document.document_name, declared=document.content_type
+            )
+            if _may_be_read_here(document, content_type):
+                read = parse_utf8(path.read_bytes())
+                if read is not None:
+                    return read, content_type
+            parsed = await parse_in_child(
                 path,
-                content_type=document.content_type,
+                content_type=content_type,
                 options=ParseOptions(
                     max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages
                 ),
@@ -89,8 +123,11 @@ class Extraction:
                 ),
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
+            return parsed, content_type
 
-    async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument) -> None:
+    async def _serve(
+        self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str
+    ) -> None:
         text = join_pages(parsed.pages)
         warnings = list(parsed.warnings)
         if not text.text.strip():
@@ -98,7 +135,7 @@ class Extraction:
             log.warning("extraction.no_text", document_id=document.id)
         text_id, text_hash = await self._texts.stage(document.organization_id, document.id, text)
         try:
-            await self._commit(running, document, text, text_id, text_hash, warnings)
+            await self._commit(running, document, text, text_id, text_hash, warnings, content_type)
         except BaseException:
             await self._texts.delete_unless_served(document.organization_id, document.id, text_id)
             raise
@@ -112,6 +149,7 @@ class Extraction:
         text_id: str,
         text_hash: str,
         warnings: list[str],
+        content_type: str,
     ) -> None:
         async def commit(session: Session) -> bool:
             now = await self._documents.get(document.organization_id, document.id, session=session)
@@ -125,6 +163,7 @@ class Extraction:
                     "text_hash": text_hash,
                     "page_count": len(text.pages),
                     "character_count": len(text.text.strip()),
+                    "content_type": content_type,
                 },
                 warnings=warnings,
             )
@@ -142,6 +181,13 @@ class Extraction:
             running.note_finished()
         else:
             await self._texts.delete(document.organization_id, document.id, text_id)
+
+
+def _may_be_read_here(document: Document, content_type: str) -> bool:
+    if document.byte_size > LONGEST_READ_HERE_BYTES:
+        return False
+    # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
+    return default_registry().entry_for(content_type).reference == PLAIN_TEXT_PARSER
 
 
 def _suffix(document_name: str) -> str:

@@ -4,6 +4,7 @@ The wheel carries the library but no language data. Set OMP_THREAD_LIMIT=1 in th
 before this module is imported (the parsing server does): with two threads Tesseract was slower than with one.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -19,6 +20,10 @@ DEBIAN_DATA_ROOT = Path("/usr/share/tesseract-ocr")
 TURNED_PAGE_CONFIDENCE = 50
 """Below it a page is read at quarter turns too: pages lying on their side scored 32, upright ones 69 up."""
 
+_IDEOGRAPH = "[\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef]"
+"""Han, kana and their punctuation; not Hangul, which is written with blanks."""
+_BLANK_BETWEEN_IDEOGRAPHS = re.compile(f"(?<={_IDEOGRAPH}) +(?={_IDEOGRAPH})")
+
 QUARTER_TURNS = (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180, Image.Transpose.ROTATE_270)
 
 
@@ -31,6 +36,11 @@ def debian_data_dir() -> Path | None:
 def debian_packages(languages: Sequence[str]) -> str:
     """The names of the Debian packages that carry the data of `languages`, joined by spaces."""
     return " ".join(f"tesseract-ocr-{language.replace('_', '-').lower()}" for language in languages)
+
+
+def join_ideographs(text: str) -> str:
+    """Drop the blanks that Tesseract puts between Chinese and Japanese characters, where no writer has any."""
+    return _BLANK_BETWEEN_IDEOGRAPHS.sub("", text)
 
 
 class TesseractEngine:
@@ -83,7 +93,7 @@ class TesseractEngine:
             bytes_per_line=image.width,
         )
         api.SetSourceResolution(image.dots_per_inch)
-        text = api.GetUTF8Text().strip()
+        text = join_ideographs(api.GetUTF8Text().strip())
         return RecognizedText(text, api.MeanTextConf())
 
     def close(self) -> None:

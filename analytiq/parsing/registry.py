@@ -27,6 +27,8 @@ class ParserEntry:
     extensions: tuple[str, ...]
 
 
+PLAIN_TEXT_PARSER = "analytiq.parsing.plain_text:PlainTextParser"
+
 BUILT_IN_PARSERS = (
     ParserEntry("analytiq.parsing.pdf:PdfParser", ("application/pdf",), (".pdf",)),
     ParserEntry(
@@ -43,7 +45,7 @@ BUILT_IN_PARSERS = (
         (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"),
     ),
     ParserEntry(
-        "analytiq.parsing.plain_text:PlainTextParser",
+        PLAIN_TEXT_PARSER,
         ("text/plain", "application/json", "application/xml"),
         (".txt", ".text", ".log", ".json", ".xml"),
     ),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from analytiq.errors import LeaseLostError
+from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, Progress
 from analytiq.mongo.client import translate
 from analytiq.mongo.ids import new_id
@@ -67,6 +68,8 @@ Handler = Callable[[RunningJob], Awaitable[None]]
 """Does the work. It returns when the truth is as the job wants it, however that came about."""
 OnSettled = Callable[[Job], Awaitable[None]]
 """Called after a job has ended for good, be it done or dead."""
+OnDead = Callable[[Job, Failure], Awaitable[None]]
+"""Called after a job was given up, before `OnSettled`."""
 
 
 @dataclass(slots=True)
@@ -98,12 +101,14 @@ class QueueRunner:
         settings: QueueSettings,
         concurrency: int,
         on_settled: OnSettled,
+        on_dead: OnDead,
     ) -> None:
         self._jobs = jobs
         self._handlers = handlers
         self._settings = settings
         self._concurrency = concurrency
         self._on_settled = on_settled
+        self._on_dead = on_dead
         self._wakeup = Wakeup()
         self._is_stopping = False
         self._running: dict[asyncio.Task[None], Job] = {}
@@ -228,7 +233,10 @@ class QueueRunner:
                         "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
                         detail=failure.detail, exc_info=error if unforeseen else None,
                     )  # fmt: skip
-                    return await self._jobs.bury(job, failure)
+                    if not await self._jobs.bury(job, failure):
+                        return False
+                    await self._on_dead(job, failure)
+                    return True
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)

@@ -11,8 +11,9 @@ from analytiq.indexing.commit import sweep_request
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import drop_request
 from analytiq.membership import sync_request
+from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
-from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.job import Job, JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.upload import Upload
 from analytiq.mongo.files import FileStore
@@ -27,6 +28,8 @@ from analytiq.settings import ReconcilerSettings
 
 log = structlog.get_logger(__name__)
 
+STUCK_SECONDS = 60.0
+"""A document whose extraction is not even enqueued after so long has lost its job."""
 BOUND = 10_000
 """Repairs of one kind that a pass enqueues at most; the next pass goes on."""
 
@@ -68,11 +71,14 @@ class Reconciler:
             requests += await self._find_unknown_generations(knowledge_base, report)
         requests += await self._find_left_generations(report)
         requests += await self._find_half_deleted(report)
-        requests += await self._find_stuck_documents(report)
+        stuck, given_up = await self._find_stuck_documents(report)
+        requests += stuck
         abandoned = await self._find_abandoned_uploads(report)
         report.knowledge_bases = len(shown)
         if not is_dry:
             await self._jobs.enqueue(requests)
+            for document, job in given_up:
+                await self._fail(document, job)
             for upload in abandoned:
                 await self._give_up(upload)
             for knowledge_base in shown:
@@ -167,16 +173,32 @@ class Reconciler:
         report.drift += [Drift(DriftKind.HALF_DELETED, item.organization_id, item.id) for item in found]
         return [requests[item.id] for item in found]
 
-    async def _find_stuck_documents(self, report: Report) -> list[JobRequest]:
-        grace = timedelta(seconds=min(self._settings.orphan_grace_seconds, 60.0))
+    async def _find_stuck_documents(self, report: Report) -> tuple[list[JobRequest], list[tuple[Document, Job]]]:
+        """Documents that wait for an extraction which nothing will do, and those whose extraction was given up."""
+        grace = timedelta(seconds=min(self._settings.orphan_grace_seconds, STUCK_SECONDS))
         waiting = await self._documents.stuck_before(clock.now() - grace, limit=BOUND)
         requests = {item.id: extract_request(item.organization_id, item.id) for item in waiting}
-        known = await self._jobs.existing([request.deduplication_key for request in requests.values()])
+        keys = [request.deduplication_key for request in requests.values()]
+        known = await self._jobs.existing(keys)
+        dead = {job.id: job for job in await self._jobs.dead_among(keys)}
         stuck = [item for item in waiting if requests[item.id].deduplication_key not in known]
-        report.drift += [
-            Drift(DriftKind.STUCK_DOCUMENT, item.organization_id, document_id=item.id) for item in stuck
+        given_up = [
+            (item, dead[requests[item.id].deduplication_key])
+            for item in waiting
+            if requests[item.id].deduplication_key in dead
         ]
-        return [requests[item.id] for item in stuck]
+        report.drift += [
+            Drift(DriftKind.STUCK_DOCUMENT, item.organization_id, document_id=item.id)
+            for item in [*stuck, *(document for document, _ in given_up)]
+        ]
+        return [requests[item.id] for item in stuck], given_up
+
+    async def _fail(self, document: Document, job: Job) -> None:
+        """A worker that died with its document cannot say so; its job's row does."""
+        if job.error is not None:
+            await self._documents.mark_failed(
+                document.organization_id, document.id, document.file_id, job.error
+            )
 
     async def _find_abandoned_uploads(self, report: Report) -> list[Upload]:
         abandoned = await self._uploads.abandoned(clock.now(), limit=BOUND)

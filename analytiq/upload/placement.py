@@ -27,6 +27,8 @@ class Placement:
 
     upload: Upload
     stored: StoredBytes
+    content: bytes | None
+    """As `StagedFile.content`."""
     document_name: str
     content_type: str
     tag_ids: tuple[str, ...] | None
@@ -52,6 +54,16 @@ class Placing:
         self._files = files
         self._jobs = jobs
         self._uploads = uploads
+
+    async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
+        """The document that makes the upload superfluous: by one read, without a transaction."""
+        if policy is DuplicatePolicy.CREATE:
+            return None
+        identity = identity_of(placement.document_name, placement.stored.sha256)
+        document = await self._documents.with_identity(placement.upload.organization_id, identity)
+        if document is None or (policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document)):
+            return None
+        return document
 
     async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
         """The transaction to run.
@@ -129,6 +141,8 @@ class Placing:
         return document, UploadOutcome.REPLACED
 
     async def _attach(self, session: Session, placement: Placement, document_id: str) -> None:
+        if placement.content is not None:
+            await self._files.insert_content(session, placement.upload.file_id, placement.content)
         await self._files.insert_files_row(
             session,
             file_id=placement.upload.file_id,
@@ -138,8 +152,17 @@ class Placing:
             document_id=document_id,
             content_type=placement.content_type,
         )
-        if not await self._uploads.delete(placement.upload, session=session):
+        if placement.content is None and not await self._uploads.delete(placement.upload, session=session):
             raise TransientError("the upload took too long and was given up; send the file again")
+
+
+def _replacing_matters(placement: Placement, document: Document) -> bool:
+    """Whether replacing a document by its own bytes would change anything; a failed extraction is tried anew."""
+    return (
+        document.state is DocumentState.FAILED
+        or (placement.tag_ids is not None and placement.tag_ids != document.tag_ids)
+        or (placement.metadata is not None and placement.metadata != document.metadata)
+    )
 
 
 def _new_document(placement: Placement) -> Document:

@@ -15,7 +15,7 @@ from analytiq.errors import TransientError
 from analytiq.models.document import Document
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.files import FileStore, StoredBytes
+from analytiq.mongo.files import FileStore, StoredBytes, describe
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -25,16 +25,24 @@ from analytiq.upload.placement import Placement, Placing
 
 log = structlog.get_logger(__name__)
 
+WITH_DOCUMENT_BYTES = 64 * 1024
+"""Files up to this length are written in the transaction that makes the document.
+
+That takes no lease, leaves nothing behind, and writes nothing at all of a file that is there already: 2 of the 7
+commands for a new file, 7 of the 8 for a known one. A request of 1,000 such files holds 64 MB until it commits.
+"""
 LEASE_SECONDS = 600.0
 RENEW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """Bytes that are written and belong to no document yet."""
+    """Bytes that belong to no document yet."""
 
     upload: Upload
     stored: StoredBytes
+    content: bytes | None
+    """The bytes of a small file, to be written with its document; None where they are written already."""
     document_name: str
     content_type: str
 
@@ -85,13 +93,17 @@ class Uploads:
             lease_expires_at=now + timedelta(seconds=LEASE_SECONDS),
             created_at=now,
         )
+        head, is_whole = await _read_head(source, min(WITH_DOCUMENT_BYTES, self._max_bytes))
+        if is_whole:
+            return StagedFile(upload, describe(head), head, name, content_type)
         await self._uploads.insert(upload)
         try:
-            stored = await self._files.write(upload.file_id, self._renewing(upload, source), self._max_bytes)
+            blocks = self._renewing(upload, _chained(head, source))
+            stored = await self._files.write(upload.file_id, blocks, self._max_bytes)
         except BaseException:
             await asyncio.shield(self._uploads.delete(upload))
             raise
-        return StagedFile(upload, stored, name, content_type)
+        return StagedFile(upload, stored, None, name, content_type)
 
     async def commit(
         self,
@@ -113,14 +125,19 @@ class Uploads:
         placement = Placement(
             upload=staged.upload,
             stored=staged.stored,
+            content=staged.content,
             document_name=staged.document_name,
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),
             metadata=None if metadata is None else validated_metadata(metadata),
             request_id=request_id,
         )
-        place = await self._placing.choose(placement, policy)
-        document, outcome = await run_in_transaction(self._connection, place)
+        existing = await self._placing.already_there(placement, policy)
+        if existing is not None:
+            document, outcome = existing, UploadOutcome.RETURNED
+        else:
+            place = await self._placing.choose(placement, policy)
+            document, outcome = await run_in_transaction(self._connection, place)
         if outcome is UploadOutcome.RETURNED:
             await self.discard(staged)
         log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)
@@ -128,6 +145,8 @@ class Uploads:
 
     async def discard(self, staged: StagedFile) -> None:
         """Forget staged bytes that became no document."""
+        if staged.content is not None:
+            return
         await self._uploads.delete(staged.upload)
         await self._files.delete_unfinished(staged.upload.file_id)
 
@@ -141,3 +160,19 @@ class Uploads:
                 if not await self._uploads.renew(upload, lease_seconds=LEASE_SECONDS):
                     raise TransientError("the upload took a pause for too long and was given up; send it again")
             yield block
+
+
+async def _read_head(source: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """The first blocks of a file until they exceed `max_bytes`, and whether they are the whole of it."""
+    head = bytearray()
+    async for block in source:
+        head += block
+        if len(head) > max_bytes:
+            return bytes(head), False
+    return bytes(head), True
+
+
+async def _chained(head: bytes, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield head
+    async for block in source:
+        yield block

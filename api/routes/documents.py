@@ -211,14 +211,14 @@ async def get_document_text(
     document, pages, total = await application.documents.text_pages(
         organization.id, document_id, first_page=first, page_count=count
     )
+    if page is not None and not pages:
+        raise InvalidInputError.of_field("page", f"the document has {total} pages")
     if output == "plain" and page is None:
         return StreamingResponse(
             _plain_text(application, organization.id, document_id, total), media_type="text/plain; charset=utf-8"
         )
     if output == "plain":
         return Response("".join(item.text for item in pages), media_type="text/plain; charset=utf-8")
-    if page is not None and not pages:
-        raise InvalidInputError.of_field("page", f"the document has {total} pages")
     return DocumentTextResponse(
         document_id=document.id,
         document_name=document.document_name,

@@ -7,10 +7,10 @@ from pydantic.json_schema import SkipJsonSchema
 
 from analytiq.knowledge_bases.service import IndexedDocument, NewKnowledgeBase
 from analytiq.models.knowledge_base import KnowledgeBase
-from api.schemas.wire import ManyLines, Moment, RequestBody, ResponseBody, SingleLine
+from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
-Name = Annotated[SingleLine, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Description = Annotated[ManyLines, StringConstraints(max_length=5000)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
+Description = Annotated[str, StringConstraints(max_length=5000), NO_NUL]
 TagIds = Annotated[list[str], Field(max_length=100)]
 Neighbors = Annotated[int, Field(ge=0, le=5)]
 
@@ -54,7 +54,7 @@ class KnowledgeBaseCreate(RequestBody):
     chunk_overlap: Annotated[
         int, Field(ge=0, le=4096, description="Tokens; left out: 128, at most a quarter of chunk_size")
     ] = 128
-    embedding_model: Annotated[SingleLine | None, Field(min_length=1, max_length=200)] = None
+    embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
     coalesce_neighbors: Neighbors = 0
 
     def wanted(self, tag_ids: list[str]) -> NewKnowledgeBase:

@@ -8,7 +8,7 @@ from analytiq.models.organization import AccessToken, Organization
 from analytiq.models.usage import UsageTotal
 from analytiq.organizations.service import IssuedToken
 from api.schemas.search import Time
-from api.schemas.wire import Moment, RequestBody, ResponseBody, SingleLine
+from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
 
 
 class OrganizationResponse(ResponseBody):
@@ -35,7 +35,7 @@ class AccessTokenCreate(RequestBody):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "nightly import"}]})
 
-    name: Annotated[SingleLine, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
     expires_at: Time | None = None
 
 

@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, StringConstraints
 
 from analytiq.models.tag import Tag
-from api.schemas.wire import ManyLines, Moment, RequestBody, ResponseBody, SingleLine
+from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
-TagName = Annotated[SingleLine, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+TagName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
 Color = Annotated[str, StringConstraints(pattern=r"^#[0-9a-fA-F]{6}$")]
-Description = Annotated[ManyLines, StringConstraints(max_length=2000)]
+Description = Annotated[str, StringConstraints(max_length=2000), NO_NUL]
 
 
 class TagCreate(RequestBody):

@@ -25,11 +25,11 @@ def _without_nul(text: str) -> str:
     return text
 
 
-SingleLine = Annotated[str, AfterValidator(_without_controls)]
-"""Text that is shown in one line: names."""
+NO_CONTROLS = AfterValidator(_without_controls)
+"""For text that is shown in one line: names."""
 
-ManyLines = Annotated[str, AfterValidator(_without_nul)]
-"""Text with line breaks: descriptions."""
+NO_NUL = AfterValidator(_without_nul)
+"""For text with line breaks, and what MongoDB takes as a pattern."""
 
 
 class ResponseBody(BaseModel):

@@ -47,6 +47,7 @@ class DocumentRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["docs"]
+        self._majority = connection.majority["docs"]
 
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
         """Store the document; where its identity is taken, store nothing and return the one that has it.
@@ -73,8 +74,8 @@ class DocumentRepository:
         return decode(Document, row) if row else None
 
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
-        """The organization's document with these bytes under this name."""
-        row: Row | None = await self._collection.find_one(
+        """The organization's document with these bytes under this name, as a majority holds it."""
+        row: Row | None = await self._majority.find_one(
             {"organization_id": organization_id, "identity": identity}
         )
         return decode(Document, row) if row else None
@@ -171,7 +172,13 @@ class DocumentRepository:
         return result.matched_count == 1
 
     async def mark_failed(
-        self, organization_id: str, document_id: str, file_id: str, failure: Failure
+        self,
+        organization_id: str,
+        document_id: str,
+        file_id: str,
+        failure: Failure,
+        *,
+        session: Session | None = None,
     ) -> None:
         """Extraction will not succeed; a text of an earlier version goes on being served."""
         await self._collection.update_one(
@@ -183,6 +190,7 @@ class DocumentRepository:
                     "updated_at": clock.now(),
                 }
             },
+            session=session,
         )
 
     async def hold_for_commit(

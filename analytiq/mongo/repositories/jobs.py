@@ -219,6 +219,11 @@ class JobRepository:
         """Those of the deduplication keys that have a row, be it waiting, running or dead."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
 
+    async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
+        """Those of the jobs that were given up."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.DEAD.value}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
     async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
         """All that is still to be done, or was given up, for a document."""
         cursor = self._collection.find(

@@ -6,7 +6,7 @@ from PIL import Image
 from analytiq.errors import InvalidInputError
 from analytiq.ocr.base import GreyImage
 from analytiq.ocr.registry import load_engine
-from analytiq.ocr.tesseract import TesseractEngine, debian_packages
+from analytiq.ocr.tesseract import TesseractEngine, debian_packages, join_ideographs
 from analytiq.parsing.image import grey_image
 
 SAMPLE = Path(__file__).parents[2] / "data" / "documents" / "image" / "layout-parser-paper-fast.jpg"
@@ -47,6 +47,11 @@ def test_language_that_is_a_path_is_never_looked_up(tmp_path: Path) -> None:
 
 def test_package_names_follow_debians_spelling() -> None:
     assert debian_packages(["chi_sim_vert"]) == "tesseract-ocr-chi-sim-vert"
+
+
+def test_blanks_between_ideographs_go_and_those_between_words_stay() -> None:
+    assert join_ideographs("元 来 日 本 語 は 漢文 に") == "元来日本語は漢文に"
+    assert join_ideographs("Python 3 で 書 く\n한국어 문장") == "Python 3 で書く\n한국어 문장"
 
 
 def test_unknown_engine_lists_the_known_ones() -> None:

@@ -1,0 +1,199 @@
+"""`analytiq demo`: the platform, sample documents, and three questions whose answers are known."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from analytiq.cli import knowledge_bases
+from analytiq.cli.addresses import available_port
+from analytiq.cli.console import note, output
+from analytiq.cli.ingest import OUTCOMES, Outcome, upload_all
+from analytiq.cli.platform import Platform, PlatformOptions
+from analytiq.cli.searching import print_passage
+from analytiq.cli.up import announce, run_platform
+from analytiq.client import Client, DocumentDetail, DuplicatePolicy, KnowledgeBase, Passage
+from analytiq.errors import AnalytiqError, ConflictError, PermanentError
+from analytiq.mongo.data_directory import ConnectionFile
+from analytiq.settings import Settings
+
+SAMPLES = Path(__file__).parent / "samples"
+TAG = "harbour lane"
+KNOWLEDGE_BASE = "Harbour Lane handbook"
+
+CHUNK_TOKENS = 96
+"""Small, so that a passage of these short texts is a paragraph or two, and stands on one page."""
+
+INDEX_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question whose answer is known: in which file, on which page, and which words it must contain."""
+
+    text: str
+    file_name: str
+    page: int
+    words: str
+
+    def is_answered_by(self, passage: Passage) -> bool:
+        """Whether the passage is the answer."""
+        is_there = passage.source == self.file_name and passage.first_page <= self.page <= passage.last_page
+        return is_there and self.words in " ".join(passage.content.split())
+
+
+CONTRACT = Question("How much notice is needed to end the agreement?", "service-agreement.pdf", 3, "ninety days")
+MANUAL = Question("How often must the filter cartridge be replaced?", "pump-manual.md", 1, "1,200 operating hours")
+SCAN = Question("Which turbidity sensors are recalled, and why?", "scanned-letter.png", 1, "may crack")
+POLICY = Question("What may a hotel room cost per night?", "travel-policy.docx", 1, "130 euros a night")
+
+
+def run_demo(settings: Settings, data_dir: Path, *, host: str | None, port: int | None, stops_by_itself: bool) -> bool:
+    """Start everything, ingest the samples, ask, and go on serving.
+
+    Args:
+        settings: of the environment.
+        data_dir: where the demonstration's data are kept; a second run finds them there.
+        host: address that the API listens on.
+        port: its port; None takes the usual one or, where that is taken, a free one.
+        stops_by_itself: end after the questions rather than serve until Ctrl-C.
+
+    Returns:
+        Whether all answers are right.
+
+    Raises:
+        AnalytiqError: it cannot be started, or a sample cannot be ingested.
+    """
+    began = time.monotonic()
+    listening = host or settings.api.host
+    options = PlatformOptions(
+        data_dir=data_dir,
+        host=listening,
+        port=_usual_or_free(listening, settings.api.port) if port is None else port,
+        workers=1,
+        keeps_logs=True,
+    )
+    is_right = False
+
+    async def serve(platform: Platform, stopping: asyncio.Event) -> None:
+        nonlocal is_right
+        output.print("Starting the database, the API, a worker and the reconciler …")
+        ready = await platform.start()
+        announce(ready)
+        demonstration = _Demonstration(ready.connection, began)
+        try:
+            is_right = await asyncio.to_thread(demonstration.run)
+        finally:
+            demonstration.give_up()
+        if not stops_by_itself:
+            demonstration.say_how_to_go_on(data_dir)
+            await platform.wait_given_up()
+
+    asyncio.run(run_platform(settings, options, serve))
+    return is_right
+
+
+class _Demonstration:
+    """What is shown, in a thread of its own, since the client is synchronous."""
+
+    def __init__(self, connection: ConnectionFile, began: float) -> None:
+        self._connection = connection
+        self._began = began
+        self._is_given_up = threading.Event()
+
+    def give_up(self) -> None:
+        """Say no more: the platform is being stopped."""
+        self._is_given_up.set()
+
+    def run(self) -> bool:
+        """Ingest and ask; returns whether all answers are right."""
+        connection = self._connection
+        try:
+            with Client(connection.url, connection.organization_id, connection.token.get_secret_value()) as client:
+                knowledge_base, documents = _ingest(client)
+                return self._ask(client, knowledge_base, choose_questions(documents))
+        except AnalytiqError:
+            if self._is_given_up.is_set():
+                return False
+            raise
+
+    def _ask(self, client: Client, knowledge_base: KnowledgeBase, questions: Sequence[Question]) -> bool:
+        right = 0
+        for question in questions:
+            answer = client.search(knowledge_base.kb_id, question.text, top_k=1)
+            output.print(f"\n[bold cyan]{escape(question.text)}[/]")
+            if not answer.results:
+                output.print("[red]no answer[/]")
+                continue
+            passage = answer.results[0]
+            is_right = question.is_answered_by(passage)
+            print_passage(passage, heading="[green]right[/]" if is_right else "[red]wrong[/]")
+            right += is_right
+            if question is questions[0]:
+                seconds = time.monotonic() - self._began
+                output.print(f"[dim]The first answer came {seconds:.1f} s after the start.[/]")
+        output.print(f"\n{right} of {len(questions)} answers are right.")
+        return right == len(questions)
+
+    def say_how_to_go_on(self, data_dir: Path) -> None:
+        """Print what a person may try next."""
+        url = f"{self._connection.url}/v0/orgs/{self._connection.organization_id}"
+        token = self._connection.token.get_secret_value()
+        here = escape(f"--data-dir {data_dir}")
+        output.print(f"\nIt goes on serving at [bold]{self._connection.url}[/] until Ctrl-C. In another terminal:")
+        output.print(f'  analytiq search "When are invoices payable?" {here}')
+        output.print(f"  analytiq ingest YOUR-FILES --tag '{TAG}' {here}")
+        output.print(f'  curl -H "Authorization: Bearer {token}" {url}/documents')
+
+
+def choose_questions(documents: Sequence[DocumentDetail]) -> list[Question]:
+    """Three questions; the one about the scan only where OCR could read it."""
+    scan = next((document for document in documents if document.document_name == SCAN.file_name), None)
+    if scan is not None and not scan.warnings:
+        return [CONTRACT, MANUAL, SCAN]
+    note(f"{SCAN.file_name} was not read: {' '.join(scan.warnings) if scan else 'it is missing'}")
+    return [CONTRACT, MANUAL, POLICY]
+
+
+def _ingest(client: Client) -> tuple[KnowledgeBase, list[DocumentDetail]]:
+    tag = client.ensure_tag(TAG)
+    files = sorted(file for file in SAMPLES.iterdir() if file.name != "README.md")
+    outcomes = upload_all(
+        client, files, [tag], DuplicatePolicy.RETURN, on_bytes=lambda _: None, on_outcome=_print_outcome
+    )
+    failed = [outcome for outcome in outcomes if outcome.document_id is None]
+    if failed:
+        raise PermanentError(f"{failed[0].path.name} was not taken: {failed[0].remark}")
+    knowledge_base = _knowledge_base(client, tag.tag_id)
+    ids = [outcome.document_id for outcome in outcomes if outcome.document_id]
+    return knowledge_base, client.wait_until_indexed(ids, timeout_seconds=INDEX_SECONDS, on_settled=_print_indexed)
+
+
+def _knowledge_base(client: Client, tag_id: str) -> KnowledgeBase:
+    if any(item.name == KNOWLEDGE_BASE for item in client.knowledge_bases(name_search=KNOWLEDGE_BASE)):
+        return knowledge_bases.choose(client, KNOWLEDGE_BASE)
+    return client.create_knowledge_base(
+        KNOWLEDGE_BASE, tag_ids=[tag_id], chunk_size=CHUNK_TOKENS, chunk_overlap=0, description="Sample documents"
+    )
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    output.print(f"  {OUTCOMES[outcome.outcome]}  {escape(outcome.path.name)}")
+
+
+def _print_indexed(document: DocumentDetail) -> None:
+    chunks = sum(state.chunk_count for state in document.knowledge_bases)
+    pages = f"{document.page_count} {'page' if document.page_count == 1 else 'pages'}"
+    failures = f", [red]{escape('; '.join(document.failures))}[/]" if document.failures else ""
+    output.print(f"  indexed  {escape(document.document_name)}: {pages}, {chunks} chunks{failures}")
+
+
+def _usual_or_free(host: str, port: int) -> int:
+    try:
+        return available_port(host, port)
+    except ConflictError:
+        return 0

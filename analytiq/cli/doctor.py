@@ -1,0 +1,170 @@
+"""`analytiq doctor`: what is wrong on this machine, and what mends it."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from rich.markup import escape
+
+from analytiq.cli.addresses import available_port
+from analytiq.cli.connection import connect_to_api
+from analytiq.cli.console import output
+from analytiq.cli.process_table import holder_of
+from analytiq.client import UnreachableError
+from analytiq.errors import AnalytiqError, NotFoundError
+from analytiq.settings import Settings
+
+OLDEST_PYTHON = (3, 11)
+LEAST_FREE_BYTES = 1_000_000_000
+"""The oplog takes 512 MB, journals and an upload the rest."""
+
+
+class Verdict(Enum):
+    """How it stands; the value is what is printed."""
+
+    GOOD = "[green]ok[/]     "
+    NOTE = "[yellow]note[/]   "
+    BAD = "[red]problem[/]"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `remedy` is what to do, where there is something to do."""
+
+    verdict: Verdict
+    subject: str
+    detail: str
+    remedy: str | None = None
+
+
+def run_doctor(settings: Settings, data_dir: Path | None) -> bool:
+    """Check everything and print it; returns whether nothing is wrong."""
+    is_well = True
+    for finding in examine(settings, data_dir):
+        is_well = is_well and finding.verdict is not Verdict.BAD
+        output.print(f"{finding.verdict.value}  [bold]{finding.subject}[/]: {escape(finding.detail)}")
+        if finding.remedy:
+            output.print(f"         → {escape(finding.remedy)}")
+    return is_well
+
+
+def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
+    """One finding after the other; some take a second."""
+    directory = (data_dir or settings.data_dir).expanduser()
+    yield check_python(sys.version_info[:2])
+    yield check_data_directory(directory)
+    yield check_free_space(directory)
+    if settings.mongo.uri is None:
+        yield _checked("mongod", _mongod)
+    yield _checked("MongoDB", lambda: _database(settings, data_dir))
+    yield check_ocr(settings.extraction.ocr_languages)
+    yield _checked("Local embedding model", lambda: _local_model(directory))
+    yield _checked("API", lambda: _api(settings, data_dir))
+    if holder_of(directory) is None:
+        yield _checked("Port", lambda: _port(settings))
+
+
+def check_python(version: tuple[int, int]) -> Finding:
+    """Whether this Python is new enough."""
+    found = ".".join(map(str, version))
+    if version >= OLDEST_PYTHON:
+        return Finding(Verdict.GOOD, "Python", found)
+    return Finding(Verdict.BAD, "Python", f"{found} is too old", "install Python 3.11 or newer, then `make setup`")
+
+
+def check_data_directory(directory: Path) -> Finding:
+    """Whether this user can work in the data directory."""
+    subject = "Data directory"
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.R_OK | os.W_OK | os.X_OK):
+        remedy = f"name another with --data-dir or ANALYTIQ_DATA_DIR, or give this user {str(existing)!r}"
+        return Finding(Verdict.BAD, subject, f"this user may not write in {str(existing)!r}", remedy)
+    if existing != directory:
+        return Finding(Verdict.GOOD, subject, f"{directory} will be made")
+    if directory.stat().st_mode & 0o077:
+        return Finding(
+            Verdict.BAD, subject, f"others may read {str(directory)!r}, which holds keys", f"chmod 700 {directory}"
+        )
+    return Finding(Verdict.GOOD, subject, str(directory))
+
+
+def check_free_space(directory: Path) -> Finding:
+    """Whether the disk has room for the database."""
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    free_bytes = shutil.disk_usage(existing).free
+    detail = f"{free_bytes / 1e9:.1f} GB are free"
+    if free_bytes >= LEAST_FREE_BYTES:
+        return Finding(Verdict.GOOD, "Disk", detail)
+    return Finding(Verdict.BAD, "Disk", f"only {detail}", "free at least 1 GB, or use a data directory on another disk")
+
+
+def check_ocr(languages: tuple[str, ...]) -> Finding:
+    """Whether pages that are images can be read."""
+    from analytiq.ocr.tesseract import TesseractEngine
+
+    engine = TesseractEngine(languages, data_dir=None)
+    if engine.missing_data is None:
+        return Finding(Verdict.GOOD, "OCR", f"language data for {', '.join(engine.languages)}")
+    # A note: everything else works, and each page that needs it says so.
+    return Finding(Verdict.NOTE, "OCR", "pages that are images are not read", engine.missing_data)
+
+
+def _checked(subject: str, check: Callable[[], Finding | str]) -> Finding:
+    """A check that passes with a detail, or fails with an error that says what to do."""
+    try:
+        result = check()
+    except AnalytiqError as error:
+        return Finding(Verdict.BAD, subject, error.detail)
+    return result if isinstance(result, Finding) else Finding(Verdict.GOOD, subject, result)
+
+
+def _mongod() -> str:
+    from analytiq.mongo.embedded_binary import find_binaries
+
+    return str(find_binaries()[0])
+
+
+def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
+    from analytiq.cli.local_database import address_of_database, describe
+
+    try:
+        uri = address_of_database(settings, data_dir)
+    except NotFoundError:
+        return Finding(Verdict.NOTE, "MongoDB", "the embedded one does not run; `analytiq up` starts it")
+    return describe(uri, settings.mongo.database)
+
+
+def _local_model(directory: Path) -> str:
+    """By embedding a word, which takes half a second: weights, conversion and processor are all in it."""
+    from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+
+    with tempfile.TemporaryDirectory() as temporary:
+        kept = directory / "models"
+        embedder = LocalEmbedder(LOCAL_MODEL, kept if kept.is_dir() else Path(temporary))
+        vectors = embedder.embed_texts(["water"])
+        embedder.close()
+    return f"{LOCAL_MODEL}, {vectors.shape[1]} dimensions"
+
+
+def _api(settings: Settings, data_dir: Path | None) -> Finding | str:
+    is_stopped = settings.url is None and holder_of(data_dir or settings.data_dir) is None
+    try:
+        with connect_to_api(settings, data_dir) as client:
+            name = client.organization().name
+            if client.is_ready():
+                return f"{client.url} is ready, and the token opens {name!r}"
+            return Finding(Verdict.BAD, "API", f"{client.url} is not ready", "its log, or the check above, says why")
+    except (NotFoundError, UnreachableError):
+        if not is_stopped:
+            raise
+        return Finding(Verdict.NOTE, "API", "it does not run; `analytiq up` starts it")
+
+
+def _port(settings: Settings) -> str:
+    api = settings.api
+    return f"{api.host}:{available_port(api.host, api.port)} is free for `analytiq up`"

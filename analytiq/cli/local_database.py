@@ -1,0 +1,93 @@
+"""The platform's database, reached without the API: for recovery, and for what the API does not tell."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
+
+from analytiq.cli.embedded_address import address_of_running_database
+from analytiq.errors import NotFoundError
+from analytiq.mongo.client import MongoConnection, connect, translate
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.session import DatabaseError
+from analytiq.organizations.service import IssuedToken, Organizations
+from analytiq.settings import Settings
+
+Result = TypeVar("Result")
+
+JobCounts = dict[tuple[str, str], int]
+"""(kind, state) → how many."""
+
+
+def address_of_database(settings: Settings, data_dir: Path | None) -> SecretStr:
+    """MONGODB_URI, else the embedded database that runs on the data directory.
+
+    Raises:
+        NotFoundError: there is neither.
+    """
+    if settings.mongo.uri is not None and data_dir is None:
+        return settings.mongo.uri
+    return address_of_running_database(data_dir or settings.data_dir)
+
+
+def describe(uri: SecretStr, database: str) -> str:
+    """What serves the platform: a replica set or a sharded cluster, and its version.
+
+    Raises:
+        AnalytiqError: it cannot be reached, or cannot do what the platform needs.
+    """
+
+    async def say(connection: MongoConnection) -> str:
+        await connection.ping()
+        kind = "a sharded cluster" if connection.is_sharded else "a replica set"
+        return f"{kind}, version {'.'.join(map(str, connection.server_version))}"
+
+    return _run(uri, database, say)
+
+
+def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts:
+    """An organization's jobs that are not done."""
+
+    async def count(connection: MongoConnection) -> JobCounts:
+        return await JobRepository(connection).counts(organization_id)
+
+    return _run(uri, database, count)
+
+
+def issue_token(uri: SecretStr, database: str, name: str, organization_id: str | None) -> tuple[str, IssuedToken]:
+    """Make an access token for an organization, by default the oldest; returns the organization's id too.
+
+    Raises:
+        NotFoundError: there is no such organization, or none at all.
+    """
+
+    async def issue(connection: MongoConnection) -> tuple[str, IssuedToken]:
+        organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+        if organization_id is not None:
+            organization = await organizations.get(organization_id)
+        else:
+            organization = await organizations.first()
+            if organization is None:
+                raise NotFoundError(f"The database {database!r} has no organization yet: `analytiq up` makes one.")
+        return organization.id, await organizations.issue_token(organization.id, name=name)
+
+    return _run(uri, database, issue)
+
+
+def _run(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
+    async def run() -> Result:
+        connection = await connect(uri, database)
+        try:
+            return await work(connection)
+        except DatabaseError as error:
+            known = translate(error)
+            if known is None:
+                raise
+            raise known from error
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())

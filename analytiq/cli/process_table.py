@@ -1,0 +1,62 @@
+"""The running processes of a data directory, as /proc shows them."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from analytiq.mongo.data_directory import LOCK_FILE, Holder
+
+KIBIBYTE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RunningProcess:
+    """A process of the platform; `memory_bytes` counts shared pages by its share of them (PSS)."""
+
+    pid: int
+    name: str
+    memory_bytes: int
+
+
+def holder_of(data_dir: Path) -> Holder | None:
+    """Who runs the platform on a data directory, if anybody says so and still lives."""
+    try:
+        holder = Holder.model_validate_json((data_dir.expanduser() / LOCK_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValidationError):
+        return None
+    return holder if Path(f"/proc/{holder.pid}").exists() else None
+
+
+def processes_of(pid: int) -> list[RunningProcess]:
+    """A process and all that it has started, which do the work of the platform."""
+    return list(_with_children(pid))
+
+
+def _with_children(pid: int) -> Iterator[RunningProcess]:
+    # A process may end while it is looked at; then it is simply no longer there.
+    with contextlib.suppress(OSError):
+        yield RunningProcess(pid, _name(pid), _memory_bytes(pid))
+        for tasks in sorted(Path(f"/proc/{pid}/task").iterdir()):
+            for child in (tasks / "children").read_text(encoding="ascii").split():
+                yield from _with_children(int(child))
+
+
+def _name(pid: int) -> str:
+    arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    if any(argument.endswith("bound_process.py") for argument in arguments):
+        return arguments[-2]
+    if "embedded_guardian.py" in " ".join(arguments):
+        return "guardian of mongod"
+    program = Path(arguments[0]).name
+    if program.startswith("python"):
+        return " ".join(Path(argument).name for argument in arguments[1:4] if argument)[:40]
+    return program
+
+
+def _memory_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    shares = (line.split()[1] for line in lines if line.startswith("Pss:"))
+    return int(next(shares, "0")) * KIBIBYTE
