@@ -7,9 +7,11 @@ from typing import Any, cast
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.bootstrap import Application
+from analytiq.credentials.encryption import Vault
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.idempotency import KeptAnswer
 from api.context import require_organization
@@ -50,9 +52,10 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
         application, request.path_params["organization_id"], request.headers.get("authorization")
     )
     wanted = await _wanted(request, key, organization.id)
+    vault = _vault(application)
     kept = await application.idempotency.begin(wanted, now=clock.now())
     if kept is not None:
-        return _repeat(kept, wanted)
+        return _repeat(kept, wanted, vault)
     try:
         response = await handle(request)
     except BaseException:
@@ -66,9 +69,17 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
             wanted,
             status=response.status_code,
             content_type=response.headers.get("content-type", JSON),
-            body=body,
+            body=vault.encrypt(SecretStr(body.decode())).encode(),
         )
     return response
+
+
+def _vault(application: Application) -> Vault:
+    """Keeps answers unreadable: the one to a new access token shows a secret that is stored nowhere else."""
+    secret_key = application.settings.secret_key
+    if secret_key is None:
+        raise InvalidInputError("ANALYTIQ_SECRET_KEY is not set; answers to repeat are kept encrypted with it")
+    return Vault(secret_key)
 
 
 async def _wanted(request: Request, key: str, organization_id: str) -> KeptAnswer:
@@ -85,7 +96,7 @@ async def _wanted(request: Request, key: str, organization_id: str) -> KeptAnswe
     )
 
 
-def _repeat(kept: KeptAnswer, wanted: KeptAnswer) -> Response:
+def _repeat(kept: KeptAnswer, wanted: KeptAnswer, vault: Vault) -> Response:
     if kept.body_hash != wanted.body_hash:
         raise ConflictError(
             "this Idempotency-Key was used for another body; use a fresh key for a new call",
@@ -97,4 +108,5 @@ def _repeat(kept: KeptAnswer, wanted: KeptAnswer) -> Response:
             code="idempotency_key_in_use",
         )
     headers = {"Idempotency-Replayed": "true"}
-    return Response(kept.body or b"", kept.status, headers=headers, media_type=kept.content_type)
+    body = vault.decrypt(kept.body.decode()).get_secret_value() if kept.body else ""
+    return Response(body, kept.status, headers=headers, media_type=kept.content_type)

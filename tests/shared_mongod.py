@@ -37,9 +37,7 @@ def share_of_mongod(directory: Path) -> Generator[str]:
     with connection:
         uri = connection.recv(4096).decode()
         if not uri.startswith("mongodb://"):
-            raise RuntimeError(
-                f"the test run's mongod did not start: {uri or 'see ' + str(directory / 'out')}"
-            )
+            raise RuntimeError(f"the test run's mongod did not start: {uri or 'see ' + str(directory / 'out')}")
         yield uri
 
 

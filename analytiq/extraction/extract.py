@@ -58,10 +58,8 @@ class Extraction:
         organization_id, document_id = running.job.organization_id, running.job.subject.document_id
         if document_id is None:
             raise ValueError("an extraction names a document")
-        document = await self._documents.get(organization_id, document_id)
-        if document is None or not await self._documents.mark_extracting(
-            organization_id, document_id, document.file_id
-        ):
+        document = await self._documents.begin_extracting(organization_id, document_id)
+        if document is None:
             await self._texts.delete_all(organization_id, document_id)
             return
         try:
@@ -152,8 +150,7 @@ class Extraction:
         content_type: str,
     ) -> None:
         async def commit(session: Session) -> bool:
-            now = await self._documents.get(document.organization_id, document.id, session=session)
-            served = now is not None and await self._documents.mark_extracted(
+            before = await self._documents.mark_extracted(
                 session,
                 document.organization_id,
                 document.id,
@@ -167,12 +164,12 @@ class Extraction:
                 },
                 warnings=warnings,
             )
-            if now is None or not served:
+            if before is None:
                 return False  # deleted, or replaced by another file, whose own job is enqueued
-            await self._texts.serve(session, text_id, instead_of=now.text_id)
+            await self._texts.serve(session, text_id, instead_of=before.text_id)
             await self._jobs.finish(running.job, session=session)
             requests = [document_changed(document.organization_id, document.id)]
-            if now.text_id is not None:
+            if before.text_id is not None:
                 requests.append(clean_request(document.organization_id, document.id))
             await self._jobs.enqueue(requests, request_id=running.job.request_id, session=session)
             return True

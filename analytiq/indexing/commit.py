@@ -70,12 +70,11 @@ class Commit:
             raise TruthChangedError(
                 f"{staged} of {generation.chunk_count} staged vectors are there; staging them again"
             )
-        before = await self._entries.get(document.organization_id, knowledge_base.id, document.id)
 
         async def commit(session: Session) -> None:
             await self._hold(session, knowledge_base, document, generation)
+            before = await self._entries.put(session, _entry(knowledge_base, document, generation))
             await self._advance(session, knowledge_base.id, generation.id, before)
-            await self._entries.put(session, _entry(knowledge_base, document, generation))
             await self._finish(session, running, document.organization_id, before, delay=True)
 
         await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))

@@ -83,7 +83,8 @@ class Staging:
                 for index, chunk in enumerate(window)
             ]
             await self._vectors.stage(owner, rows)
-            await running.report(start + len(window), len(chunks), "chunks")
+            if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
+                await running.report(start + len(window), len(chunks), "chunks")
         return generation
 
     def _chunker(self, knowledge_base: KnowledgeBase) -> Chunker:

@@ -73,9 +73,7 @@ class MongoConnection:
         await self.client.close()
 
 
-async def connect(
-    uri: SecretStr, database: str, *, selection_timeout_seconds: float = 10.0
-) -> MongoConnection:
+async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: float = 10.0) -> MongoConnection:
     """Connect, and make sure that the server can do what the platform needs.
 
     Args:

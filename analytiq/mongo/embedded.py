@@ -201,9 +201,7 @@ class EmbeddedServer:
             if outcome.kind is not FailureKind.PORT_TAKEN or attempts == PORT_ATTEMPTS:
                 return outcome
 
-    async def _launch_once(
-        self, binary: Path, password: SecretStr, port: int
-    ) -> MongodProcess | StartFailure:
+    async def _launch_once(self, binary: Path, password: SecretStr, port: int) -> MongodProcess | StartFailure:
         began = time.monotonic()
         try:
             process = await spawn(binary, self._files, self._limits, port)
@@ -230,9 +228,7 @@ class EmbeddedServer:
         )
         return process
 
-    async def _await_primary(
-        self, process: MongodProcess, binary: Path, password: SecretStr
-    ) -> StartFailure | None:
+    async def _await_primary(self, process: MongodProcess, binary: Path, password: SecretStr) -> StartFailure | None:
         """Wait for primary or for the end of the process, whichever comes first."""
         ServerState(port=process.port, process=RunningServer.of(process.pid)).write(self._files.state)
         ending = asyncio.create_task(process.wait())

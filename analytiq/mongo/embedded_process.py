@@ -203,7 +203,8 @@ async def spawn(binary: Path, files: ServerFiles, limits: ServerLimits, port: in
     """
     files.data.mkdir(mode=0o700, exist_ok=True)
     files.rotate()
-    with files.output.open("wb") as output:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    with os.fdopen(os.open(files.output, flags, 0o600), "wb") as output:
         # Not asyncio's: that reaps a child that ends at once before its pidfd can be opened.
         child = await asyncio.to_thread(
             subprocess.Popen[bytes],
@@ -279,9 +280,7 @@ def last_words(files: ServerFiles) -> str:
         # A fatal line often names only the assertion; the first error shortly before it names the cause.
         led_to_it = [line.words for line in lines[max(0, fatal - 20) : fatal] if line.is_error]
         words = [*led_to_it[:1], lines[fatal].words]
-    said = "; ".join(words) or "\n".join(
-        text for text in _tail(files.output).splitlines() if not text.startswith("{")
-    )
+    said = "; ".join(words) or "\n".join(text for text in _tail(files.output).splitlines() if not text.startswith("{"))
     return " ".join(said.split())[:MAX_QUOTE].rstrip(" .")
 
 
@@ -337,8 +336,7 @@ def _advice(text: str, files: ServerFiles, status: int | None, port: int) -> tup
             )
     if status == -signal.SIGILL:
         return FailureKind.OTHER, (
-            "This processor lacks AVX, which MongoDB needs since 5.0: set MONGODB_URI to a server on another"
-            " machine."
+            "This processor lacks AVX, which MongoDB needs since 5.0: set MONGODB_URI to a server on another machine."
         )
     if status == -signal.SIGKILL:
         return FailureKind.OTHER, f"It was killed, perhaps for want of memory: see `dmesg`, and {files.log}."

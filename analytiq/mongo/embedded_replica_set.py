@@ -46,8 +46,7 @@ class ServerIdentity:
 def connection_uri(port: int, password: SecretStr) -> SecretStr:
     """The address for clients; `password` is URL-safe by construction."""
     return SecretStr(
-        f"mongodb://{USER}:{password.get_secret_value()}@{HOST}:{port}/"
-        f"?replicaSet={REPLICA_SET}&authSource=admin"
+        f"mongodb://{USER}:{password.get_secret_value()}@{HOST}:{port}/?replicaSet={REPLICA_SET}&authSource=admin"
     )
 
 

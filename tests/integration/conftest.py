@@ -1,8 +1,10 @@
 """Fixtures of the integration tests: the whole library on a migrated database; mongod processes to be broken."""
 
 import asyncio
+import os
 import socket
 import subprocess
+import sys
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,6 +18,7 @@ from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault, new_secret_key
 from analytiq.credentials.providers import Credentials
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.mongo import embedded_guardian
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.embedded_binary import find_binaries
 from analytiq.mongo.migrations import migrate
@@ -159,6 +162,7 @@ async def _mongod(directory: Path, options: tuple[str, ...]) -> AsyncGenerator[i
         ],
         stdout=subprocess.DEVNULL,
     )
+    guardian = _guarded(process)
     try:
         async with asyncio.timeout(60):
             while not _accepts(port):
@@ -168,6 +172,21 @@ async def _mongod(directory: Path, options: tuple[str, ...]) -> AsyncGenerator[i
     finally:
         process.kill()
         process.wait()
+        guardian.wait()
+
+
+def _guarded(mongod: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+    """End it also when this test run is killed, as the embedded server's guardian does."""
+    run, server = os.pidfd_open(os.getpid()), os.pidfd_open(mongod.pid)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", embedded_guardian.__file__, str(run), str(server)],
+            pass_fds=(run, server),
+            start_new_session=True,
+        )
+    finally:
+        os.close(run)
+        os.close(server)
 
 
 def _accepts(port: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pymongo import IndexModel, ReturnDocument
 from pymongo.errors import DuplicateKeyError
+from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
@@ -48,6 +49,8 @@ class DocumentRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["docs"]
         self._majority = connection.majority["docs"]
+        # What is only shown need not outlive a failover: it does not wait for a majority.
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
         """Store the document; where its identity is taken, store nothing and return the one that has it.
@@ -133,13 +136,14 @@ class DocumentRepository:
         )
         return decode(Document, row) if row else None
 
-    async def mark_extracting(self, organization_id: str, document_id: str, file_id: str) -> bool:
-        """Show that a worker has begun; False where the document is gone or has another file by now."""
-        result = await self._collection.update_one(
-            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+    async def begin_extracting(self, organization_id: str, document_id: str) -> Document | None:
+        """Show that a worker has begun, and return what it is to read; None where the document is gone."""
+        row: Row | None = await self._by_primary.find_one_and_update(
+            {"_id": object_id(document_id), "organization_id": organization_id},
             {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}},
+            return_document=ReturnDocument.AFTER,
         )
-        return result.matched_count == 1
+        return decode(Document, row) if row else None
 
     async def mark_extracted(
         self,
@@ -150,12 +154,12 @@ class DocumentRepository:
         file_id: str,
         text: Mapping[str, Any],
         warnings: Sequence[str],
-    ) -> bool:
-        """Point the document at its new text; False where it is gone or has another file by now.
+    ) -> Document | None:
+        """Point the document at its new text; returns it as it was, None where it is gone or has another file.
 
         `text`: text_id, text_hash, page_count and character_count.
         """
-        result = await self._collection.update_one(
+        row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
             {
                 "$set": {
@@ -167,9 +171,10 @@ class DocumentRepository:
                 },
                 "$inc": {"rev": 1},
             },
+            return_document=ReturnDocument.BEFORE,
             session=session,
         )
-        return result.matched_count == 1
+        return decode(Document, row) if row else None
 
     async def mark_failed(
         self,

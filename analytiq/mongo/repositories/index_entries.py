@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Collection
 from datetime import datetime
 from typing import Any
 
-from pymongo import IndexModel
+from pymongo import IndexModel, ReturnDocument
+from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
@@ -40,11 +41,14 @@ class IndexEntryRepository:
         )
         return decode(IndexEntry, row) if row else None
 
-    async def put(self, session: Session, entry: IndexEntry) -> None:
-        """Point the pair at a generation."""
+    async def put(self, session: Session, entry: IndexEntry) -> IndexEntry | None:
+        """Point the pair at a generation; returns the entry that it had before, if any."""
         row = entry.model_dump()
         key = {"kb_id": row.pop("kb_id"), "document_id": row.pop("document_id")}
-        await self._collection.update_one(key, {"$set": row}, upsert=True, session=session)
+        before: Row | None = await self._collection.find_one_and_update(
+            key, {"$set": row}, upsert=True, return_document=ReturnDocument.BEFORE, session=session
+        )
+        return decode(IndexEntry, before) if before else None
 
     async def remove(
         self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
@@ -125,10 +129,15 @@ class GenerationRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["generations"]
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert(self, generation: Generation) -> None:
-        """Announce a staging, before its first vector is written."""
-        await self._collection.insert_one(encode(generation))
+        """Announce a staging, before its first vector is written.
+
+        It does not wait for a majority: the vectors, which follow it in the oplog, do. One that a failover loses
+        in between cannot be committed.
+        """
+        await self._by_primary.insert_one(encode(generation))
 
     async def get(self, organization_id: str, generation_id: str) -> Generation | None:
         """The generation with this id."""

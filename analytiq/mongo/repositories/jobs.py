@@ -50,10 +50,10 @@ class JobRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["jobs"]
-        # A claim that waited for a majority could run out of its few milliseconds after it was made: the job
-        # would be nobody's until its lease ends. One that is rolled back costs nothing, since every outcome is
-        # fenced by its token.
-        self._claims = self._collection.with_options(write_concern=WriteConcern(w=1))
+        # Claims and outcomes do not wait for a majority: a failover that loses one makes the job run again, which
+        # every handler allows, and commits are fenced by the token. A claim that waited could run out of its few
+        # milliseconds after it was made, and the job was then nobody's until the lease ended. Requests do wait.
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def enqueue(
         self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
@@ -92,7 +92,7 @@ class JobRepository:
             "updated_at": "$$NOW",
         }
         try:
-            row: Row | None = await self._claims.find_one_and_update(
+            row: Row | None = await self._by_primary.find_one_and_update(
                 {"_id": job_id, "state": JobState.AVAILABLE.value, **_DUE},
                 [{"$set": lease}],
                 return_document=ReturnDocument.AFTER,
@@ -121,7 +121,8 @@ class JobRepository:
             LeaseLostError: another worker has it; in a transaction this aborts what the stale one wrote.
         """
         held = {"_id": job.id, "lease_token": job.lease_token}
-        done = await self._collection.delete_one(
+        # Within a transaction the commit says how it is acknowledged.
+        done = await self._by_primary.delete_one(
             {**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session
         )
         if done.deleted_count:
@@ -134,7 +135,7 @@ class JobRepository:
             "error": None,
             "updated_at": "$$NOW",
         }
-        released = await self._collection.update_one(held, [{"$set": again}], session=session)
+        released = await self._by_primary.update_one(held, [{"$set": again}], session=session)
         if not released.matched_count:
             raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
 
@@ -177,7 +178,7 @@ class JobRepository:
         )
 
     async def _set_if_held(self, job: Job, changes: Row) -> bool:
-        result = await self._collection.update_one(
+        result = await self._by_primary.update_one(
             {"_id": job.id, "lease_token": job.lease_token},
             [{"$set": {**changes, "updated_at": "$$NOW"}}],
         )

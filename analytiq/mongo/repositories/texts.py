@@ -1,6 +1,7 @@
 """Collections `document_texts` (one head a text) and `document_text_segments`.
 
-A text may be larger than a BSON document (16 MB), so it lies in segments; the head has the pages' places.
+A text may be larger than a BSON document (16 MB), so it lies in segments, unless it is short: then it lies in
+its head, which also has the pages' places.
 Like vectors, a text is staged under a fresh id, and served once the document points at it.
 """
 
@@ -19,6 +20,9 @@ from analytiq.mongo.session import Session
 
 SEGMENT_CHARACTERS = 1_000_000
 """At most 4 MB of UTF-8, well under the limit of a document and of a message."""
+
+HEAD_CHARACTERS = 100_000
+"""Up to so many the text lies in the head: one command instead of two, to write it and to read it."""
 
 INDEXES = {
     "document_texts": [IndexModel([("document_id", 1), ("state", 1)])],
@@ -39,6 +43,7 @@ class TextRepository:
     async def stage(self, organization_id: str, document_id: str, text: DocumentText) -> tuple[str, str]:
         """Write a text that nobody reads yet; returns (text id, text hash)."""
         text_id = new_id()
+        segments = _segments(text.text)
         await self._heads.insert_one(
             {
                 "_id": object_id(text_id),
@@ -46,20 +51,21 @@ class TextRepository:
                 "document_id": document_id,
                 "state": "staging",
                 "character_count": len(text.text),
-                "segment_count": -(-len(text.text) // SEGMENT_CHARACTERS),
+                "segment_count": len(segments),
+                "text": None if segments else text.text,
                 "pages": [[page.page_number, page.start, page.end, page.source.value] for page in text.pages],
                 "created_at": clock.now(),
             }
         )
-        for index, start in enumerate(range(0, len(text.text), SEGMENT_CHARACTERS)):
+        for index, segment in enumerate(segments):
             await self._segments.insert_one(
                 {
                     "organization_id": organization_id,
                     "document_id": document_id,
                     "text_id": text_id,
                     "segment_index": index,
-                    "start": start,
-                    "text": text.text[start : start + SEGMENT_CHARACTERS],
+                    "start": index * SEGMENT_CHARACTERS,
+                    "text": segment,
                 }
             )
         return text_id, text_hash(text)
@@ -98,7 +104,9 @@ class TextRepository:
         )
         if head is None:
             raise _replaced()
-        text = await self.read_range(organization_id, text_id, 0, int(head["character_count"]))
+        text: str | None = head.get("text")
+        if text is None:
+            text = await self._read_segments(organization_id, text_id, 0, int(head["character_count"]))
         return DocumentText(text, tuple(_span(page) for page in head["pages"]))
 
     async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
@@ -109,6 +117,17 @@ class TextRepository:
         """
         if end <= start:
             return ""
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"text": 1}
+        )
+        if head is None:
+            raise _replaced()
+        if head.get("text") is not None:
+            return str(head["text"])[start:end]
+        return await self._read_segments(organization_id, text_id, start, end)
+
+    async def _read_segments(self, organization_id: str, text_id: str, start: int, end: int) -> str:
+        """`text[start:end]`, not empty, of a text that lies in segments."""
         first, last = start // SEGMENT_CHARACTERS, (end - 1) // SEGMENT_CHARACTERS
         cursor = self._segments.find(
             {
@@ -152,6 +171,12 @@ class TextRepository:
         owner = {"organization_id": organization_id, "document_id": document_id}
         await self._segments.delete_many(owner)
         await self._heads.delete_many(owner)
+
+
+def _segments(text: str) -> list[str]:
+    if len(text) <= HEAD_CHARACTERS:
+        return []
+    return [text[start : start + SEGMENT_CHARACTERS] for start in range(0, len(text), SEGMENT_CHARACTERS)]
 
 
 def text_hash(text: DocumentText) -> str:

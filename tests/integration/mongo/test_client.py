@@ -60,9 +60,7 @@ async def test_unreachable_server_is_a_transient_error_that_names_the_address_bu
         taken.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
         port = taken.getsockname()[1]
         with pytest.raises(TransientError, match=f"127.0.0.1:{port}") as caught:
-            await connect(
-                SecretStr(f"mongodb://user:hush-hush@127.0.0.1:{port}"), "x", selection_timeout_seconds=0.5
-            )
+            await connect(SecretStr(f"mongodb://user:hush-hush@127.0.0.1:{port}"), "x", selection_timeout_seconds=0.5)
     assert caught.value.code == "database_unreachable"
     assert "hush-hush" not in str(caught.value)
 

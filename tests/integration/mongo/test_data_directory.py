@@ -33,9 +33,7 @@ with DataDirectory.claim(Path(sys.argv[1])) as directory:
 def test_second_claim_says_who_holds_the_directory_and_what_to_do(tmp_path: Path) -> None:
     with DataDirectory.claim(tmp_path / "data") as held:
         held.announce("http://127.0.0.1:8000")
-        with pytest.raises(
-            ConflictError, match=rf"process {os.getpid()} .*127\.0\.0\.1:8000.*ANALYTIQ_DATA_DIR"
-        ):
+        with pytest.raises(ConflictError, match=rf"process {os.getpid()} .*127\.0\.0\.1:8000.*ANALYTIQ_DATA_DIR"):
             DataDirectory.claim(tmp_path / "data")
 
 

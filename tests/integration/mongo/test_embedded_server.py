@@ -46,9 +46,7 @@ asyncio.run(main())
 
 
 @asynccontextmanager
-async def running(
-    path: Path, on_death: Callable[[str], None] | None = None
-) -> AsyncGenerator[EmbeddedServer]:
+async def running(path: Path, on_death: Callable[[str], None] | None = None) -> AsyncGenerator[EmbeddedServer]:
     with DataDirectory.claim(path) as directory:
         server = EmbeddedServer(directory, on_death=on_death)
         await server.start()
@@ -156,9 +154,7 @@ async def test_server_refuses_strangers(tmp_path: Path) -> None:
 async def test_server_listens_on_the_loopback_only(tmp_path: Path) -> None:
     async with running(tmp_path / "data"):
         wanted = f"{port_of(tmp_path / 'data'):04X}"
-        listening = [
-            line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line
-        ]
+        listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines() if " 0A " in line]
         assert [address for address in listening if address.endswith(f":{wanted}")] == [f"0100007F:{wanted}"]
         assert not any(f":{wanted} " in line for line in Path("/proc/net/tcp6").read_text().splitlines())
 
@@ -166,7 +162,7 @@ async def test_server_listens_on_the_loopback_only(tmp_path: Path) -> None:
 async def test_secrets_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     async with running(tmp_path / "data"):
         assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
-        for name in ("mongod.password", "mongod.key", "mongod.json", "lock"):
+        for name in ("mongod.password", "mongod.key", "mongod.json", "mongod.log", "mongod.out", "lock"):
             assert (tmp_path / "data" / name).stat().st_mode & 0o777 == 0o600, name
 
 
@@ -333,9 +329,7 @@ async def test_another_process_that_has_the_recorded_id_is_left_alone(
         pass
     state = json.loads((path / "mongod.json").read_text())
     ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    (path / "mongod.json").write_text(
-        json.dumps({**state, "process": {"pid": os.getpid(), "started_ticks": ticks}})
-    )
+    (path / "mongod.json").write_text(json.dumps({**state, "process": {"pid": os.getpid(), "started_ticks": ticks}}))
     async with running(path) as server:
         assert server.pid != os.getpid()
 
@@ -411,9 +405,7 @@ async def test_data_of_a_version_that_path_cannot_open_are_opened_by_the_other_b
         await write(tmp_path / "data", "one")
 
 
-async def test_program_that_cannot_be_executed_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_program_that_cannot_be_executed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = binary_on_path(tmp_path / "bin", monkeypatch, "")
     program.write_bytes(b"\x7fELF of another machine")
     with pytest.raises(PermanentError, match=f"{program} cannot be executed"):

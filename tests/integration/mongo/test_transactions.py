@@ -59,9 +59,7 @@ async def test_concurrent_increments_of_one_row_all_count(database: MongoConnect
         runs += 1
         row = await database.database.rows.find_one({"_id": 1}, session=session)
         assert row is not None
-        await database.database.rows.update_one(
-            {"_id": 1}, {"$set": {"count": row["count"] + 1}}, session=session
-        )
+        await database.database.rows.update_one({"_id": 1}, {"$set": {"count": row["count"] + 1}}, session=session)
 
     await asyncio.gather(*(run_in_transaction(database, operation, lock=lock) for _ in range(16)))
     row = await database.majority.rows.find_one({"_id": 1})
@@ -102,9 +100,7 @@ async def test_conflict_inside_a_bulk_write_is_run_again(database: MongoConnecti
         if runs == 1:
             await database.database.rows.insert_one({"_id": 1})
             await database.database.rows.delete_one({"_id": 1})
-        await database.database.rows.bulk_write(
-            [InsertOne({"_id": 1}), InsertOne({"_id": 2})], session=session
-        )
+        await database.database.rows.bulk_write([InsertOne({"_id": 1}), InsertOne({"_id": 2})], session=session)
 
     await run_in_transaction(database, operation)
     assert runs == 2
@@ -157,9 +153,7 @@ async def test_duplicate_key_is_run_three_times_more_and_then_a_conflict(databas
     async def operation(session: AsyncClientSession) -> None:
         nonlocal runs
         runs += 1
-        await database.database.rows.insert_one(
-            {"organization_id": "o", "name": "secret name"}, session=session
-        )
+        await database.database.rows.insert_one({"organization_id": "o", "name": "secret name"}, session=session)
 
     with pytest.raises(ConflictError, match="same organization_id, name") as caught:
         await run_in_transaction(database, operation)
@@ -258,9 +252,7 @@ async def fragile(start_mongod: StartMongod) -> AsyncIterator[MongoConnection]:
     """A connection on a mongod that can be told to fail."""
     port = await start_mongod("--replSet", "rs0", "--setParameter", "enableTestCommands=1")
     member: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient("127.0.0.1", port, directConnection=True)
-    await member.admin.command(
-        "replSetInitiate", {"_id": "rs0", "members": [{"_id": 0, "host": f"127.0.0.1:{port}"}]}
-    )
+    await member.admin.command("replSetInitiate", {"_id": "rs0", "members": [{"_id": 0, "host": f"127.0.0.1:{port}"}]})
     await member.close()
     connection = await connect(SecretStr(f"mongodb://127.0.0.1:{port}"), "test")
     await connection.database.create_collection("rows")

@@ -1,0 +1,96 @@
+# Everything a person types. `make demo` and `make test` set up what is missing; nothing else is needed first.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+OLDEST_PYTHON := 3.11
+PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do \
+	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	then command -v "$$candidate"; break; fi; done)
+
+# Test processes. Each has a platform of its own in the end-to-end tests, about 650 MB.
+TEST_PROCESSES ?= 2
+PACKAGES := analytiq api workers reconciler
+CHECKED := $(PACKAGES) tests benchmarks
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
+
+.PHONY: help setup setup-dev ocr-data demo test check bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+setup: $(VENV)/.runtime ocr-data ## Make .venv with what is needed to run
+setup-dev: $(VENV)/.development ocr-data ## Make .venv with what is needed to work on it
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "No Python $(OLDEST_PYTHON) or newer was found: install one (Debian, Ubuntu:" \
+		"apt-get install python3 python3-venv), or name it: make setup PYTHON=/path/to/python3"; exit 1; }
+	@"$(PYTHON)" -m venv --clear $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment;" \
+		"on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+
+# The stamps say which lock is installed; a changed lock, or a changed pyproject.toml, installs again.
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
+	@echo "Installing the packages of requirements/runtime.lock into $(VENV); the first time takes a minute or two"
+	$(PIP) install --quiet --require-hashes -r requirements/runtime.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.development: requirements/development.lock pyproject.toml | $(BIN)/python
+	@echo "Installing the packages of requirements/development.lock into $(VENV); the first time takes a minute or two"
+	$(PIP) install --quiet --require-hashes -r requirements/development.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $(VENV)/.runtime $@
+
+# Without it everything works but the reading of scanned pages, so its absence is told and never an error.
+ocr-data:
+	@if ls /usr/share/tesseract-ocr/*/tessdata/eng.traineddata >/dev/null 2>&1; then exit 0; fi; \
+	install="apt-get install -y --no-install-recommends tesseract-ocr-eng"; \
+	if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ $$install || { apt-get update && $$install; }; } >/dev/null 2>&1 && exit 0; \
+		echo "Note: '$$install' failed, so scanned pages will not be read; everything else works."; \
+	elif command -v apt-get >/dev/null; then \
+		echo "Note: scanned pages are read only with OCR data: sudo $$install"; \
+	else \
+		echo "Note: scanned pages are read only with Tesseract's English data in /usr/share/tesseract-ocr/5/tessdata."; \
+	fi
+
+# ── Run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+demo: setup ## Start everything with sample documents, ask three questions, serve until Ctrl-C
+	@exec $(BIN)/analytiq demo
+
+# ── Work on it ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test: setup-dev ## Run every test, on a real MongoDB
+	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
+
+check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests: under a minute
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/codespell $(CHECKED) docs Makefile README.md
+	$(BIN)/validate-pyproject pyproject.toml
+	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+
+bench: setup-dev ## Run every benchmark; BENCH_ARGUMENTS are passed on
+	@for file in $$(grep -l '__main__' benchmarks/*.py); do \
+		module=benchmarks.$$(basename $$file .py); \
+		echo "== $$module"; $(BIN)/python -m $$module $(BENCH_ARGUMENTS) || exit 1; done
+
+lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for newer versions
+	$(LOCK) $(UPGRADE) --output-file requirements/runtime.lock
+	$(LOCK) $(UPGRADE) --group dev --output-file requirements/development.lock
+
+clean: ## Remove .venv and caches; data directories stay
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +

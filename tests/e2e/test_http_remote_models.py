@@ -1,0 +1,153 @@
+"""Knowledge bases of a remote embedding model, over LiteLLM to a provider that can be made to fail."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from analytiq import clock
+from analytiq.cli.embedded_address import address_of_running_database
+from analytiq.credentials.encryption import Vault
+from analytiq.models.provider import LlmProvider
+from analytiq.mongo.client import connect
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.providers import ProviderRepository
+from tests.e2e.conftest import Running, client_of, make_organization
+from tests.e2e.driving import (
+    accepted,
+    eventually,
+    get_document,
+    make_knowledge_base,
+    make_tag,
+    search,
+    unique,
+    upload,
+    wait_until_active,
+    wait_until_indexed,
+)
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+
+MODEL = "text-embedding-3-small"
+
+
+@pytest.fixture
+def provider() -> Iterator[EmbeddingServer]:
+    """A provider of its own for each test."""
+    with EmbeddingServer() as server:
+        yield server
+
+
+@pytest.fixture
+def tenant(running: Running, provider: EmbeddingServer) -> Iterator[httpx.Client]:
+    """A client of an organization that has a key for the provider."""
+    organization_id, token = make_organization(running, "Remote models")
+
+    async def store() -> None:
+        secret_key = (running.data_dir / "secret.key").read_text(encoding="utf-8").strip()
+        connection = await connect(address_of_running_database(running.data_dir), "analytiq")
+        now = clock.now()
+        await ProviderRepository(connection).put_if_absent(
+            LlmProvider(
+                id=new_id(),
+                organization_id=organization_id,
+                litellm_provider="openai",
+                token=Vault(SecretStr(secret_key)).encrypt(SecretStr(provider.api_key)),
+                api_base=provider.url,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+        await connection.close()
+
+    # In a thread: an event loop made here would take the place of the one that asynchronous tests share.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, store()).result()
+    with client_of(running.url, organization_id, token) as opened:
+        yield opened
+
+
+def test_default_model_is_the_seeds_where_its_provider_has_a_key(
+    tenant: httpx.Client, provider: EmbeddingServer
+) -> None:
+    tag = make_tag(tenant)
+    made = accepted(tenant.post("/knowledge-bases", json={"name": unique("remote"), "tag_ids": [tag]}), 201)
+    assert (made["embedding_model"], made["embedding_dimensions"]) == (MODEL, provider.dimensions)
+    document = upload(tenant, unique("r.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])
+    wait_until_indexed(tenant, document["document_id"])
+    assert search(tenant, made["kb_id"], "lemurs baobabs")["results"][0]["document_id"] == document["document_id"]
+
+
+def test_provider_that_limits_the_rate_delays_indexing_and_does_not_fail_it(
+    tenant: httpx.Client, provider: EmbeddingServer
+) -> None:
+    tag = make_tag(tenant)
+    kb = make_knowledge_base(tenant, [tag], embedding_model=MODEL)
+    provider.retry_after = "1"
+    provider.script(Failure.RATE_LIMITED, Failure.UNAVAILABLE)
+    document = upload(tenant, unique("r.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])
+    wait_until_indexed(tenant, document["document_id"])
+    assert search(tenant, kb, "lemurs")["results"]
+
+
+def test_provider_that_refuses_fails_one_document_with_the_reason_and_counts_it(
+    tenant: httpx.Client, provider: EmbeddingServer, running: Running
+) -> None:
+    tag = make_tag(tenant)
+    kb = make_knowledge_base(tenant, [tag], embedding_model=MODEL)
+    provider.script(Failure.REFUSED)
+    refused = upload(tenant, unique("bad.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])["document_id"]
+    eventually(lambda: get_document(tenant, refused)["knowledge_bases"][0]["state"] == "failed")
+    state = get_document(tenant, refused)["knowledge_bases"][0]
+    assert state["error"]["code"] == "provider_refused"
+    assert state["error"]["detail"] in state["reason"]
+    assert provider.api_key not in str(state)
+    assert not state["is_searchable"]
+    good = upload(tenant, unique("good.txt"), b"Lemurs sleep in the afternoon.", tag_ids=[tag])["document_id"]
+    wait_until_indexed(tenant, good)
+    assert wait_until_active(tenant, kb)["document_count"] == 1
+    metrics = httpx.get(f"{running.url}/metrics").text
+    assert f'kb_indexing_errors_total{{error_type="provider_refused",kb_id="{kb}"}} 1.0' in metrics
+    assert "# TYPE kb_indexing_errors_total counter" in metrics
+
+
+@pytest.mark.parametrize(
+    ("failure", "statuses"),
+    [
+        (Failure.RATE_LIMITED, {429}),
+        (Failure.UNAVAILABLE, {503}),
+        (Failure.SERVER_ERROR, {503}),
+        (Failure.CUT, {503}),
+        (Failure.UNAUTHORIZED, {422}),
+        (Failure.REFUSED, {422}),
+        (Failure.WRONG_DIMENSIONS, {422}),
+        (Failure.NOT_A_NUMBER, {422, 503}),
+    ],
+)
+def test_search_tells_what_the_provider_did_and_never_its_key(
+    tenant: httpx.Client, provider: EmbeddingServer, failure: Failure, statuses: set[int]
+) -> None:
+    kb = make_knowledge_base(tenant, [make_tag(tenant)], embedding_model=MODEL)
+    provider.retry_after = "7"
+    provider.script(*[failure] * 20)
+    response = tenant.post(f"/knowledge-bases/{kb}/search", json={"query": "lemurs"})
+    assert response.status_code in statuses, response.text
+    body = response.json()
+    assert body["code"] != "internal_error"
+    assert body["detail"]
+    assert provider.api_key not in response.text
+    if response.status_code == 429:
+        assert int(response.headers["retry-after"]) >= 1
+
+
+def test_knowledge_base_is_not_made_where_the_provider_refuses_the_key(
+    tenant: httpx.Client, provider: EmbeddingServer
+) -> None:
+    name = unique("refused")
+    provider.script(*[Failure.UNAUTHORIZED] * 20)
+    response = tenant.post("/knowledge-bases", json={"name": name, "embedding_model": MODEL})
+    assert response.status_code == 422, response.text
+    assert provider.api_key not in response.text
+    assert accepted(tenant.get("/knowledge-bases", params={"name_search": name}))["total_count"] == 0
