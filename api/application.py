@@ -67,9 +67,19 @@ def _correct_schema(app: FastAPI) -> None:
         # A wrong body answers 400 with problem details (api.problems), never FastAPI's own 422.
         schemas.pop("HTTPValidationError", None)
         schemas.pop("ValidationError", None)
-        for path in schema["paths"].values():
-            for operation in path.values():
+        for path, methods in schema["paths"].items():
+            for operation in methods.values():
                 operation["responses"].pop("422", None)
+                if path.startswith(PREFIX):
+                    _describe_problems(operation["responses"])
         return schema
 
     app.openapi = openapi
+
+
+def _describe_problems(responses: dict[str, Any]) -> None:
+    """Errors are problem details and nothing else, those that are not listed too."""
+    responses["default"] = {"description": "Any other error"}
+    for status, response in responses.items():
+        if status == "default" or status >= "400":
+            response["content"] = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

@@ -1,5 +1,6 @@
 """Errors over HTTP: RFC 9457 problem details with a stable `code` (design 4 and 6)."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,7 +96,7 @@ def _of_library(request: Request, error: Exception) -> JSONResponse:
     status = status_of(error)
     headers: dict[str, str] = {}
     if isinstance(error, TransientError) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status >= 500:

@@ -8,7 +8,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from analytiq.bootstrap import Application
 from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.naming import validated_name
-from analytiq.errors import AnalytiqError, FieldError, InvalidInputError
+from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
 from analytiq.upload.store import StagedFile
@@ -104,6 +104,7 @@ class UploadSession:
                 if isinstance(part, FieldPart):
                     form.take(part.name, part.value)
                 elif part.field in FILE_FIELDS:
+                    self._require_number(len(self.received) + 1)
                     await self._stage(part.filename, part.content_type or OCTET_STREAM, part.stream)
                 else:
                     raise InvalidInputError.of_field(part.field, "files are sent in the field `files`")
@@ -125,6 +126,7 @@ class UploadSession:
             uploads = DocumentUploads.model_validate_json(body)
         except ValidationError as error:
             raise _invalid_json(error) from error
+        self._require_number(len(uploads.documents))
         contents = [
             await self._checked(upload, f"documents[{index}]") for index, upload in enumerate(uploads.documents)
         ]
@@ -137,6 +139,11 @@ class UploadSession:
             await self._discard()
             raise
         return await self._commit(uploads.on_duplicate)
+
+    def _require_number(self, files: int) -> None:
+        most = self.application.settings.api.max_files_per_upload
+        if files > most:
+            raise LimitExceededError(f"an upload has at most {most:,} files; send several")
 
     async def _checked(self, upload: DocumentUpload, place: str) -> bytes:
         """The content of one file of a JSON upload, once all that is said of it has proved good."""

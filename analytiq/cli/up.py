@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.markup import escape
 
@@ -13,6 +13,8 @@ from analytiq.settings import Settings
 from analytiq.telemetry import logs
 
 Result = TypeVar("Result")
+
+CANCEL_AGAIN_SECONDS = 0.5
 
 Serve = Callable[[Platform, asyncio.Event], Awaitable[Result]]
 """What is done with a platform; returns once it is to stop. The event is set when a signal asks for that."""
@@ -39,11 +41,22 @@ async def run_platform(settings: Settings, options: PlatformOptions, serve: Serv
             await asyncio.wait((serving, signalled), return_when=asyncio.FIRST_COMPLETED)
             return serving.result() if serving.done() else None
         finally:
-            for task in (serving, signalled):
-                task.cancel()
-            await asyncio.gather(serving, signalled, return_exceptions=True)
+            await _end(signalled)
+            await _end(serving)
             if stopping.is_set():
                 note("Stopping; press Ctrl-C again to end unfinished jobs at once.")
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    """Cancel a task until it has ended.
+
+    Once is not enough: a call to the database that completes in the same turn of the event loop swallows it.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait((task,), timeout=CANCEL_AGAIN_SECONDS)
+    if not task.cancelled():
+        task.exception()  # it has been raised, or is of no interest any more
 
 
 async def _serve(platform: Platform, _: asyncio.Event) -> None:

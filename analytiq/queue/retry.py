@@ -16,15 +16,18 @@ from analytiq.models.document import Failure
 
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
+UNNAMED_WAIT_SECONDS = 10.0
+"""The wait that a provider asks for without saying how long; half of it at least."""
 UNEXPECTED_ATTEMPTS = 5
 """An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Run it again after `delay_seconds`."""
+    """Run it again after `delay_seconds`; not `is_counted`: the attempt is not held against it."""
 
     delay_seconds: float
+    is_counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,10 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
             return Abandon()
         case RateLimitedError():
             # Not its fault: being told to wait uses up no attempts.
-            return Retry(max(error.retry_after or 0.0, _backoff(attempt)))
+            wait = UNNAMED_WAIT_SECONDS * _jitter() if error.retry_after is None else error.retry_after
+            return Retry(max(wait, _backoff(attempt)), is_counted=False)
         case QuotaExceededError():
-            return Retry(LONGEST_DELAY_SECONDS)
+            return Retry(LONGEST_DELAY_SECONDS, is_counted=False)
         case TransientError():
             if attempt >= max_attempts:
                 return Bury()
@@ -73,4 +77,8 @@ def failure_of(error: BaseException) -> Failure:
 def _backoff(attempt: int) -> float:
     """Exponential with full jitter above a half: 0.5 to 1 s, 1 to 2 s, … up to LONGEST_DELAY_SECONDS."""
     ceiling = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0 ** (attempt - 1))
-    return ceiling * (0.5 + random.random() / 2)  # noqa: S311
+    return ceiling * _jitter()
+
+
+def _jitter() -> float:
+    return 0.5 + random.random() / 2  # noqa: S311  # spreads rivals out, guards no secret

@@ -155,6 +155,10 @@ class QueueRunner:
             if job is None:
                 await self._wakeup.wait(self._settings.poll_seconds)
                 continue
+            if self._is_stopping:
+                # `stop` has looked at what is running already: this job would run on without a limit.
+                await self._return(job)
+                return
             task = asyncio.create_task(self._run_job(job))
             self._running[task] = job
             try:
@@ -187,8 +191,16 @@ class QueueRunner:
         work.cancel()
         await asyncio.wait([work])
         if not running.is_finished:
-            await self._jobs.give_back(running.job)
-            log.info("queue.job_returned", job=running.job.id)
+            await self._return(running.job)
+
+    async def _return(self, job: Job) -> None:
+        try:
+            await self._jobs.give_back(job)
+        except DatabaseError:
+            # The lease runs out, and the job is taken up again.
+            log.warning("queue.job_not_returned", job=job.id, exc_info=True)
+        else:
+            log.info("queue.job_returned", job=job.id)
 
     async def _work(self, running: RunningJob) -> None:
         job = running.job
@@ -221,12 +233,12 @@ class QueueRunner:
                 case retry.Abandon():
                     log.warning("queue.lease_lost", job=job.id)
                     return False
-                case retry.Retry(delay_seconds):
+                case retry.Retry(delay_seconds, is_counted):
                     log.warning(
                         "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
                         delay_seconds=round(delay_seconds, 2), exc_info=error if unforeseen else None,
                     )  # fmt: skip
-                    await self._jobs.retry(job, failure, delay_seconds=delay_seconds)
+                    await self._jobs.retry(job, failure, delay_seconds=delay_seconds, is_counted=is_counted)
                     return False
                 case retry.Bury():
                     log.error(

@@ -8,7 +8,6 @@ import pytest
 from bson import ObjectId
 from pymongo.database import Database
 
-from tests.e2e.conftest import Running
 from tests.e2e.driving import (
     Body,
     accepted,
@@ -22,6 +21,7 @@ from tests.e2e.driving import (
     wait_until_active,
     wait_until_indexed,
 )
+from tests.e2e.running_platform import Running
 
 TEXT = "The platypus lays eggs and senses electricity."
 REMAINS_SECONDS = 10.0

@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.conftest import Running
 from tests.e2e.driving import (
     accepted,
     database_of,
@@ -18,6 +17,7 @@ from tests.e2e.driving import (
     upload,
     wait_until_indexed,
 )
+from tests.e2e.running_platform import Running
 
 SEED_METRICS = {  # and kb_indexing_errors_total, which test_http_remote_models.py provokes
     "kb_embedding_cache_hits_total": "counter",

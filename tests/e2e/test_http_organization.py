@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 import httpx
 
 from analytiq import clock
-from tests.e2e.conftest import Running, client_of
 from tests.e2e.driving import (
     Body,
     accepted,
@@ -20,6 +19,7 @@ from tests.e2e.driving import (
     upload,
     wait_until_indexed,
 )
+from tests.e2e.running_platform import Running, client_of
 
 
 def own_path(running: Running) -> str:

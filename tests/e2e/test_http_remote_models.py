@@ -15,7 +15,6 @@ from analytiq.models.provider import LlmProvider
 from analytiq.mongo.client import connect
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.providers import ProviderRepository
-from tests.e2e.conftest import Running, client_of, make_organization
 from tests.e2e.driving import (
     accepted,
     eventually,
@@ -28,6 +27,7 @@ from tests.e2e.driving import (
     wait_until_active,
     wait_until_indexed,
 )
+from tests.e2e.running_platform import Running, client_of, make_organization
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
 MODEL = "text-embedding-3-small"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from pydantic import SecretStr
 
 from analytiq.bootstrap import Application, compose
@@ -28,6 +29,14 @@ from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant
 
 Compose = Callable[..., Awaitable[Application]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> Iterator[None]:
+    """Log a line an event: unconfigured, structlog draws the variables of every frame of an exception."""
+    structlog.configure(processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)])
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

@@ -115,7 +115,10 @@ async def blocks(content: str | bytes, size: int = 65_536) -> AsyncIterator[byte
 
 
 def prose(subject: str, sentences: int, *, first: int = 0) -> str:
-    """A text of so many sentences, each unlike any other, about a subject; about a chunk a sentence."""
+    """A text of so many sentences, each unlike any other, about a subject of one token (whales, birds).
+
+    A sentence is just a chunk of CHUNK_TOKENS where its number has at most three digits.
+    """
     return "\n".join(
         f"Sentence number {number} tells of {subject} in the year {1000 + number} quite plainly."
         for number in range(first, first + sentences)

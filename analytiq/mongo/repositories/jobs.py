@@ -38,6 +38,7 @@ CLAIM_MILLISECONDS = 50
 _WRITE_CONFLICT = 112
 
 _DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
+_ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _NO_LEASE: Row = {"lease_token": None, "lease_expires_at": None, "worker": None, "served": None, "progress": None}
 
 
@@ -139,7 +140,9 @@ class JobRepository:
         if not released.matched_count:
             raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
 
-    async def retry(self, job: Job, failure: Failure, *, delay_seconds: float) -> bool:
+    async def retry(
+        self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True
+    ) -> bool:
         """Make the job available again later; False where the lease is no longer ours."""
         return await self._set_if_held(
             job,
@@ -147,6 +150,7 @@ class JobRepository:
                 **_NO_LEASE,
                 "state": JobState.AVAILABLE.value,
                 "run_at": _in_seconds(delay_seconds),
+                "attempt": "$attempt" if is_counted else _ONE_ATTEMPT_LESS,
                 "error": {"$literal": failure.model_dump()},
             },
         )
@@ -173,7 +177,7 @@ class JobRepository:
                 **_NO_LEASE,
                 "state": JobState.AVAILABLE.value,
                 "run_at": "$$NOW",
-                "attempt": {"$max": [0, {"$subtract": ["$attempt", 1]}]},
+                "attempt": _ONE_ATTEMPT_LESS,
             },
         )
 
@@ -187,9 +191,11 @@ class JobRepository:
     async def rescue(self, *, max_attempts: int) -> int:
         """Take back the jobs whose lease has run out: their worker died, hangs or sleeps.
 
-        One that has cost `max_attempts` workers is buried: it probably kills them.
+        One that has cost `max_attempts` workers is buried: it probably kills them. What was asked for meanwhile
+        is tried all the same, since it may be about another state of the truth.
         """
-        spent: Row = {"$gte": ["$attempt", max_attempts]}
+        asked_again: Row = {"$gt": ["$wanted", "$served"]}
+        spent: Row = {"$and": [{"$gte": ["$attempt", max_attempts]}, {"$not": [asked_again]}]}
         died: Row = {
             "code": "worker_died",
             "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": "$attempt"}, " times"]},
@@ -202,6 +208,7 @@ class JobRepository:
                     "$set": {
                         **_NO_LEASE,
                         "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
+                        "attempt": {"$cond": [asked_again, 0, "$attempt"]},
                         "error": {"$cond": [spent, died, "$error"]},
                         "run_at": "$$NOW",
                         "updated_at": "$$NOW",

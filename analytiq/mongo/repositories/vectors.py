@@ -1,12 +1,14 @@
 """Collections `kb_vectors_{kb_id}`: the vectors of one knowledge base, by generation."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import bson
 import numpy as np
 from bson.binary import Binary, UuidRepresentation
+from bson.raw_bson import RawBSONDocument
 from numpy.typing import NDArray
 from pymongo import IndexModel
 from pymongo.errors import OperationFailure
@@ -27,6 +29,8 @@ VECTOR_INDEXES = [
 _FLOAT32_HEADER = b"\x27\x00"
 """First bytes of BinData subtype 9: element type float32, no padding (bson specification, "Vector")."""
 _VECTOR_SUBTYPE = 9
+MAX_COMMAND_BYTES = 12 * 1024 * 1024
+"""An insert that names the collection's UUID is one BSON document, so it has at most 16 MB."""
 _NAMESPACE_GONE = (26, 361)
 """NamespaceNotFound, CollectionUUIDMismatch."""
 
@@ -122,9 +126,10 @@ class VectorRepository:
             }
             for row in rows
         ]
-        await self._insert(owner, documents)
+        for batch in _batches(documents):
+            await self._insert(owner, batch)
 
-    async def _insert(self, owner: VectorOwner, documents: list[Row]) -> None:
+    async def _insert(self, owner: VectorOwner, documents: list[RawBSONDocument]) -> None:
         identifier = Binary.from_uuid(uuid.UUID(owner.vectors_uuid), UuidRepresentation.STANDARD)
         try:
             answer: Row = await self._database.command(
@@ -269,6 +274,22 @@ class VectorRepository:
             )
             for generation_id, entry in wanted.items()
         ]
+
+
+def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:
+    """The rows, encoded, in batches that fit into a command whatever their texts and metadata weigh."""
+    batch: list[RawBSONDocument] = []
+    size = 0
+    for document in documents:
+        row = RawBSONDocument(bson.encode(document))
+        length = len(row.raw)
+        if batch and size + length > MAX_COMMAND_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += length
+    if batch:
+        yield batch
 
 
 def _indexed(row: Row) -> IndexedGeneration:

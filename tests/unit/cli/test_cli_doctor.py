@@ -5,7 +5,9 @@ import pytest
 from analytiq.cli.doctor import Verdict, check_data_directory, check_free_space, check_ocr, check_python
 
 
-@pytest.mark.parametrize(("version", "verdict"), [((3, 10), Verdict.BAD), ((3, 11), Verdict.GOOD), ((4, 0), Verdict.GOOD)])
+@pytest.mark.parametrize(
+    ("version", "verdict"), [((3, 10), Verdict.BAD), ((3, 11), Verdict.GOOD), ((4, 0), Verdict.GOOD)]
+)
 def test_python_before_3_11_is_too_old(version: tuple[int, int], verdict: Verdict) -> None:
     assert check_python(version).verdict is verdict
 

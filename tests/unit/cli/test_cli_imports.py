@@ -22,4 +22,5 @@ def test_help_loads_neither_the_driver_nor_the_client() -> None:
 def test_supervising_process_stays_small(module: str) -> None:
     loaded = loaded_by(module)
     assert "pymongo" in loaded
-    assert not loaded & set(HEAVY)
+    # numpy comes with the repositories, whose indexes the migrations create.
+    assert not (loaded & set(HEAVY)) - {"numpy"}

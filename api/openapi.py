@@ -1,0 +1,30 @@
+"""`python -m api.openapi`: the REST API's schema, for `docs/reference/openapi.json` and for generated clients."""
+
+import json
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from analytiq.bootstrap import Application
+from api.application import create_app
+
+
+@asynccontextmanager
+async def _never_opened() -> AsyncGenerator[Application]:
+    raise AssertionError("the schema is read without serving anything")
+    yield
+
+
+def schema_text() -> str:
+    """The schema as JSON, the same at every call; needs neither a database nor a setting."""
+    return json.dumps(create_app(_never_opened).openapi(), indent=2, ensure_ascii=False) + "\n"
+
+
+def main() -> int:
+    """Print the schema."""
+    sys.stdout.write(schema_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

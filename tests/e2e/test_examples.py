@@ -1,0 +1,75 @@
+"""Every example of the schema, sent as it stands, is accepted."""
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.driving import Body, accepted, make_knowledge_base, make_tag, unique, upload, wait_until_read
+from tests.e2e.running_platform import Running, client_of, make_organization
+
+PREFIX = "/v0/orgs/{organization_id}"
+ID = re.compile(r"[0-9a-f]{24}")
+
+
+@pytest.fixture(scope="module")
+def schema(running: Running) -> Body:
+    """The schema that the running API serves."""
+    return accepted(httpx.get(f"{running.url}/openapi.json"))
+
+
+def with_real_tags(example: Any, tag_id: str) -> Any:
+    """The example with a tag that exists in place of its made-up ids."""
+    if isinstance(example, dict):
+        return {key: with_real_tags(value, tag_id) for key, value in example.items()}
+    if isinstance(example, list):
+        return [with_real_tags(item, tag_id) for item in example]
+    return tag_id if isinstance(example, str) and ID.fullmatch(example) else example
+
+
+def test_every_example_is_accepted(running: Running, schema: Body) -> None:
+    organization_id, token = make_organization(running, "Examples")
+    sent: list[str] = []
+    with client_of(running.url, organization_id, token) as client:
+        tag = make_tag(client)
+        document = upload(client, unique("example.txt"), b"Payment is due within 30 days.", tag_ids=[tag])
+        wait_until_read(client, document["document_id"])
+        ids = {"tag_id": tag, "document_id": document["document_id"], "kb_id": make_knowledge_base(client, [tag])}
+        for path, operations in schema["paths"].items():
+            for method, operation in operations.items():
+                content = operation.get("requestBody", {}).get("content", {})
+                for media_type in content:
+                    if media_type != "application/json":
+                        continue
+                    name = content[media_type]["schema"]["$ref"].rpartition("/")[2]
+                    for example in schema["components"]["schemas"][name]["examples"]:
+                        response = client.request(
+                            method, path.removeprefix(PREFIX).format(**ids), json=with_real_tags(example, tag)
+                        )
+                        assert response.is_success, f"{method} {path}: {response.text}"
+                        sent.append(operation["operationId"])
+    assert set(sent) >= {
+        "create_access_token", "create_tag", "update_tag", "upload_documents", "update_document",
+        "create_knowledge_base", "update_knowledge_base", "search_knowledge_base",
+    }  # fmt: skip
+
+
+def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Body, client: httpx.Client) -> None:
+    tag = make_tag(client)
+    document = upload(client, unique("fields.txt"), b"x", tag_ids=[tag])["document_id"]
+    kb = make_knowledge_base(client, [tag])
+    wait_until_read(client, document)
+    ids = {"tag_id": tag, "document_id": document, "kb_id": kb, "organization_id": running.organization_id}
+    walked = 0
+    for path, operations in schema["paths"].items():
+        answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
+        reference = answer.get("application/json", {}).get("schema", {}).get("$ref")
+        if reference is None:
+            continue
+        url = f"{running.url}{path.format(**ids)}"
+        body = accepted(client.get(url))
+        declared = schema["components"]["schemas"][reference.rpartition("/")[2]]
+        assert set(declared.get("required", [])) <= set(body) <= set(declared["properties"]), path
+        walked += 1
+    assert walked >= 12

@@ -1,0 +1,247 @@
+"""Walks every route of the schema as somebody who may not: no token, a revoked one, another organization's.
+
+What a route needs is taken from the schema, so that a route that is added is walked too.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from bson import ObjectId
+
+from tests.e2e.driving import (
+    PROBLEM,
+    Body,
+    accepted,
+    database_of,
+    eventually,
+    make_knowledge_base,
+    make_tag,
+    problem_of,
+    search,
+    unique,
+    upload,
+    wait_until_active,
+    wait_until_indexed,
+)
+from tests.e2e.running_platform import Running, client_of, make_organization
+
+PREFIX = "/v0/orgs/{organization_id}"
+OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
+SECRET = "The armadillo guards the vault."
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One operation of the schema."""
+
+    method: str
+    path: str
+    operation: Body
+
+    @property
+    def is_of_an_organization(self) -> bool:
+        """Whether its data belong to one."""
+        return self.path.startswith(PREFIX)
+
+    def send(self, client: httpx.Client, ids: dict[str, str], example: Any) -> httpx.Response:
+        """Call it with these ids, and with its own example where it takes a body."""
+        path = self.path.removeprefix(PREFIX).format(**ids)
+        url = str(client.base_url).rstrip("/") + path
+        return client.request(self.method, url, json=example)
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """An organization with something of each kind."""
+
+    client: httpx.Client
+    organization_id: str
+    ids: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def schema(running: Running) -> Body:
+    """The schema that the running API serves."""
+    return accepted(httpx.get(f"{running.url}/openapi.json"))
+
+
+@pytest.fixture(scope="module")
+def routes(schema: Body) -> list[Route]:
+    """Every operation."""
+    return [
+        Route(method.upper(), path, operation)
+        for path, operations in schema["paths"].items()
+        for method, operation in operations.items()
+        if method in ("get", "put", "post", "delete", "patch", "head", "options")
+    ]
+
+
+@pytest.fixture(scope="module")
+def scoped(routes: list[Route]) -> list[Route]:
+    """Those of an organization."""
+    return [route for route in routes if route.is_of_an_organization]
+
+
+@pytest.fixture(scope="module")
+def victim(running: Running) -> Iterator[Victim]:
+    """An organization of which nothing changes by itself any more: a document is indexed, no job is left."""
+    organization_id, token = make_organization(running, "Victim")
+    with client_of(running.url, organization_id, token) as client:
+        tag = make_tag(client)
+        kb = make_knowledge_base(client, [tag])
+        document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
+        wait_until_indexed(client, document)
+        wait_until_active(client, kb)
+        second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
+        with database_of(running.data_dir) as database:
+            eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
+            eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
+            assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
+        ids = {"tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
+        yield Victim(client, organization_id, ids)
+
+
+def example_of(schema: Body, route: Route) -> Any:
+    """The route's example body as the schema has it; None where it takes none."""
+    content = route.operation.get("requestBody", {}).get("content", {})
+    if "application/json" not in content:
+        assert not content, f"{route.method} {route.path} takes no JSON: say here how to call it"
+        return None
+    body = content["application/json"]["schema"]
+    name = body.get("$ref", "").rpartition("/")[2]
+    return (schema["components"]["schemas"][name] if name else body)["examples"][0]
+
+
+def state_of(running: Running, organization_id: str) -> str:
+    """Every row of the organization, its vectors included, as text; times of use apart."""
+    rows: dict[str, list[str]] = {}
+    with database_of(running.data_dir) as database:
+        for name in sorted(database.list_collection_names()):
+            found = database[name].find({"organization_id": organization_id}, {"last_used_at": 0}).sort("_id", 1)
+            rows[name] = [repr(row) for row in found]
+    rows = {name: found for name, found in rows.items() if found}
+    assert {"docs", "tags", "knowledge_bases", "document_index", "access_tokens"} <= set(rows)
+    return json.dumps(rows, indent=1)
+
+
+def test_every_route_is_of_an_organization_or_shows_no_tenants_data(routes: list[Route]) -> None:
+    assert len(routes) >= 28
+    assert {route.path for route in routes if not route.is_of_an_organization} == OPEN_TO_ALL
+
+
+def test_ids_of_every_route_are_known_to_this_test(scoped: list[Route], victim: Victim) -> None:
+    for route in scoped:
+        named = {item["name"] for item in route.operation.get("parameters", []) if item["in"] == "path"}
+        assert named <= {"organization_id", *victim.ids}, f"{route.path}: give the victim something of the new kind"
+
+
+def test_without_a_token_every_route_answers_401_and_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    before = state_of(running, victim.organization_id)
+    for headers in ({}, {"Authorization": "Bearer aq_guessed"}):
+        with httpx.Client(base_url=victim.client.base_url, headers=headers) as stranger:
+            for route in scoped:
+                problem_of(route.send(stranger, victim.ids, example_of(schema, route)), 401, code="unauthenticated")
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_with_a_revoked_token_every_route_answers_401_and_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    made = accepted(victim.client.post("/access-tokens", json={"name": unique("revoked")}), 201)
+    assert victim.client.delete(f"/access-tokens/{made['token_id']}").status_code == 204
+    before = state_of(running, victim.organization_id)
+    with client_of(running.url, victim.organization_id, made["token"]) as former:
+        for route in scoped:
+            problem_of(route.send(former, victim.ids, example_of(schema, route)), 401, code="unauthenticated")
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_with_the_token_of_another_organization_every_route_answers_404_and_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    _, token = make_organization(running, "Burglar")
+    before = state_of(running, victim.organization_id)
+    with client_of(running.url, victim.organization_id, token) as burglar:
+        for route in scoped:
+            response = route.send(burglar, victim.ids, example_of(schema, route))
+            body = problem_of(response, 404, code="not_found")
+            assert victim.organization_id in body["detail"]
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_ids_of_another_organization_are_unknown_in_every_route(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    own_id, token = make_organization(running, "Burglar at home")
+    before = state_of(running, victim.organization_id)
+    with_ids = [route for route in scoped if "{" in route.path.removeprefix(PREFIX)]
+    assert len(with_ids) >= 15
+    with client_of(running.url, own_id, token) as burglar:
+        for route in with_ids:
+            example = example_of(schema, route)
+            mine = problem_of(route.send(burglar, victim.ids, example), 404, code="not_found")
+            unknown = dict.fromkeys(victim.ids, "f" * 24)
+            nobodys = problem_of(route.send(burglar, unknown, example), 404, code="not_found")
+            for id_ in victim.ids.values():
+                mine["detail"] = mine["detail"].replace(id_, "f" * 24)
+            assert mine["detail"] == nobodys["detail"], "the answer tells that the id exists"
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(running: Running, victim: Victim) -> None:
+    own_id, token = make_organization(running, "Burglar with bodies")
+    ids = victim.ids
+    before = state_of(running, victim.organization_id)
+    with client_of(running.url, own_id, token) as burglar:
+        own_tag = make_tag(burglar)
+        own_kb = make_knowledge_base(burglar, [own_tag])
+        own = upload(burglar, unique("own.txt"), b"An armadillo of my own.", tag_ids=[own_tag])["document_id"]
+        wait_until_indexed(burglar, own)
+        stolen = [ids["tag_id"]]
+        upload_body = {"documents": [{"name": "x.txt", "content": "eA==", "tag_ids": stolen}]}
+        problem_of(burglar.post("/documents", json=upload_body), 400, field="documents[0].tag_ids[0]")
+        form = {"tag_ids": ids["tag_id"]}
+        problem_of(burglar.post("/documents", files=[("files", ("x.txt", b"x"))], data=form), 400, field="tag_ids[0]")
+        problem_of(burglar.put(f"/documents/{own}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
+        kb_body = {"name": unique("kb"), "tag_ids": stolen}
+        problem_of(burglar.post("/knowledge-bases", json=kb_body), 400, field="tag_ids[0]")
+        problem_of(burglar.put(f"/knowledge-bases/{own_kb}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
+        assert accepted(burglar.get("/documents", params={"tag_ids": ids["tag_id"]}))["documents"] == []
+        for narrowing in (
+            {"document_ids": [ids["document_id"]]},
+            {"metadata_filter": {"document_id": ids["document_id"]}},
+            {"metadata_filter": {"tag_ids": stolen}},
+            {"metadata_filter": {"$or": [{"document_id": ids["document_id"]}, {"organization_id": {"$ne": 1}}]}},
+        ):
+            found = search(burglar, own_kb, SECRET, **narrowing)["results"]
+            assert all(item["document_id"] == own for item in found)
+        listed = [burglar.get(path).text for path in ("/documents", "/tags", "/knowledge-bases", "/access-tokens")]
+        assert not any(id_ in text for id_ in ids.values() for text in listed)
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_same_file_in_two_organizations_is_two_documents(victim: Victim, other_client: httpx.Client) -> None:
+    name = accepted(victim.client.get(f"/documents/{victim.ids['document_id']}"))["document_name"]
+    answer = accepted(other_client.post("/documents", files=[("files", (name, SECRET.encode()))]), 201)
+    assert answer["created"] == 1
+    assert answer["documents"][0]["document_id"] != victim.ids["document_id"]
+    assert victim.client.get(f"/documents/{victim.ids['document_id']}/original").content == SECRET.encode()
+
+
+def test_unknown_path_tells_a_stranger_nothing(running: Running) -> None:
+    for path in ("/v0/orgs/", "/v0", "/v1/orgs/x", f"/v0/orgs/{running.organization_id}/no-such"):
+        response = httpx.get(f"{running.url}{path}")
+        assert response.status_code == 404
+        assert response.headers["content-type"] == PROBLEM
+
+
+def test_nothing_that_this_run_sent_has_made_the_server_fail(running: Running) -> None:
+    log = running.log
+    assert "api.internal_error" not in log
+    assert "Exception in ASGI application" not in log

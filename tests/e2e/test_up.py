@@ -1,0 +1,187 @@
+"""`analytiq up`, as a person or a service manager sees it: start, damage, stop."""
+
+import json
+import signal
+import socket
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
+
+WAIT_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A platform of this module's own, whose processes may be killed."""
+    started = start_platform(tmp_path_factory.mktemp("up") / "data")
+    yield started
+    assert stop_platform(started) == 0, started.log[-4000:]
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true within a minute"
+        time.sleep(0.02)
+
+
+def child_called(running: Running, name: str) -> psutil.Process | None:
+    """The process of `up` that runs the module `name`."""
+    for child in psutil.Process(running.process.pid).children():
+        try:
+            if child.cmdline()[-1:] == [name]:
+                return child
+        except psutil.Error:
+            continue
+    return None
+
+
+def process_called(running: Running, name: str) -> psutil.Process:
+    found = child_called(running, name)
+    assert found is not None, f"no process called {name}"
+    return found
+
+
+def all_processes(running: Running) -> list[psutil.Process]:
+    process = psutil.Process(running.process.pid)
+    return [process, *process.children(recursive=True)]
+
+
+def mode_of(file: Path) -> int:
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def upload(client: httpx.Client, name: str, text: str) -> str:
+    answer = client.post("/documents", files={"files": (name, text.encode(), "text/plain")})
+    assert answer.status_code in (200, 201), answer.text
+    return str(answer.json()["documents"][0]["document_id"])
+
+
+def state_of(client: httpx.Client, document_id: str) -> str:
+    return str(client.get(f"/documents/{document_id}").json()["state"])
+
+
+def test_what_is_secret_is_readable_by_its_owner_alone(platform: Running) -> None:
+    assert mode_of(platform.data_dir) == 0o700
+    for name in ("connection.json", "secret.key", "lock", "mongod.password"):
+        assert mode_of(platform.data_dir / name) == 0o600, name
+
+
+def test_connection_file_opens_the_api(platform: Running) -> None:
+    connection = json.loads((platform.data_dir / "connection.json").read_text())
+    assert set(connection) == {"url", "organization_id", "token"}
+    answer = httpx.get(
+        f"{connection['url']}/v0/orgs/{connection['organization_id']}",
+        headers={"Authorization": f"Bearer {connection['token']}"},
+    )
+    assert answer.json()["organization_id"] == connection["organization_id"]
+
+
+def test_second_up_on_the_same_directory_says_who_holds_it(platform: Running) -> None:
+    second = run_command("up", "--data-dir", str(platform.data_dir), "--port", "0")
+    assert second.returncode == 1
+    assert f"held by process {platform.process.pid}" in second.stderr
+    assert platform.url in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_port_that_is_taken_is_told_before_anything_starts(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = run_command("up", "--data-dir", str(tmp_path / "data"), "--port", str(port))
+    assert refused.returncode == 1
+    assert f"127.0.0.1:{port} cannot be had" in refused.stderr
+    assert not (tmp_path / "data" / "mongodb").exists()
+
+
+def test_metrics_are_those_of_all_processes(platform: Running) -> None:
+    metrics = httpx.get(f"{platform.url}/metrics").text
+    assert "kb_indexing_queue_depth" in metrics
+    assert list((platform.data_dir / "metrics").glob("*.db"))
+
+
+def test_worker_that_is_killed_is_restarted_and_goes_on(platform: Running) -> None:
+    killed = process_called(platform, "workers")
+    killed.kill()
+    with platform.client() as client:
+        document_id = upload(client, "after-the-kill.txt", "The worker was killed before this was uploaded.")
+        eventually(lambda: state_of(client, document_id) == "extracted")
+    assert process_called(platform, "workers").pid != killed.pid
+    assert f"worker (process {killed.pid}) ended with SIGKILL; restarted at once." in platform.log
+
+
+def test_api_that_is_killed_comes_back_at_the_same_address(platform: Running) -> None:
+    killed = process_called(platform, "api")
+    killed.kill()
+
+    def answers() -> bool:
+        try:
+            return httpx.get(f"{platform.url}/ready").status_code == 200
+        except httpx.TransportError:
+            return False
+
+    eventually(lambda: child_called(platform, "api") not in (None, killed))
+    eventually(answers)
+
+
+def test_start_after_a_kill_finds_the_data_and_takes_the_same_token(tmp_path: Path) -> None:
+    first = start_platform(tmp_path / "data")
+    with first.client() as client:
+        document_id = upload(client, "kept.txt", "This text outlives the process that took it.")
+    # The database is not among them: its guardian ends it cleanly, or the next start adopts it.
+    children = [process_called(first, name) for name in ("api", "workers", "reconciler")]
+    first.process.kill()
+    first.process.wait()
+    _, alive = psutil.wait_procs(children, WAIT_SECONDS)
+    assert alive == []
+
+    second = start_platform(tmp_path / "data")
+    try:
+        assert second.token == first.token
+        assert "Access token" not in second.log
+        with second.client() as client:
+            eventually(lambda: state_of(client, document_id) == "extracted")
+    finally:
+        assert stop_platform(second) == 0
+
+
+def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
+    running = start_platform(tmp_path / "data", "--workers", "2")
+    processes = all_processes(running)
+    assert len([process for process in processes if process.cmdline()[-1:] == ["workers"]]) == 2
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(WAIT_SECONDS) == 0
+    _, alive = psutil.wait_procs(processes, timeout=WAIT_SECONDS)
+    assert alive == []
+    assert "Traceback" not in running.log
+
+
+def test_lost_connection_file_gives_a_new_token_for_the_same_organization(tmp_path: Path) -> None:
+    first = start_platform(tmp_path / "data")
+    assert first.token in first.log
+    assert stop_platform(first) == 0
+    (tmp_path / "data" / "connection.json").unlink()
+
+    second = start_platform(tmp_path / "data")
+    try:
+        assert second.token != first.token
+        assert second.token in second.log
+        assert second.organization_id == first.organization_id
+    finally:
+        assert stop_platform(second) == 0
+
+
+def test_stop_during_the_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    running = start_platform(tmp_path / "data", until="embedded_mongod.started")
+    processes = all_processes(running)
+    assert stop_platform(running) == 0
+    _, alive = psutil.wait_procs(processes, timeout=WAIT_SECONDS)
+    assert alive == []
+    assert "Traceback" not in running.log

@@ -1,0 +1,234 @@
+"""The cache, what is charged, and what a failure costs (design 2.5, 2.6)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from analytiq import clock
+from analytiq.bootstrap import Application
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.providers import Credentials
+from analytiq.embedding.service import EmbeddingService
+from analytiq.errors import InvalidInputError, RateLimitedError
+from analytiq.membership import sync_request
+from analytiq.models.job import JobState
+from analytiq.models.organization import CacheScope, Organization
+from analytiq.models.provider import LlmProvider
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.mongo.repositories.providers import ProviderRepository
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.integration.embedding.conftest import Books
+from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
+
+Compose = Callable[..., Awaitable[Application]]
+
+
+def embedding_of(tenant: Tenant) -> EmbeddingService:
+    return tenant.application.search._embedding
+
+
+async def test_same_text_in_a_second_knowledge_base_is_neither_embedded_nor_charged(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    first = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 200))
+    second = await tenant.knowledge_base()  # asks for the dimensions, which is free
+    calls, spus = embedding_server.calls, await books.spus()
+    await tenant.drain()
+    assert (embedding_server.calls, await books.spus()) == (calls, spus)
+    assert spus == 200
+    for kb in (first, second):
+        assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 200
+        assert len((await tenant.search(kb.id, "whales", top_k=100)).results) == 100
+
+
+async def test_text_that_occurs_twice_in_a_document_is_embedded_once(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    await tenant.knowledge_base()
+    await tenant.document("a.txt", "\n".join([prose("whales", 20)] * 3))
+    assert max(embedding_server.text_counts.values()) == 1
+    assert await books.cached() == await books.charged()
+
+
+async def test_failure_in_the_middle_is_paid_for_only_once(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    kb = await tenant.knowledge_base()
+    embedding_server.script(None, Failure.REFUSED)
+    document = await tenant.document("a.txt", prose("whales", 150))
+    assert await books.spus() == 50
+    assert await books.cached() == await books.charged()
+    await tenant.application.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
+    await tenant.drain()
+    assert set(embedding_server.text_counts.values()) == {1}
+    assert await books.spus() == 150
+    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 150
+
+
+async def test_passing_failures_are_repeated_within_the_attempt(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    kb = await tenant.knowledge_base()
+    embedding_server.script(Failure.SERVER_ERROR, Failure.RATE_LIMITED, None, Failure.CUT)
+    await tenant.document("a.txt", prose("whales", 100))
+    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 100
+    assert await books.spus() == 100
+
+
+async def test_rate_limit_that_outlasts_the_attempt_is_left_to_the_queue(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    kb = await tenant.knowledge_base()
+    embedding_server.retry_after = "600"
+    embedding_server.script(Failure.RATE_LIMITED)
+    document = await tenant.document("a.txt", prose("whales", 5))
+    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    assert job is not None
+    assert (job.state, job.attempt, job.error and job.error.code) == (JobState.AVAILABLE, 0, "rate_limited")
+    assert (job.run_at - job.updated_at).total_seconds() >= 600
+
+
+async def test_malformed_answer_leaves_nothing_in_the_cache(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    await tenant.knowledge_base()
+    embedding_server.script(*[Failure.NOT_A_NUMBER] * 3)
+    await tenant.document("a.txt", prose("whales", 5))
+    assert await books.cached() == await books.charged() == {}
+
+
+async def test_vectors_of_another_length_are_refused_and_not_kept(
+    tenant: Tenant, embedding_server: EmbeddingServer, books: Books
+) -> None:
+    kb = await tenant.knowledge_base()
+    embedding_server.dimensions = 32
+    document = await tenant.document("a.txt", prose("whales", 5))
+    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    assert job is not None
+    assert (job.state, job.error and job.error.code) == (JobState.DEAD, "dimension_mismatch")
+    assert await books.cached() == {}
+
+
+async def test_question_costs_one_spu_and_the_same_question_nothing(tenant: Tenant, books: Books) -> None:
+    kb = await tenant.knowledge_base()
+    for question in ("whales?", "whales?", "birds?"):
+        await tenant.search(kb.id, question)
+    assert await books.charged() == {(tenant.id, REMOTE_MODEL, "search"): 2}
+    assert await books.charged() == await books.cached()
+
+
+async def test_question_and_passage_of_the_same_words_are_not_mixed_up(tenant: Tenant, books: Books) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 1))
+    await tenant.search(kb.id, prose("whales", 1))
+    assert await books.charged() == {
+        (tenant.id, REMOTE_MODEL, "index"): 1,
+        (tenant.id, REMOTE_MODEL, "search"): 1,
+    }
+
+
+async def test_two_workers_that_embed_the_same_texts_at_once_are_charged_once(
+    tenant: Tenant, compose_application: Compose, books: Books
+) -> None:
+    """With copies of one text in two knowledge bases and of two organizations, four pairs at once."""
+    other = await new_tenant(await compose_application())
+    for each in (tenant, other):
+        for _ in range(2):
+            await each.knowledge_base()
+        await each.drain()
+        await each.upload("a.txt", prose("whales", 200))
+    await asyncio.gather(*(each.drain() for each in (tenant, other, tenant, other)))
+    await tenant.drain()
+    assert await books.cached() == await books.charged()
+    assert await books.spus() == 200
+
+
+async def test_same_rows_kept_by_eight_at_once_are_charged_once(tenant: Tenant, books: Books) -> None:
+    kb = await tenant.knowledge_base()
+    texts = [f"text {number}" for number in range(120)]
+    answers = await asyncio.gather(
+        *(embedding_of(tenant).embed_chunks(tenant.organization, kb, texts) for _ in range(8))
+    )
+    for vectors in answers:
+        np.testing.assert_array_equal(vectors, answers[0])
+    assert await books.charged() == {(tenant.id, REMOTE_MODEL, "index"): 120}
+    assert await books.charged() == await books.cached()
+
+
+async def test_organization_that_shares_no_cache_pays_for_itself_and_gives_nothing_away(
+    tenant: Tenant, migrated: MongoConnection, books: Books
+) -> None:
+    private = Organization(id=new_id(), name="p", cache_scope=CacheScope.ORGANIZATION, created_at=clock.now())
+    await OrganizationRepository(migrated).insert(private)
+    kb = await tenant.knowledge_base()
+    third = Organization(id=new_id(), name="q", created_at=clock.now())
+    for organization, text in ((private, "a"), (tenant.organization, "a"), (private, "a"), (third, "a")):
+        await embedding_of(tenant).embed_chunks(organization, kb, [text])
+    assert await books.charged() == {
+        (private.id, REMOTE_MODEL, "index"): 1,
+        (tenant.id, REMOTE_MODEL, "index"): 1,
+    }
+
+
+async def test_server_of_ones_own_never_fills_the_cache_of_others(
+    tenant: Tenant, migrated: MongoConnection, secret_key: SecretStr, books: Books
+) -> None:
+    """Its vectors may be anything: another model of the same name, or a trap."""
+    with EmbeddingServer() as own:
+        now = clock.now()
+        await ProviderRepository(migrated).put_if_absent(
+            LlmProvider(
+                id=new_id(),
+                organization_id=tenant.id,
+                litellm_provider="openai",
+                token=Vault(secret_key).encrypt(SecretStr(own.api_key)),
+                api_base=own.url,
+                created_at=now,
+                updated_at=now,
+            )
+        )
+        kb = await tenant.knowledge_base()
+        await embedding_of(tenant).embed_chunks(tenant.organization, kb, ["a"])
+        assert own.text_counts["a"] == 1
+    other = await new_tenant(tenant.application)
+    await embedding_of(other).embed_chunks(other.organization, kb, ["a"])
+    assert await books.charged() == {(tenant.id, REMOTE_MODEL, "index"): 1, (other.id, REMOTE_MODEL, "index"): 1}
+
+
+async def test_model_whose_provider_has_no_key_says_how_to_add_one(tenant: Tenant) -> None:
+    with pytest.raises(InvalidInputError, match="COHERE_API_KEY") as caught:
+        await tenant.knowledge_base(embedding_model="embed-multilingual-v3.0")
+    assert caught.value.code == "provider_key_missing"
+
+
+async def test_question_to_a_provider_that_is_rate_limited_tells_how_long_to_wait(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    kb = await tenant.knowledge_base()
+    embedding_server.retry_after = "600"
+    embedding_server.script(Failure.RATE_LIMITED)
+    with pytest.raises(RateLimitedError) as caught:
+        await tenant.search(kb.id, "whales?")
+    assert caught.value.retry_after == 600
+
+
+async def test_provider_key_is_stored_once_however_many_processes_start(
+    migrated: MongoConnection, secret_key: SecretStr
+) -> None:
+    credentials = Credentials(ProviderRepository(migrated), Vault(secret_key))
+    key = {"cohere": (SecretStr("the key"), None)}
+    stored = await asyncio.gather(*(credentials.store_platform_defaults(key) for _ in range(8)))
+    assert sorted(len(names) for names in stored) == [0] * 7 + [1]
+    found = await credentials.find(new_id(), "cohere")
+    assert found is not None
+    assert (found.api_key.get_secret_value(), found.is_own) == ("the key", False)
+    assert "the key" not in str([row async for row in migrated.database["llm_providers"].find({})])
+    # A key that the operator changed by hand is not overwritten at the next start.
+    await credentials.store_platform_defaults({"cohere": (SecretStr("another"), None)})
+    assert await credentials.find(new_id(), "cohere") == found

@@ -1,0 +1,79 @@
+"""Parts of the indexing stage, and a way to act between two of them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+
+from analytiq.bootstrap import Application
+from analytiq.indexing.staging import Staging
+from analytiq.indexing.sync import Sync
+from analytiq.models.index_entry import Generation
+from analytiq.models.job import JobKind
+from analytiq.mongo.client import MongoConnection
+from tests.integration.tenant import Tenant
+
+Action = Callable[[], Awaitable[object]]
+
+
+class ActsAfterStaging:
+    """The real staging; what happens meanwhile elsewhere happens right after its first run."""
+
+    def __init__(self, staging: Staging, action: Action) -> None:
+        self._staging = staging
+        self._action: Action | None = action
+        self.staged: list[Generation] = []
+
+    async def stage(self, *arguments: Any) -> Generation:
+        generation = await self._staging.stage(*arguments)
+        self.staged.append(generation)
+        if self._action is not None:
+            action, self._action = self._action, None
+            await action()
+        return generation
+
+
+def sync_of(application: Application) -> Sync:
+    return cast("Sync", cast("Any", application.handlers[JobKind.SYNC]).__self__)
+
+
+@pytest.fixture
+def act_after_staging(tenant: Tenant) -> Callable[[Action], ActsAfterStaging]:
+    """Let something happen between the first staging and its commit."""
+
+    def interpose(action: Action) -> ActsAfterStaging:
+        sync = sync_of(tenant.application)
+        interposed = ActsAfterStaging(sync._staging, action)
+        sync._staging = cast("Staging", interposed)
+        return interposed
+
+    return interpose
+
+
+class Stored:
+    """What the database holds of a knowledge base, read without the library."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._database = connection.database
+
+    async def generations(self, kb_id: str) -> list[tuple[str, int]]:
+        """(state, chunks that it should have), in order of age."""
+        cursor = self._database["generations"].find({"kb_id": kb_id}).sort("_id", 1)
+        return [(row["state"], row["chunk_count"]) async for row in cursor]
+
+    async def entries(self, kb_id: str) -> list[dict[str, Any]]:
+        return [row async for row in self._database["document_index"].find({"kb_id": kb_id})]
+
+    async def vectors(self, kb_id: str) -> int:
+        return await self._database[f"kb_vectors_{kb_id}"].count_documents({})
+
+    async def epoch(self, kb_id: str) -> int:
+        return max([row["epoch"] async for row in self._database["kb_changes"].find({"kb_id": kb_id})], default=0)
+
+    async def has_collection(self, kb_id: str) -> bool:
+        return f"kb_vectors_{kb_id}" in await self._database.list_collection_names()
+
+
+@pytest.fixture
+def stored(migrated: MongoConnection) -> Stored:
+    return Stored(migrated)

@@ -1,0 +1,353 @@
+"""The runner on a real mongod: slots, heartbeats, draining, and several runners at once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import pytest
+from pymongo.errors import AutoReconnect, OperationFailure
+
+from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.settings import QueueSettings
+
+EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
+Ended = list[tuple[str, str]]
+
+
+@pytest.fixture
+def jobs(migrated: MongoConnection) -> JobRepository:
+    return JobRepository(migrated)
+
+
+def request(name: str = "a") -> JobRequest:
+    return JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=name))
+
+
+def runner_of(
+    jobs: JobRepository, handler: Handler, *, concurrency: int = 4, ended: Ended | None = None, **queue: float
+) -> QueueRunner:
+    log: Ended = [] if ended is None else ended
+
+    async def on_settled(job: Job) -> None:
+        log.append(("settled", job.id))
+
+    async def on_dead(job: Job, failure: Failure) -> None:
+        log.append(("dead", failure.code))
+
+    handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
+    settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
+    return QueueRunner(
+        jobs, handlers, settings=settings, concurrency=concurrency, on_settled=on_settled, on_dead=on_dead
+    )
+
+
+@asynccontextmanager
+async def started(*runners: QueueRunner) -> AsyncGenerator[None]:
+    tasks = [asyncio.create_task(runner.run()) for runner in runners]
+    try:
+        yield
+    finally:
+        for runner in runners:
+            await runner.stop(drain_seconds=0)
+        await asyncio.gather(*tasks)
+
+
+async def row(jobs: JobRepository, name: str = "a") -> Job:
+    job = await jobs.get(f"extract:{name}")
+    assert job is not None
+    return job
+
+
+async def nothing(_: RunningJob) -> None: ...
+
+
+async def test_runner_works_off_what_is_enqueued_while_it_runs(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    ended: Ended = []
+    async with started(runner_of(jobs, nothing, ended=ended)):
+        await jobs.enqueue([request(str(number)) for number in range(50)])
+        await eventually(lambda: len(ended) == 50)
+    assert await jobs.counts() == {}
+    assert sorted(ended) == sorted(("settled", f"extract:{number}") for number in range(50))
+
+
+async def test_idle_runner_wakes_up_by_the_change_stream_long_before_it_would_poll(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    ran: list[str] = []
+
+    async def handler(running: RunningJob) -> None:
+        ran.append(running.job.id)
+
+    runner = runner_of(jobs, handler, concurrency=1, poll_seconds=3600)
+    async with started(runner):
+        # The stream opens some time after the first look at the queue: enqueue until it has told of one.
+        numbers = iter(range(10_000))
+
+        async def has_run() -> bool:
+            if not ran:
+                await jobs.enqueue([request(str(next(numbers)))])
+            return bool(ran)
+
+        await eventually(has_run)
+        await eventually(lambda: jobs_are_gone(jobs))
+        seen = len(ran)
+        await jobs.enqueue([request("later")])
+        await eventually(lambda: len(ran) > seen)
+
+
+async def jobs_are_gone(jobs: JobRepository) -> bool:
+    return await jobs.counts() == {}
+
+
+async def test_three_runners_never_run_the_same_job_at_once(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    at_work: Counter[str] = Counter()
+    overlaps: list[str] = []
+    runs: Counter[str] = Counter()
+
+    async def handler(running: RunningJob) -> None:
+        name = running.job.id
+        at_work[name] += 1
+        if at_work[name] > 1:
+            overlaps.append(name)
+        await jobs.get(name)  # gives the others every chance to cut in
+        await asyncio.sleep(0)
+        at_work[name] -= 1
+        runs[name] += 1
+
+    await jobs.enqueue([request(str(number)) for number in range(40)])
+    async with started(*(runner_of(jobs, handler) for _ in range(3))):
+        for _ in range(5):
+            await jobs.enqueue([request(str(number)) for number in range(40)])
+        await eventually(lambda: jobs_are_gone(jobs))
+    assert overlaps == []
+    assert set(runs) == {f"extract:{number}" for number in range(40)}
+
+
+async def test_heartbeats_keep_a_job_that_takes_longer_than_its_lease(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    attempts: list[int] = []
+    release = asyncio.Event()
+
+    async def handler(running: RunningJob) -> None:
+        attempts.append(running.job.attempt)
+        await release.wait()
+
+    await jobs.enqueue([request()])
+    # Two runners: the other one's rescue would take the job away.
+    async with started(*(runner_of(jobs, handler, lease_seconds=1.5) for _ in range(2))):
+        await eventually(lambda: bool(attempts))
+        first = (await row(jobs)).lease_expires_at
+
+        async def is_renewed_beyond_the_first_lease() -> bool:
+            now = (await row(jobs)).lease_expires_at
+            assert first is not None
+            return now is not None and (now - first).total_seconds() > 1.5
+
+        await eventually(is_renewed_beyond_the_first_lease)
+        release.set()
+        await eventually(lambda: jobs_are_gone(jobs))
+    assert attempts == [1]
+
+
+async def test_work_whose_lease_was_lost_is_stopped_and_writes_nothing(
+    jobs: JobRepository, migrated: MongoConnection, eventually: EventuallyTrue
+) -> None:
+    begun, stopped = asyncio.Event(), asyncio.Event()
+    ended: Ended = []
+
+    async def handler(_: RunningJob) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    await jobs.enqueue([request()])
+    async with started(runner_of(jobs, handler, concurrency=1, lease_seconds=0.6, ended=ended)):
+        await begun.wait()
+        theirs = {"lease_token": "another worker's", "lease_expires_at": (await row(jobs)).created_at.replace(year=2999)}
+        await migrated.database["jobs"].update_one({"_id": "extract:a"}, {"$set": theirs})
+        await stopped.wait()
+    assert (await row(jobs)).lease_token == "another worker's"
+    assert ended == []
+
+
+async def test_stopping_lets_running_work_end(jobs: JobRepository) -> None:
+    begun, release = asyncio.Event(), asyncio.Event()
+
+    async def handler(_: RunningJob) -> None:
+        begun.set()
+        await release.wait()
+
+    await jobs.enqueue([request("a")])
+    runner = runner_of(jobs, handler, concurrency=1)
+    running = asyncio.create_task(runner.run())
+    await begun.wait()
+    await jobs.enqueue([request("b")])
+    stopping = asyncio.create_task(runner.stop(drain_seconds=60))
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(stopping, running)
+    assert await jobs.get("extract:a") is None
+    assert (await row(jobs, "b")).attempt == 0
+
+
+async def test_work_that_outlasts_the_drain_goes_back_and_the_attempt_does_not_count(jobs: JobRepository) -> None:
+    begun = asyncio.Event()
+
+    async def handler(_: RunningJob) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    await jobs.enqueue([request()])
+    async with started(runner_of(jobs, handler, concurrency=1)):
+        await begun.wait()
+    returned = await row(jobs)
+    assert (returned.state, returned.attempt, returned.lease_token) == (JobState.AVAILABLE, 0, None)
+
+
+async def test_job_claimed_at_the_moment_of_stopping_is_not_begun(jobs: JobRepository) -> None:
+    """A claim under way when `stop` looks at what is running would otherwise run on without any limit."""
+    begun: list[str] = []
+    is_claimed, may_go_on = asyncio.Event(), asyncio.Event()
+
+    class SlowToHear(JobRepository):
+        async def claim(self, *arguments: object, **options: object) -> Job | None:
+            job = await super().claim(*arguments, **options)  # type: ignore[arg-type]
+            is_claimed.set()
+            await may_go_on.wait()
+            return job
+
+    async def handler(running: RunningJob) -> None:
+        begun.append(running.job.id)
+        await asyncio.Event().wait()
+
+    await jobs.enqueue([request()])
+    slow = SlowToHear.__new__(SlowToHear)
+    slow.__dict__.update(vars(jobs))
+    runner = runner_of(slow, handler, concurrency=1)
+    running = asyncio.create_task(runner.run())
+    await is_claimed.wait()
+    await runner.stop(drain_seconds=0)
+    may_go_on.set()
+    async with asyncio.timeout(30):
+        await running
+    assert begun == []
+    assert ((await row(jobs)).state, (await row(jobs)).attempt) == (JobState.AVAILABLE, 0)
+
+
+async def test_permanent_error_makes_the_job_dead_at_once(jobs: JobRepository) -> None:
+    async def handler(_: RunningJob) -> None:
+        raise CorruptFileError("the file is torn; send it again")
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    assert await runner_of(jobs, handler, ended=ended).run_until_idle() == 1
+    dead = await row(jobs)
+    assert dead.state is JobState.DEAD
+    assert dead.error is not None
+    assert (dead.error.code, dead.error.detail) == ("corrupt_file", "the file is torn; send it again")
+    assert ended == [("dead", "corrupt_file"), ("settled", "extract:a")]
+
+
+async def test_passing_error_is_tried_again_later(jobs: JobRepository) -> None:
+    async def handler(_: RunningJob) -> None:
+        raise TransientError("not now", retry_after=3600)
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    assert await runner_of(jobs, handler, ended=ended).run_until_idle() == 1
+    waiting = await row(jobs)
+    assert (waiting.state, waiting.attempt) == (JobState.AVAILABLE, 1)
+    assert (waiting.run_at - waiting.updated_at).total_seconds() == pytest.approx(3600, abs=1)
+    assert ended == []
+
+
+async def test_provider_that_asks_to_wait_uses_up_no_attempt(jobs: JobRepository) -> None:
+    async def handler(_: RunningJob) -> None:
+        raise RateLimitedError("slow down", retry_after=60)
+
+    await jobs.enqueue([request()])
+    await runner_of(jobs, handler, max_attempts=1).run_until_idle()
+    assert ((await row(jobs)).state, (await row(jobs)).attempt) == (JobState.AVAILABLE, 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (AutoReconnect("connection closed"), "database_unreachable"),
+        (OperationFailure("secret words", 59), "internal_error"),
+        (ZeroDivisionError("secret words"), "internal_error"),
+    ],
+)
+async def test_unforeseen_error_is_told_by_its_class_only(jobs: JobRepository, error: Exception, code: str) -> None:
+    async def handler(_: RunningJob) -> None:
+        raise error
+
+    await jobs.enqueue([request()])
+    await runner_of(jobs, handler).run_until_idle()
+    failure = (await row(jobs)).error
+    assert failure is not None
+    assert failure.code == code
+    assert "secret" not in failure.detail
+
+
+async def test_job_that_the_handler_finished_itself_is_not_finished_twice(jobs: JobRepository) -> None:
+    async def handler(running: RunningJob) -> None:
+        await jobs.finish(running.job)
+        running.note_finished()
+        await jobs.enqueue([request()])
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    runner = runner_of(jobs, handler, ended=ended)
+    job = await runner._claim()
+    assert job is not None
+    await runner._run_job(job)
+    assert (await row(jobs)).state is JobState.AVAILABLE
+    assert ended == [("settled", "extract:a")]
+
+
+async def test_progress_of_a_running_job_is_shown(jobs: JobRepository) -> None:
+    seen: list[tuple[int, int, str]] = []
+
+    async def handler(running: RunningJob) -> None:
+        await running.report(3, 9, "pages")
+        await running.report(4, 9, "pages")  # so soon after the first, it is left out
+        progress = (await row(jobs)).progress
+        assert progress is not None
+        seen.append((progress.done, progress.total, progress.unit))
+
+    await jobs.enqueue([request()])
+    await runner_of(jobs, handler).run_until_idle()
+    assert seen == [(3, 9, "pages")]
+
+
+async def test_what_follows_a_job_cannot_undo_it(jobs: JobRepository) -> None:
+    async def on_settled(_: Job) -> None:
+        raise RuntimeError("counting failed")
+
+    async def on_dead(_: Job, __: Failure) -> None: ...
+
+    runner = QueueRunner(
+        jobs,
+        {JobKind.EXTRACT: nothing},
+        settings=QueueSettings(),
+        concurrency=1,
+        on_settled=on_settled,
+        on_dead=on_dead,
+    )
+    await jobs.enqueue([request()])
+    assert await runner.run_until_idle() == 1
+    assert await jobs.get("extract:a") is None
