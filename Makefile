@@ -13,8 +13,8 @@ PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do 
 
 # Test processes. Each has a platform of its own in the end-to-end tests, about 650 MB.
 TEST_PROCESSES ?= 2
-PACKAGES := analytiq api workers reconciler
-CHECKED := $(PACKAGES) tests benchmarks
+
+
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
@@ -74,11 +74,11 @@ test: setup-dev ## Run every test, on a real MongoDB
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 
 check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests: under a minute
-	$(BIN)/ruff check $(CHECKED)
-	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
-	$(BIN)/codespell $(CHECKED) docs Makefile README.md
+	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
 	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
 
@@ -93,4 +93,4 @@ lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for n
 
 clean: ## Remove .venv and caches; data directories stay
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find $(CHECKED) -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -71,6 +71,7 @@ class Application:
     extraction: Extraction
     jobs: JobRepository
     idempotency: IdempotencyRepository
+    vault: Vault
     handlers: Mapping[JobKind, Handler]
 
     def queue_runner(self) -> QueueRunner:
@@ -196,6 +197,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         extraction=extraction,
         jobs=jobs,
         idempotency=IdempotencyRepository(connection),
+        vault=vault,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

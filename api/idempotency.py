@@ -52,7 +52,8 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
         application, request.path_params["organization_id"], request.headers.get("authorization")
     )
     wanted = await _wanted(request, key, organization.id)
-    vault = _vault(application)
+    # Encrypted: the answer to a new access token shows a secret that is stored nowhere else.
+    vault = application.vault
     kept = await application.idempotency.begin(wanted, now=clock.now())
     if kept is not None:
         return _repeat(kept, wanted, vault)
@@ -72,14 +73,6 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
             body=vault.encrypt(SecretStr(body.decode())).encode(),
         )
     return response
-
-
-def _vault(application: Application) -> Vault:
-    """Keeps answers unreadable: the one to a new access token shows a secret that is stored nowhere else."""
-    secret_key = application.settings.secret_key
-    if secret_key is None:
-        raise InvalidInputError("ANALYTIQ_SECRET_KEY is not set; answers to repeat are kept encrypted with it")
-    return Vault(secret_key)
 
 
 async def _wanted(request: Request, key: str, organization_id: str) -> KeptAnswer:

@@ -34,6 +34,7 @@ class _Budget:
         self._keys += 1
         if self._keys > MOST_KEYS:
             raise InvalidInputError.of_field(path, f"more than {MOST_KEYS} keys")
+        _require_text(key, path)
         if not key or key.startswith("$") or "." in key or "\0" in key:
             raise InvalidInputError.of_field(
                 path, f"the key {key!r} is empty, begins with $, or has a dot or NUL in it"
@@ -45,6 +46,7 @@ class _Budget:
             raise InvalidInputError.of_field(path, f"nested deeper than {DEEPEST} levels")
         match value:
             case str():
+                _require_text(value, path)
                 self._count(len(value), path)
             case float() if not math.isfinite(value):
                 raise InvalidInputError.of_field(path, "not a finite number")
@@ -67,3 +69,10 @@ class _Budget:
             raise InvalidInputError.of_field(
                 path, f"the metadata has more than {LONGEST_METADATA_CHARACTERS:,} characters in all"
             )
+
+
+def _require_text(value: str, path: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError.of_field(path, "holds half of a surrogate pair, which is no text") from error

@@ -139,10 +139,13 @@ class QueueRunner:
     async def run_until_idle(self) -> int:
         """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
         count = 0
-        while (job := await self._claim()) is not None:
-            await self._run_job(job)
-            count += 1
-        return count
+        while True:
+            job = await self._claim()
+            if job is not None:
+                await self._run_job(job)
+                count += 1
+            elif not await self._jobs.has_due(list(self._handlers)):
+                return count
 
     async def _slot(self) -> None:
         while not self._is_stopping:

@@ -26,10 +26,24 @@ queue_depth = Gauge(
 )
 
 
+_ALL = (
+    cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
+)  # fmt: skip
+
+
 def exposition(multiprocess_directory: str | None) -> bytes:
-    """The metrics in Prometheus' text format; of all processes that share the directory, where one is given."""
-    if multiprocess_directory is None:
-        return generate_latest(REGISTRY)
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry, path=multiprocess_directory)
-    return generate_latest(registry)
+    """The metrics in Prometheus' text format; of all processes that share the directory, where one is given.
+
+    Each metric is named, also while nothing has been counted yet: a dashboard made on the first day finds all.
+    """
+    registry = REGISTRY
+    if multiprocess_directory is not None:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry, path=multiprocess_directory)
+    text = generate_latest(registry)
+    described = [family for metric in _ALL for family in metric.describe()]
+    for family in described:
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        if f"# TYPE {name} ".encode() not in text:
+            text += f"# HELP {name} {family.documentation}\n# TYPE {name} {family.type}\n".encode()
+    return text

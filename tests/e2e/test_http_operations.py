@@ -19,7 +19,8 @@ from tests.e2e.driving import (
 )
 from tests.e2e.running_platform import Running
 
-SEED_METRICS = {  # and kb_indexing_errors_total, which test_http_remote_models.py provokes
+SEED_METRICS = {
+    "kb_indexing_errors_total": "counter",
     "kb_embedding_cache_hits_total": "counter",
     "kb_embedding_cache_misses_total": "counter",
     "kb_embedding_api_calls_total": "counter",

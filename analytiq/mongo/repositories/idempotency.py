@@ -25,16 +25,20 @@ class IdempotencyRepository:
         """
         row: Row = wanted.model_dump()
         row["_id"] = row.pop("id")
-        try:
-            await self._collection.insert_one(row)
-        except DuplicateKeyError:
-            query = {"_id": wanted.id, "organization_id": wanted.organization_id}
-            stale: Row = {**query, "status": None, "lease_expires_at": {"$lt": now}}
-            if (await self._collection.replace_one(stale, row)).matched_count:
+        query = {"_id": wanted.id, "organization_id": wanted.organization_id}
+        stale: Row = {**query, "status": None, "lease_expires_at": {"$lt": now}}
+        while True:
+            try:
+                await self._collection.insert_one(row)
+            except DuplicateKeyError:
+                if (await self._collection.replace_one(stale, row)).matched_count:
+                    return None
+                kept: Row | None = await self._collection.find_one(query)
+                if kept is not None:
+                    return decode(KeptAnswer, kept)
+                # Released between the two: take it.
+            else:
                 return None
-            kept: Row | None = await self._collection.find_one(query)
-            return decode(KeptAnswer, kept) if kept else None
-        return None
 
     async def keep(self, answer: KeptAnswer, *, status: int, content_type: str, body: bytes) -> None:
         """Keep the answer of the call that came first."""

@@ -33,6 +33,8 @@ INDEXES = {
 
 CANDIDATES = 16
 """How many due jobs a claim looks at: enough for many workers to miss one another."""
+CLAIM_ROUNDS = 3
+"""How often a claim looks anew where others were faster for every job that it saw."""
 CLAIM_MILLISECONDS = 50
 """A claim gives up a job that an open transaction holds, instead of waiting for it: the next one is free."""
 _WRITE_CONFLICT = 112
@@ -40,6 +42,10 @@ _WRITE_CONFLICT = 112
 _DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
 _ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _NO_LEASE: Row = {"lease_token": None, "lease_expires_at": None, "worker": None, "served": None, "progress": None}
+
+
+def _due_of(kinds: Collection[JobKind]) -> Row:
+    return {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **_DUE}
 
 
 def _in_seconds(seconds: float) -> Row:
@@ -67,19 +73,30 @@ class JobRepository:
     async def claim(
         self, kinds: Collection[JobKind], *, worker: str, lease_token: str, lease_seconds: float
     ) -> Job | None:
-        """Take a due job, the most urgent first; None where there is none to be had now."""
-        cursor = self._collection.find(
-            {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **_DUE},
-            {"priority": 1},
-        )
+        """Take a due job, the most urgent first; None where there is none to be had now.
+
+        None may also mean that others were faster for each job that it looked at: see `has_due`.
+        """
+        for _ in range(CLAIM_ROUNDS):
+            candidates = await self._candidates(kinds)
+            for candidate in candidates:
+                job = await self._take(candidate["_id"], worker, lease_token, lease_seconds)
+                if job is not None:
+                    return job
+            if not candidates:
+                break
+        return None
+
+    async def _candidates(self, kinds: Collection[JobKind]) -> list[Row]:
+        cursor = self._collection.find(_due_of(kinds), {"priority": 1})
         candidates: list[Row] = [row async for row in cursor.sort([("priority", 1), ("run_at", 1)]).limit(CANDIDATES)]
         # Workers that read the same candidates would all run for the first; equal urgency may go in any order.
         candidates.sort(key=lambda row: (row["priority"], random.random()))  # noqa: S311
-        for candidate in candidates:
-            job = await self._take(candidate["_id"], worker, lease_token, lease_seconds)
-            if job is not None:
-                return job
-        return None
+        return candidates
+
+    async def has_due(self, kinds: Collection[JobKind]) -> bool:
+        """Whether a job of these kinds is due and nobody has it."""
+        return await self._collection.find_one(_due_of(kinds), {"_id": 1}) is not None
 
     async def _take(self, job_id: str, worker: str, lease_token: str, lease_seconds: float) -> Job | None:
         lease: Row = {

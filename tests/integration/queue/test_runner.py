@@ -351,3 +351,18 @@ async def test_what_follows_a_job_cannot_undo_it(jobs: JobRepository) -> None:
     await jobs.enqueue([request()])
     assert await runner.run_until_idle() == 1
     assert await jobs.get("extract:a") is None
+
+
+async def test_running_until_idle_does_not_stop_at_a_job_that_is_held_up_for_a_moment(
+    jobs: JobRepository, migrated: MongoConnection
+) -> None:
+    await jobs.enqueue([request()])
+    async with migrated.client.start_session() as session:
+        await session.start_transaction()
+        await jobs.enqueue([request()], session=session)
+        running = asyncio.create_task(runner_of(jobs, nothing).run_until_idle())
+        for _ in range(10):
+            assert await jobs.has_due([JobKind.EXTRACT])
+        assert not running.done()
+        await session.abort_transaction()
+    assert await running == 1

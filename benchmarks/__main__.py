@@ -1,0 +1,8 @@
+"""`python -m benchmarks`: the short version of each benchmark, one after the other."""
+
+import sys
+
+from benchmarks import commit, ingest, search
+
+for benchmark in (ingest, commit, search):
+    benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

@@ -1,0 +1,167 @@
+"""The steps of a swap one by one, with given vectors: what `analytiq.indexing` does without chunking and embedding."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from analytiq import clock
+from analytiq.documents.naming import identity_of
+from analytiq.indexing.commit import Commit
+from analytiq.indexing.sweep import Sweep
+from analytiq.membership import sync_request
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.index_entry import Generation, GenerationState
+from analytiq.models.job import JobKind
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.queue.runner import RunningJob
+from benchmarks.platform_under_test import Platform
+
+CHUNK_TEXT = "The quick brown fox jumps over the lazy dog and thinks about retrieval. " * 14
+"""About 1,000 characters, as a chunk of 256 tokens has."""
+
+
+def random_vectors(rows: int, dimensions: int, *, seed: int) -> NDArray[np.float32]:
+    """Vectors of length 1 in random directions."""
+    vectors = np.random.default_rng(seed).standard_normal((rows, dimensions), dtype=np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def rows_of(matrix: NDArray[np.float32]) -> list[VectorRow]:
+    """Chunks with these vectors."""
+    return [
+        VectorRow(
+            chunk_index=index,
+            chunk_hash=f"{index:064x}",
+            chunk_text=CHUNK_TEXT,
+            embedding=vector,
+            token_count=250,
+            start=index * len(CHUNK_TEXT),
+            end=(index + 1) * len(CHUNK_TEXT),
+            first_page=1,
+            last_page=1,
+        )
+        for index, vector in enumerate(matrix)
+    ]
+
+
+class Swapping:
+    """Stages, commits and sweeps documents of one knowledge base."""
+
+    def __init__(self, target: Platform, knowledge_base: KnowledgeBase) -> None:
+        connection = target.application.connection
+        self._target = target
+        self._knowledge_base = knowledge_base
+        self._connection = connection
+        self._jobs = target.application.jobs
+        self._documents = DocumentRepository(connection)
+        self._generations = GenerationRepository(connection)
+        self._vectors = VectorRepository(connection)
+        self._batch_size = target.application.settings.indexing.stage_batch_size
+        self._commit = Commit(
+            connection,
+            self._documents,
+            IndexEntryRepository(connection),
+            self._generations,
+            EpochRepository(connection),
+            self._vectors,
+            self._jobs,
+            target.application.settings.indexing,
+        )
+        self._sweep = Sweep(self._generations, self._vectors)
+
+    async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
+        """A document whose text counts as extracted."""
+        now = clock.now()
+        document = Document(
+            id=new_id(),
+            organization_id=self._target.organization.id,
+            document_name=name,
+            identity=identity_of(name, name),
+            sha256=name,
+            byte_size=1,
+            content_type="text/plain",
+            file_id=new_id(),
+            state=DocumentState.EXTRACTED,
+            tag_ids=(self._target.tag.id,),
+            metadata=metadata,
+            text_id=new_id(),
+            text_hash=name,
+            page_count=1,
+            character_count=1,
+            created_at=now,
+            updated_at=now,
+        )
+
+        async def insert(session: Session) -> None:
+            await self._documents.insert_unless_known(session, document)
+
+        await run_in_transaction(self._connection, insert)
+        return document
+
+    async def claim_sync(self, document: Document) -> RunningJob:
+        """Ask for the document's sync and take it."""
+        request = sync_request(document.organization_id, self._knowledge_base.id, document.id)
+        await self._jobs.enqueue([request])
+        return await self._claim(JobKind.SYNC)
+
+    async def stage(self, running: RunningJob, document: Document, rows: Sequence[VectorRow]) -> Generation:
+        """Write the vectors of a new generation."""
+        now = clock.now()
+        generation = Generation(
+            id=new_id(),
+            organization_id=document.organization_id,
+            kb_id=self._knowledge_base.id,
+            document_id=document.id,
+            state=GenerationState.STAGING,
+            chunk_count=len(rows),
+            lease_token=running.job.lease_token or "",
+            created_at=now,
+            updated_at=now,
+        )
+        await self._generations.insert(generation)
+        owner = VectorOwner(
+            organization_id=document.organization_id,
+            kb_id=self._knowledge_base.id,
+            vectors_uuid=self._knowledge_base.vectors_uuid,
+            document_id=document.id,
+            generation_id=generation.id,
+            metadata_snapshot={"document_name": document.document_name, "metadata": document.metadata},
+            indexed_at=now,
+        )
+        for start in range(0, len(rows), self._batch_size):
+            await self._vectors.stage(owner, rows[start : start + self._batch_size])
+        return generation
+
+    async def commit(self, running: RunningJob, document: Document, generation: Generation) -> None:
+        """Serve the generation instead of the one before; its sweep is enqueued."""
+        await self._commit.make_current(running, self._knowledge_base, document, generation)
+
+    async def sweep(self) -> None:
+        """Delete the vectors of the generation before."""
+        running = await self._claim(JobKind.SWEEP)
+        await self._sweep.handle(running)
+        await self._jobs.finish(running.job)
+
+    async def index(self, name: str, metadata: dict[str, JsonValue], matrix: NDArray[np.float32]) -> Document:
+        """A document with these vectors, searchable."""
+        document = await self.create_document(name, metadata)
+        running = await self.claim_sync(document)
+        generation = await self.stage(running, document, rows_of(matrix))
+        await self.commit(running, document, generation)
+        return document
+
+    async def _claim(self, kind: JobKind) -> RunningJob:
+        job = await self._jobs.claim([kind], worker="benchmark", lease_token=new_id(), lease_seconds=3600)
+        if job is None:
+            raise SystemExit(f"no {kind.value} job is due, so nothing can be measured")
+        return RunningJob(job, self._jobs)
