@@ -14,8 +14,6 @@ PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do 
 # Test processes. Each has a platform of its own in the end-to-end tests, about 650 MB.
 TEST_PROCESSES ?= 2
 
-
-
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build

@@ -61,9 +61,7 @@ async def measure_swap(target: Platform, chunks: int, dimensions: int, repeats: 
     return spent
 
 
-async def measure_one_transaction(
-    target: Platform, chunks: int, dimensions: int, repeats: int, encode: Encode
-) -> str:
+async def measure_one_transaction(target: Platform, chunks: int, dimensions: int, repeats: int, encode: Encode) -> str:
     """Delete and insert within one transaction; the median in milliseconds, or the error's name."""
     connection = target.application.connection
     collection = connection.database["one_transaction"]
@@ -135,7 +133,15 @@ async def run(options: argparse.Namespace) -> None:
             for dimensions in options.dimensions
             for chunks in options.chunks
         ]
-        header = ("dimensions", "chunks", "commit", "stage", "sweep", "one transaction, BinData", "one transaction, arrays")
+        header = (
+            "dimensions",
+            "chunks",
+            "commit",
+            "stage",
+            "sweep",
+            "one transaction, BinData",
+            "one transaction, arrays",
+        )
         report.print_table(header, rows)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 SEED = 20_261_128
 APPENDED = " A sentence was appended after the first ingestion."
-_SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "ve", "xi", "zo")
+_SYLLABLES = tuple(consonant + vowel for consonant in "bdfghklmnprstv" for vowel in "aeiou")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class TextFile:
     def name(self) -> str:
         """What it is uploaded as."""
         return self.path.name
+
+    @property
+    def content(self) -> bytes:
+        """Its bytes, as they are at the moment."""
+        return self.path.read_bytes()
 
 
 def write_corpus(directory: Path, count: int, source: Path | None) -> list[TextFile]:

@@ -1,7 +1,7 @@
 """An embedder that costs next to nothing, so that what is measured is everything else."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -37,7 +37,7 @@ class HashEmbedder:
 
 
 @contextmanager
-def every_model_is(embedder: HashEmbedder) -> Iterator[None]:
+def every_model_is(embedder: HashEmbedder) -> Generator[None]:
     """Within the block, whatever model a knowledge base names is this one."""
 
     async def choose(_self: EmbeddingModels, _organization: Organization, _model: str) -> ChosenModel:

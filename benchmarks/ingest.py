@@ -55,15 +55,15 @@ async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicateP
     async def lane() -> None:
         for file in remaining:
             staged = await target.application.uploads.stage(
-                target.organization.id, document_name=file.name, content_type="text/plain", source=_blocks(file.path)
+                target.organization.id, document_name=file.name, content_type="text/plain", source=_blocks(file.content)
             )
             await target.application.uploads.commit(staged, tag_ids=[target.tag.id], metadata={}, policy=policy)
 
     await asyncio.gather(*(lane() for _ in range(UPLOADS_AT_ONCE)))
 
 
-async def _blocks(path: Path) -> AsyncIterator[bytes]:
-    yield path.read_bytes()
+async def _blocks(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 async def measure_platform(server: Server, files: Sequence[TextFile], change: Callable[[], None]) -> list[Phase]:
@@ -160,8 +160,7 @@ def _total(phases: Sequence[Phase]) -> float:
 
 def _row(name: str, phases: Sequence[Phase], ratio: str) -> list[str]:
     parts = [
-        report.median([part(phase.spent.processor) for phase in phases])
-        for part in (_client, _parsers, _database)
+        report.median([part(phase.spent.processor) for phase in phases]) for part in (_client, _parsers, _database)
     ]
     rate = report.median([phase.documents / phase.spent.wall_seconds for phase in phases])
     return [
@@ -226,9 +225,7 @@ async def _model_alone(server: Server, clock: ProcessorClock, texts: Sequence[st
     return spent
 
 
-def _model_row(
-    name: str, runs: Sequence[Spent], documents: int, chunks: int, alone: Sequence[Spent]
-) -> list[str]:
+def _model_row(name: str, runs: Sequence[Spent], documents: int, chunks: int, alone: Sequence[Spent]) -> list[str]:
     wall = report.median([run.wall_seconds for run in runs])
     processor = report.median([run.processor.total for run in runs])
     return [

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,23 +69,25 @@ class Platform:
 
 
 @asynccontextmanager
-async def running_server() -> AsyncIterator[Server]:
+async def running_server() -> AsyncGenerator[Server]:
     """The embedded mongod with its default limits."""
     logs.configure(as_json=False, level="WARNING", process="benchmark")
-    with tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory:
-        with DataDirectory.claim(Path(directory)) as claimed:
-            server = EmbeddedServer(claimed)
-            uri = await server.start()
-            try:
-                assert server.pid is not None
-                yield Server(uri, server.pid, Path(directory))
-            finally:
-                await server.stop()
-                stop_server()
+    with (
+        tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory,
+        DataDirectory.claim(Path(directory)) as claimed,
+    ):
+        server = EmbeddedServer(claimed)
+        uri = await server.start()
+        try:
+            assert server.pid is not None
+            yield Server(uri, server.pid, Path(directory))
+        finally:
+            await server.stop()
+            stop_server()
 
 
 @asynccontextmanager
-async def platform(server: Server, database: str, *, local_store_bytes: int | None = None) -> AsyncIterator[Platform]:
+async def platform(server: Server, database: str, *, local_store_bytes: int | None = None) -> AsyncGenerator[Platform]:
     """The library in this process on an empty database of the server, which is dropped afterwards."""
     search = SearchSettings(load_wait_seconds=600.0)
     if local_store_bytes is not None:
@@ -109,7 +111,7 @@ async def platform(server: Server, database: str, *, local_store_bytes: int | No
 
 
 @asynccontextmanager
-async def working(application: Application) -> AsyncIterator[None]:
+async def working(application: Application) -> AsyncGenerator[None]:
     """Within the block a worker runs in this process, as `python -m workers` runs it."""
     runner = application.queue_runner()
     running = asyncio.create_task(runner.run())

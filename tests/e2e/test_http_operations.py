@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.driving import (
     accepted,
     database_of,
+    eventually,
     make_knowledge_base,
     make_tag,
     problem_of,
@@ -86,7 +87,7 @@ def test_request_id_is_answered_and_a_harmful_one_replaced(running: Running) -> 
 def test_request_id_leads_from_the_call_to_its_line_in_the_log(client: httpx.Client, running: Running) -> None:
     request_id = unique("find-me").replace(" ", "-")
     client.post("/tags", json={"name": unique("logged")}, headers={"X-Request-ID": request_id})
-    assert request_id in running.log
+    assert eventually(lambda: request_id in running.log)  # the line follows the answer
 
 
 def test_every_answer_forbids_sniffing_framing_and_referring(client: httpx.Client, running: Running) -> None:
