@@ -23,14 +23,19 @@ JobCounts = dict[tuple[str, str], int]
 
 
 def address_of_database(settings: Settings, data_dir: Path | None) -> SecretStr:
-    """MONGODB_URI, else the embedded database that runs on the data directory.
+    """The embedded database of the data directory where that was named and one runs, else as for `analytiq up`.
 
     Raises:
-        NotFoundError: there is neither.
+        NotFoundError: MONGODB_URI is not set, and no embedded database runs.
     """
-    if settings.mongo.uri is not None and data_dir is None:
+    if settings.mongo.uri is None:
+        return address_of_running_database(data_dir or settings.data_dir)
+    if data_dir is None:
         return settings.mongo.uri
-    return address_of_running_database(data_dir or settings.data_dir)
+    try:
+        return address_of_running_database(data_dir)
+    except NotFoundError:
+        return settings.mongo.uri
 
 
 def describe(uri: SecretStr, database: str) -> str:

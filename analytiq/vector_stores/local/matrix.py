@@ -15,6 +15,8 @@ Measured at 384 dimensions: copying 50,000 rows takes 64 ms, scanning 100,000 ta
 """
 COMPACT_SHARE = 0.3
 """Buffers are rebuilt once so large a share of their rows is dead."""
+TIE_DECIMALS = 6
+"""Cosines that agree so far are equal: the same vector's differ by 1e-7 with its place in the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class View:
     """By generation id, live ones only."""
     block_starts: NDArray[np.int64]
     blocks_in_order: tuple[_Block, ...]
+    document_ranks: NDArray[np.int64]
+    """Of each block in order: the place of its document among all, by id."""
     of_document: dict[str, tuple[_Block, ...]]
 
     def count(self, document_ids: Collection[str] | None) -> int:
@@ -60,7 +64,10 @@ class View:
     def nearest(
         self, query: NDArray[np.float32], *, limit: int, document_ids: Collection[str] | None
     ) -> list[ScoredRow]:
-        """The rows with the largest cosine, best first, exactly. `query` has shape (dimensions,), any length."""
+        """The rows with the largest cosine, best first, exactly; ties in order of document and chunk.
+
+        `query` has shape (dimensions,), any length.
+        """
         rows = self._rows(document_ids)
         if limit <= 0 or (rows is not None and not len(rows)) or not self.live_rows:
             return []
@@ -75,9 +82,12 @@ class View:
         else:
             scores = (self.matrix @ direction)[rows]
             available = len(rows)
-        best = _largest(scores, min(limit, available))
-        places = best if rows is None else rows[best]
-        return [self._scored(int(row), float(scores[place])) for row, place in zip(places, best, strict=True)]
+        scores = np.round(scores, TIE_DECIMALS)
+        places = _at_least_as_good_as_the_last(scores, min(limit, available))
+        found = places if rows is None else rows[places]
+        blocks = np.searchsorted(self.block_starts, found, side="right") - 1
+        order = np.lexsort((self.chunk_indexes[found], self.document_ranks[blocks], -scores[places]))[:limit]
+        return [self._scored(int(found[place]), float(scores[places[place]])) for place in order]
 
     def cosines(
         self, query: NDArray[np.float32], chunks: Collection[tuple[str, int]]
@@ -91,7 +101,8 @@ class View:
                 continue
             offset = np.flatnonzero(self.chunk_indexes[block.start : block.stop] == chunk_index)
             if len(offset):
-                found[generation_id, chunk_index] = float(self.matrix[block.start + int(offset[0])] @ direction)
+                cosine = float(self.matrix[block.start + int(offset[0])] @ direction)
+                found[generation_id, chunk_index] = round(cosine, TIE_DECIMALS)
         return found
 
     def _blocks_of(self, document_ids: Collection[str]) -> Iterable[_Block]:
@@ -108,7 +119,9 @@ class View:
 
     def _scored(self, row: int, cosine: float) -> ScoredRow:
         block = self.blocks_in_order[int(np.searchsorted(self.block_starts, row, side="right")) - 1]
-        return ScoredRow(block.generation_id, block.document_id, int(self.chunk_indexes[row]), cosine)
+        return ScoredRow(
+            block.generation_id, block.document_id, int(self.chunk_indexes[row]), round(cosine, TIE_DECIMALS)
+        )
 
 
 class VectorMatrix:
@@ -165,6 +178,7 @@ class VectorMatrix:
         of_document: dict[str, tuple[_Block, ...]] = {}
         for block in blocks:
             of_document[block.document_id] = (*of_document.get(block.document_id, ()), block)
+        rank_of = {document_id: rank for rank, document_id in enumerate(sorted(of_document))}
         return View(
             matrix=self._matrix[: self._used],
             chunk_indexes=self._chunk_indexes[: self._used],
@@ -173,6 +187,7 @@ class VectorMatrix:
             blocks=dict(self._blocks),
             block_starts=np.asarray([block.start for block in blocks], dtype=np.int64),
             blocks_in_order=tuple(blocks),
+            document_ranks=np.asarray([rank_of[block.document_id] for block in blocks], dtype=np.int64),
             of_document=of_document,
         )
 
@@ -208,13 +223,10 @@ def _normalised(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     return (matrix / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32, copy=False)
 
 
-def _largest(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-    """Places of the `count` largest scores, largest first, ties by place."""
-    if count < len(scores):
-        candidates = np.argpartition(-scores, count - 1)[:count]
-        # argpartition breaks ties at the border as it likes: take every place that ties with the last one.
-        candidates = np.flatnonzero(scores >= scores[candidates].min())
-    else:
-        candidates = np.arange(len(scores))
-    order = np.lexsort((candidates, -scores[candidates]))
-    return candidates[order][:count]
+def _at_least_as_good_as_the_last(scores: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Places of the `count` largest scores, and of all that tie with the last of them, in no order."""
+    if count >= len(scores):
+        return np.arange(len(scores))
+    # argpartition breaks ties at the border as it likes.
+    border = scores[np.argpartition(-scores, count - 1)[:count]].min()
+    return np.flatnonzero(scores >= border)

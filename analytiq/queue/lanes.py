@@ -1,0 +1,109 @@
+"""Whose turn it is: fairness between organizations, and between the lanes of one; pure, in memory.
+
+A lane holds the jobs of one organization, knowledge base and kind. Each process keeps a book of the lanes that it
+believes to hold due jobs, and takes turns: first between urgencies, then between organizations, then between an
+organization's lanes. So 10,000 waiting documents of one knowledge base delay another's single document by one
+turn, and an organization with 100 knowledge bases gets no more turns than one with a single one. As each process is
+fair by itself, all together are, without a row that all would write to.
+"""
+
+from dataclasses import dataclass, field
+
+ANY_URGENCY_TURN = 8
+"""One turn in so many goes to the lane that has waited longest, whatever its urgency: nothing starves."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """A lane as a process sees it. `priority` is that of its most urgent known job; smaller is sooner."""
+
+    lane_id: str
+    organization_id: str
+    priority: int
+    turns: float
+    """Virtual time: the turns that it had, or would have had to have its share."""
+    version: int = 0
+    blocked_until: float = 0.0
+    since: int = 0
+    """The number of the turn at which it was entered, or had its last."""
+
+
+@dataclass(slots=True)
+class _Organization:
+    turns: float
+    lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
+
+
+class LaneBook:
+    """The lanes that may hold due jobs. `now` is any clock that only goes forward, in seconds."""
+
+    def __init__(self) -> None:
+        self._organizations: dict[str, _Organization] = {}
+        self._turns = 0.0
+        self._count = 0
+
+    def __len__(self) -> int:
+        return sum(len(organization.lanes) for organization in self._organizations.values())
+
+    def note(self, lane_id: str, organization_id: str, priority: int) -> None:
+        """A job of the lane is due, or soon will be."""
+        organization = self._organizations.get(organization_id)
+        if organization is None:
+            # A newcomer begins where the others are: having been idle gives no claim to be served alone.
+            organization = self._organizations[organization_id] = _Organization(self._turns)
+        lane = organization.lanes.get(lane_id)
+        if lane is None:
+            begin = min((other.turns for other in organization.lanes.values()), default=0.0)
+            organization.lanes[lane_id] = Lane(lane_id, organization_id, priority, begin, since=self._count)
+        else:
+            lane.version += 1
+            lane.priority = min(lane.priority, priority)
+
+    def next(self, now: float) -> Lane | None:
+        """Whose turn it is; None where no lane may be asked now."""
+        ready = [
+            lane
+            for organization in self._organizations.values()
+            for lane in organization.lanes.values()
+            if lane.blocked_until <= now
+        ]
+        if not ready:
+            return None
+        if self._count % ANY_URGENCY_TURN == ANY_URGENCY_TURN - 1:
+            return min(ready, key=lambda lane: (lane.since, lane.lane_id))
+        return min(ready, key=self._order)
+
+    def served(self, lane: Lane, priority: int) -> None:
+        """The lane had its turn, with a job of this priority."""
+        organization = self._organizations.get(lane.organization_id)
+        if organization is None:
+            return
+        self._count += 1
+        lane.turns += 1
+        lane.since = self._count
+        lane.priority = priority
+        organization.turns += 1
+        self._turns = max(self._turns, organization.turns - 1)
+
+    def empty(self, lane: Lane, version: int) -> None:
+        """The lane was found empty; `version` is what its was before it was looked at: it may have been noted since."""
+        organization = self._organizations.get(lane.organization_id)
+        if organization is None or lane.version != version:
+            return
+        organization.lanes.pop(lane.lane_id, None)
+        if not organization.lanes:
+            del self._organizations[lane.organization_id]
+
+    def block(self, lane: Lane, until: float) -> None:
+        """Do not ask the lane before this time: its jobs are held, or it must wait."""
+        lane.blocked_until = max(lane.blocked_until, until)
+
+    def defer(self, lane_id: str, until: float) -> None:
+        """Block a lane by its name, if it is in the book."""
+        for organization in self._organizations.values():
+            if lane_id in organization.lanes:
+                self.block(organization.lanes[lane_id], until)
+
+    def _order(self, lane: Lane) -> tuple[int, float, str, float, str]:
+        organization = self._organizations[lane.organization_id]
+        return (lane.priority, organization.turns, lane.organization_id, lane.turns, lane.lane_id)

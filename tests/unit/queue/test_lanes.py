@@ -1,0 +1,116 @@
+"""Turns between organizations and lanes."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.queue.lanes import ANY_URGENCY_TURN, LaneBook
+
+
+def take_turns(book: LaneBook, count: int, *, priority: int = 0) -> list[str]:
+    """The lanes that have the next turns, each of which goes on holding jobs."""
+    turns: list[str] = []
+    for _ in range(count):
+        lane = book.next(0.0)
+        assert lane is not None
+        turns.append(lane.lane_id)
+        book.served(lane, priority)
+    return turns
+
+
+def test_nobody_has_a_turn_in_an_empty_book() -> None:
+    assert LaneBook().next(0.0) is None
+
+
+def test_lanes_of_one_organization_take_turns() -> None:
+    book = LaneBook()
+    for lane in ("big", "small"):
+        book.note(lane, "acme", 0)
+    assert Counter(take_turns(book, 10)) == {"big": 5, "small": 5}
+
+
+def test_organization_with_many_lanes_gets_no_more_turns_than_one_with_a_single_lane() -> None:
+    book = LaneBook()
+    for number in range(100):
+        book.note(f"many-{number}", "many", 0)
+    book.note("single", "one", 0)
+    shares = Counter(lane.split("-")[0] for lane in take_turns(book, 40))
+    assert abs(shares["many"] - shares["single"]) <= 2  # the turns that go by waiting time alone
+
+
+def test_newcomer_does_not_catch_up_on_turns_that_it_never_wanted() -> None:
+    book = LaneBook()
+    book.note("old", "old", 0)
+    take_turns(book, 1000)
+    book.note("new", "new", 0)
+    assert Counter(take_turns(book, 20))["old"] >= 9
+
+
+def test_new_lane_of_a_busy_organization_has_its_turn_within_a_round() -> None:
+    book = LaneBook()
+    book.note("full", "acme", 0)
+    take_turns(book, 500)
+    book.note("single", "acme", 0)
+    assert "single" in take_turns(book, 2)
+
+
+def test_urgent_lane_goes_first() -> None:
+    book = LaneBook()
+    book.note("bulk", "acme", 10)
+    book.note("urgent", "other", 0)
+    first = book.next(0.0)
+    assert first is not None
+    assert first.lane_id == "urgent"
+
+
+def test_bulk_does_not_starve_under_endless_urgent_work() -> None:
+    book = LaneBook()
+    book.note("urgent", "acme", 0)
+    book.note("bulk", "other", 10)
+    turns: list[str] = []
+    for _ in range(2 * ANY_URGENCY_TURN):
+        lane = book.next(0.0)
+        assert lane is not None
+        turns.append(lane.lane_id)
+        book.served(lane, lane.priority)
+    assert turns.count("bulk") == 2
+
+
+def test_lane_noted_while_it_was_looked_at_stays_in_the_book() -> None:
+    book = LaneBook()
+    book.note("lane", "acme", 0)
+    lane = book.next(0.0)
+    assert lane is not None
+    version = lane.version
+    book.note("lane", "acme", 0)
+    book.empty(lane, version)
+    assert book.next(0.0) is lane
+    book.empty(lane, lane.version)
+    assert book.next(0.0) is None
+    assert len(book) == 0
+
+
+def test_blocked_lane_waits_for_its_time() -> None:
+    book = LaneBook()
+    book.note("lane", "acme", 0)
+    lane = book.next(0.0)
+    assert lane is not None
+    book.block(lane, 5.0)
+    assert book.next(4.9) is None
+    assert book.next(5.0) is lane
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=30, unique=True),
+    st.integers(1, 200),
+)
+def test_turns_of_organizations_that_all_have_work_differ_by_at_most_the_reserved_turns(
+    lanes: list[tuple[int, int]], rounds: int
+) -> None:
+    book = LaneBook()
+    for organization, lane in lanes:
+        book.note(f"{organization}:{lane}", str(organization), 0)
+    counts = Counter(turn.split(":")[0] for turn in take_turns(book, rounds))
+    shares = [counts.get(str(organization), 0) for organization in {organization for organization, _ in lanes}]
+    assert max(shares) - min(shares) <= 1 + rounds // ANY_URGENCY_TURN

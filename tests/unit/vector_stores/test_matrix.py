@@ -1,0 +1,174 @@
+"""The buffers in memory against the plainest reading of them: every live row, scored and sorted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from analytiq.models.vector import GenerationVectors
+from analytiq.vector_stores.local import matrix
+from analytiq.vector_stores.local.matrix import VectorMatrix, View
+
+DIMENSIONS = 3
+# Few directions, so that ties are common, and cosines that differ at all differ by far more than float32 can blur.
+DIRECTIONS = np.asarray(
+    [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 2, 0], [-1, 0, 0], [1, 1, 1], [3, -1, 2]], dtype=np.float32
+)
+
+generations = st.tuples(st.integers(0, 5), st.lists(st.integers(0, len(DIRECTIONS) - 1), min_size=0, max_size=5))
+
+
+@dataclass
+class Plain:
+    """generation id → (document id, rows); nothing else."""
+
+    rows: dict[str, tuple[str, list[int]]]
+
+    def nearest(
+        self, query: NDArray[np.float32], limit: int, document_ids: set[str] | None
+    ) -> list[tuple[str, int, float]]:
+        scored = [
+            (document_id, chunk_index, cosine(DIRECTIONS[direction], query))
+            for document_id, directions in self.rows.values()
+            for chunk_index, direction in enumerate(directions)
+            if document_ids is None or document_id in document_ids
+        ]
+        return sorted(scored, key=lambda row: (-round(row[2], 5), row[0], row[1]))[:limit]
+
+
+def cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
+    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+
+
+def generation(generation_id: str, document: int, directions: Sequence[int], scale: float = 1.0) -> GenerationVectors:
+    vectors = DIRECTIONS[list(directions)] * np.float32(scale) if directions else np.zeros((0, 0), np.float32)
+    indexes = np.arange(len(directions), dtype=np.int32)
+    # As they come from the database: in no order.
+    return GenerationVectors(generation_id, f"d{document}", len(directions), indexes[::-1], vectors[::-1])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.lists(generations, max_size=4)),
+            st.tuples(st.just("remove"), st.lists(st.integers(0, 30), max_size=4)),
+        ),
+        max_size=12,
+    ),
+    query=st.integers(0, len(DIRECTIONS) - 1),
+    limit=st.integers(0, 40),
+    wanted=st.none() | st.sets(st.integers(0, 7), max_size=4),
+    gather_rows=st.sampled_from([0, 3, 20_000]),
+)
+def test_what_is_found_is_what_a_plain_scan_finds(
+    steps: list[tuple[str, list[object]]], query: int, limit: int, wanted: set[int] | None, gather_rows: int
+) -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    plain = Plain({})
+    document_ids = None if wanted is None else {f"d{number}" for number in wanted}
+    views: list[tuple[View, list[tuple[str, int, float]], int]] = []
+    names = iter(range(1_000))
+
+    def expected() -> list[tuple[str, int, float]]:
+        return plain.nearest(DIRECTIONS[query], limit, document_ids)
+
+    for kind, values in steps:
+        if kind == "add":
+            added = [(f"g{next(names)}", *value) for value in values]  # type: ignore[misc]
+            # One generation of a document is current at a time.
+            fresh = {document: (name, document, rows) for name, document, rows in added}
+            taken = {document_id for document_id, _ in plain.rows.values()}
+            chosen = [value for value in fresh.values() if f"d{value[1]}" not in taken]
+            buffers.add([generation(name, document, rows, scale=2.5) for name, document, rows in chosen])
+            plain.rows |= {name: (f"d{document}", rows) for name, document, rows in chosen if rows}
+        else:
+            gone = [f"g{value}" for value in values]
+            buffers.remove(gone)
+            for name in gone:
+                plain.rows.pop(name, None)
+        views.append((buffers.view(), expected(), count(plain, document_ids)))
+    # Views of the past are checked after all that came later: nothing reaches into them.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix, "GATHER_ROWS", gather_rows)
+        for view, rows, total in views:
+            found = view.nearest(DIRECTIONS[query], limit=limit, document_ids=document_ids)
+            assert [(row.document_id, row.chunk_index) for row in found] == [row[:2] for row in rows]
+            assert [row.cosine for row in found] == pytest.approx([row[2] for row in rows], abs=1e-5)
+            assert view.count(document_ids) == total
+
+
+def count(plain: Plain, document_ids: set[str] | None) -> int:
+    return sum(
+        len(rows)
+        for document_id, rows in plain.rows.values()
+        if document_ids is None or document_id in document_ids
+    )
+
+
+def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_loading() -> None:
+    """Else the second page of a search could repeat what the first one, from another process, has shown."""
+    found: list[list[tuple[str, int]]] = []
+    random = np.random.default_rng(3)
+    same = random.standard_normal((1, 384)).astype(np.float32)
+    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
+        buffers = VectorMatrix(384)
+        for document in order:
+            vectors = np.repeat(same, 7, axis=0)
+            indexes = np.arange(7, dtype=np.int32)
+            buffers.add([GenerationVectors(f"g{document}", f"d{document}", 7, indexes, vectors)])
+        hits = buffers.view().nearest(random.standard_normal(384).astype(np.float32), limit=28, document_ids=None)
+        found.append([(hit.document_id, hit.chunk_index) for hit in hits])
+    expected = [(f"d{document}", chunk) for document in range(4) for chunk in range(7)]
+    assert found == [expected, expected]
+
+
+def test_cosines_of_single_chunks_are_those_of_the_search() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    buffers.add([generation("g0", 0, [0, 3, 5]), generation("g1", 1, [6])])
+    buffers.remove(["g1"])
+    view = buffers.view()
+    query = DIRECTIONS[4]
+    found = view.cosines(query, [("g0", 1), ("g0", 2), ("g0", 9), ("g1", 0), ("unknown", 0)])
+    by_search = {
+        (row.generation_id, row.chunk_index): row.cosine for row in view.nearest(query, limit=9, document_ids=None)
+    }
+    assert found == {key: pytest.approx(by_search[key]) for key in [("g0", 1), ("g0", 2)]}
+
+
+def test_generation_that_is_there_already_is_not_added_twice() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    for _ in range(2):
+        buffers.add([generation("g0", 0, [0, 1])])
+    assert buffers.view().count(None) == 2
+
+
+def test_removed_rows_give_their_memory_back() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    buffers.add([generation(f"g{number}", number, [0] * 5) for number in range(100)])
+    full = buffers.byte_size
+    buffers.remove([f"g{number}" for number in range(90)])
+    assert buffers.byte_size < full / 5
+    assert buffers.view().count(None) == 50
+
+
+def test_appending_many_small_generations_does_not_copy_the_buffers_each_time() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    sizes: set[int] = set()
+    for number in range(500):
+        buffers.add([generation(f"g{number}", number, [0] * 4)])
+        sizes.add(buffers._matrix.nbytes)
+    assert len(sizes) < 25
+    assert buffers.view().count(None) == 2_000
+
+
+def test_vector_of_zeros_is_near_to_nothing_and_breaks_nothing() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    zeros = np.zeros((1, DIMENSIONS), dtype=np.float32)
+    buffers.add([GenerationVectors("g0", "d0", 1, np.zeros(1, np.int32), zeros), generation("g1", 1, [0])])
+    found = buffers.view().nearest(DIRECTIONS[0], limit=2, document_ids=None)
+    assert [(row.document_id, row.cosine) for row in found] == [("d1", 1.0), ("d0", 0.0)]
