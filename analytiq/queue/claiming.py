@@ -64,7 +64,10 @@ class Claims:
 
     async def wait(self) -> None:
         """Until there is news of a lane, or for the time between two polls."""
-        seconds = HELD_SECONDS if len(self._book) else self._poll_seconds
+        soonest = self._book.soonest()
+        seconds = self._poll_seconds
+        if soonest is not None:
+            seconds = min(seconds, max(HELD_SECONDS, soonest - asyncio.get_running_loop().time()))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()

@@ -73,6 +73,11 @@ class LaneBook:
             return min(ready, key=lambda lane: (lane.since, lane.lane_id))
         return min(ready, key=self._order)
 
+    def soonest(self) -> float | None:
+        """When a lane may be asked again at the earliest; None where there is no lane."""
+        blocks = (lane.blocked_until for item in self._organizations.values() for lane in item.lanes.values())
+        return min(blocks, default=None)
+
     def served(self, lane: Lane, priority: int) -> None:
         """The lane had its turn, with a job of this priority."""
         organization = self._organizations.get(lane.organization_id)

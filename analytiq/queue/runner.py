@@ -5,7 +5,6 @@ import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
 import structlog
 
@@ -17,6 +16,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue import retry
+from analytiq.queue.claiming import Claims
 from analytiq.settings import QueueSettings
 
 log = structlog.get_logger(__name__)
@@ -72,24 +72,6 @@ OnDead = Callable[[Job, Failure], Awaitable[None]]
 """Called after a job was given up, before `OnSettled`."""
 
 
-@dataclass(slots=True)
-class Wakeup:
-    """Tells idle slots that there may be work."""
-
-    event: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def notify(self) -> None:
-        """Wake every idle slot."""
-        self.event.set()
-
-    async def wait(self, seconds: float) -> None:
-        """Until notified, or for so long."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.event.wait()
-        self.event.clear()
-
-
 class QueueRunner:
     """Runs jobs in `concurrency` slots of this process until stopped."""
 
@@ -109,15 +91,24 @@ class QueueRunner:
         self._concurrency = concurrency
         self._on_settled = on_settled
         self._on_dead = on_dead
-        self._wakeup = Wakeup()
         self._is_stopping = False
         self._running: dict[asyncio.Task[None], Job] = {}
         self.worker = f"{socket.gethostname()}:{os.getpid()}"
+        self._claims = Claims(
+            jobs,
+            list(handlers),
+            worker=self.worker,
+            lease_seconds=settings.lease_seconds,
+            poll_seconds=settings.poll_seconds,
+        )
 
     async def run(self) -> None:
         """Run until `stop`; returns when every slot has ended."""
         async with asyncio.TaskGroup() as group:
-            watchers = [group.create_task(self._watch()), group.create_task(self._rescue())]
+            watchers = [
+                group.create_task(watching)
+                for watching in (self._claims.watch(), self._claims.look(), self._rescue())
+            ]
             slots = [group.create_task(self._slot()) for _ in range(self._concurrency)]
             await asyncio.wait(slots)
             for watcher in watchers:
@@ -126,7 +117,7 @@ class QueueRunner:
     async def stop(self, *, drain_seconds: float) -> None:
         """Claim nothing more; let running jobs end for so long, then return them to the queue."""
         self._is_stopping = True
-        self._wakeup.notify()
+        self._claims.wake()
         running = list(self._running)
         if running:
             log.info("queue.draining", jobs=len(running), drain_seconds=drain_seconds)
@@ -139,24 +130,27 @@ class QueueRunner:
     async def run_until_idle(self) -> int:
         """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
         count = 0
+        kinds = list(self._handlers)
         while True:
-            job = await self._claim()
+            job = await self._jobs.claim(
+                kinds, worker=self.worker, lease_token=new_id(), lease_seconds=self._settings.lease_seconds
+            )
             if job is not None:
                 await self._run_job(job)
                 count += 1
-            elif not await self._jobs.has_due(list(self._handlers)):
+            elif not await self._jobs.has_due(kinds):
                 return count
 
     async def _slot(self) -> None:
         while not self._is_stopping:
             try:
-                job = await self._claim()
+                job = await self._claims.claim()
             except DatabaseError:
                 log.warning("queue.claim_failed", exc_info=True)
-                await self._wakeup.wait(self._settings.poll_seconds)
+                await asyncio.sleep(self._settings.poll_seconds)
                 continue
             if job is None:
-                await self._wakeup.wait(self._settings.poll_seconds)
+                await self._claims.wait()
                 continue
             if self._is_stopping:
                 # `stop` has looked at what is running already: this job would run on without a limit.
@@ -168,13 +162,6 @@ class QueueRunner:
                 await asyncio.wait([task])
             finally:
                 del self._running[task]
-            self._wakeup.notify()
-
-    async def _claim(self) -> Job | None:
-        return await self._jobs.claim(
-            list(self._handlers), worker=self.worker, lease_token=new_id(),
-            lease_seconds=self._settings.lease_seconds,
-        )  # fmt: skip
 
     async def _run_job(self, job: Job) -> None:
         structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
@@ -277,18 +264,6 @@ class QueueRunner:
                 rescued = await self._jobs.rescue(max_attempts=self._settings.max_attempts)
                 if rescued:
                     log.warning("queue.jobs_rescued", jobs=rescued)
-                    self._wakeup.notify()
             except DatabaseError:
                 log.warning("queue.rescue_failed", exc_info=True)
             await asyncio.sleep(self._settings.lease_seconds / 3)
-
-    async def _watch(self) -> None:
-        """Wake up when work is enqueued; where the stream breaks, polling goes on."""
-        while True:
-            try:
-                async with await self._jobs.wait_for_enqueue() as stream:
-                    async for _ in stream:
-                        self._wakeup.notify()
-            except DatabaseError:
-                log.warning("queue.watch_failed", exc_info=True)
-            await asyncio.sleep(self._settings.poll_seconds)

@@ -7,7 +7,6 @@ import random
 from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import ExecutionTimeout, OperationFailure

@@ -89,12 +89,14 @@ class LocalVectorStore:
     async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
         mirror = self._mirrors.pop(knowledge_base.id, None) or _Mirror()
         self._mirrors[knowledge_base.id] = mirror  # now the most recently used
+        if mirror.view is not None and mirror.epoch == epoch:
+            return mirror.view
+        # A mirror that is ahead is read anew as well: either another search saw a later epoch than this one, and
+        # there is nothing to read, or the database was restored from a backup, and the mirror is of a lost history.
         for _ in range(REFRESH_ROUNDS):
+            await self._wait_for_refresh(mirror, knowledge_base)
             if mirror.view is not None and _is_fresh(mirror.epoch, epoch):
                 return mirror.view
-            await self._wait_for_refresh(mirror, knowledge_base)
-        if mirror.view is not None and _is_fresh(mirror.epoch, epoch):
-            return mirror.view
         raise StoreLoadingError(
             f"the knowledge base {knowledge_base.name!r} is changing faster than it can be followed; ask again",
             retry_after=1.0,
@@ -146,7 +148,7 @@ class LocalVectorStore:
 
 
 def _is_fresh(have: Epoch | None, wanted: Epoch) -> bool:
-    """Newer than asked for is fresh: another search may have seen a later epoch than this one."""
+    """Whether what was just read is what was asked for, or newer."""
     if have is None or have.epoch < wanted.epoch:
         return False
     return have.epoch > wanted.epoch or have.commit_id == wanted.commit_id
@@ -158,6 +160,8 @@ def _continues(have: Epoch, at: VectorsAt) -> bool:
     The first change read is the one that made the mirrored epoch: a database restored from a backup, and
     written to since, has another commit id there.
     """
+    if at.epoch.epoch < have.epoch:
+        return False
     if at.epoch.epoch == have.epoch:
         return at.epoch.commit_id == have.commit_id
     epochs = [change.epoch for change in at.changes]

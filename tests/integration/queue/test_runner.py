@@ -12,6 +12,7 @@ from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject
 from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.settings import QueueSettings
@@ -312,7 +313,7 @@ async def test_job_that_the_handler_finished_itself_is_not_finished_twice(jobs: 
     ended: Ended = []
     await jobs.enqueue([request()])
     runner = runner_of(jobs, handler, ended=ended)
-    job = await runner._claim()
+    job = await jobs.claim([JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=30.0)
     assert job is not None
     await runner._run_job(job)
     assert (await row(jobs)).state is JobState.AVAILABLE
