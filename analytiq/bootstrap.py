@@ -31,6 +31,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
@@ -40,6 +41,7 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.organizations.service import Organizations
+from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
@@ -70,6 +72,8 @@ class Application:
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
     jobs: JobRepository
+    job_history: JobHistoryRepository
+    document_rows: DocumentRepository
     idempotency: IdempotencyRepository
     vault: Vault
     handlers: Mapping[JobKind, Handler]
@@ -83,6 +87,7 @@ class Application:
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
             on_dead=self.extraction.fail_document_of,
+            history=History(self.job_history, self.document_rows),
         )
 
     async def close(self) -> None:
@@ -131,6 +136,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
     jobs = JobRepository(connection)
+    history = JobHistoryRepository(connection)
     files = FileStore(connection)
 
     credentials = Credentials(ProviderRepository(connection), vault)
@@ -196,6 +202,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         life_cycle=life_cycle,
         extraction=extraction,
         jobs=jobs,
+        job_history=history,
+        document_rows=document_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
         handlers={
@@ -204,7 +212,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history).handle,
             JobKind.DROP_KB: life_cycle.handle_drop,
         },
     )

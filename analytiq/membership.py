@@ -12,6 +12,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.telemetry.checkpoints import checkpoint
 
 
 def sync_request(
@@ -66,6 +67,7 @@ class Membership:
             kb_ids |= {knowledge_base.id for knowledge_base in tagged}
         requests = [sync_request(organization_id, kb_id, document_id) for kb_id in sorted(kb_ids)]
         await self._jobs.enqueue(requests, request_id=request_id)
+        await checkpoint("membership.document_pairs_enqueued")
         return len(requests)
 
     async def enqueue_pairs_of_kb(
@@ -86,6 +88,7 @@ class Membership:
             )
             left = [document_id for document_id in indexed if document_id not in members]
             count += await self._enqueue(organization_id, kb_id, left, request_id)
+        await checkpoint("membership.kb_pairs_enqueued")
         return count
 
     async def _enqueue(
@@ -96,4 +99,5 @@ class Membership:
             for document_id in document_ids
         ]
         await self._jobs.enqueue(requests, request_id=request_id)
+        await checkpoint("membership.kb_batch_enqueued")
         return len(requests)

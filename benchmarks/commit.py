@@ -24,6 +24,9 @@ from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server
 from benchmarks.swapping import Swapping, random_vectors, rows_of
 
+ERROR_NAMES = {112: "WriteConflict", 251: "NoSuchTransaction", 388: "TransactionTooLargeForCache"}
+"""Errors of a bulk write come as numbers."""
+
 Encode = Callable[[VectorRow], Binary | list[float]]
 
 
@@ -93,11 +96,18 @@ async def measure_one_transaction(target: Platform, chunks: int, dimensions: int
             for repetition in range(repeats + 1):
                 await _timed(replace(session), spent if repetition else [])
     except PyMongoError as error:
-        name = (error.details or {}).get("codeName") if isinstance(error, OperationFailure) else None
-        return f"fails: {name or type(error).__name__}"
+        return f"fails: {_name_of(error)}"
     finally:
         await collection.drop()
     return f"{report.median(spent):.0f}"
+
+
+def _name_of(error: PyMongoError) -> str:
+    """What the server calls it: of a bulk write the first of its errors."""
+    details: dict[str, Any] = dict((error.details or {}) if isinstance(error, OperationFailure) else {})
+    first: dict[str, Any] = (details.get("writeErrors") or [details])[0]
+    name = first.get("codeName") or ERROR_NAMES.get(first.get("code", 0))
+    return str(name or f"{type(error).__name__} {first.get('code', '')}").strip()
 
 
 async def measure_row(server: Server, chunks: int, dimensions: int, repeats: int) -> list[str]:

@@ -4,8 +4,10 @@ import structlog
 
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.queue.runner import RunningJob
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -13,10 +15,17 @@ log = structlog.get_logger(__name__)
 class Cleaning:
     """The handler of clean jobs."""
 
-    def __init__(self, documents: DocumentRepository, texts: TextRepository, files: FileStore) -> None:
+    def __init__(
+        self,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        history: JobHistoryRepository,
+    ) -> None:
         self._documents = documents
         self._texts = texts
         self._files = files
+        self._history = history
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -29,10 +38,14 @@ class Cleaning:
         document = await self._documents.get(organization_id, document_id)
         if document is None:
             await self._files.delete(organization_id, stored)
+            await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
+            await checkpoint("cleaning.texts_deleted")
+            await self._history.delete_of_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]
         await self._files.delete(organization_id, replaced)
+        await checkpoint("cleaning.files_deleted")
         texts = await self._texts.delete_superseded(organization_id, document_id)
         log.info("documents.cleaned", document_id=document_id, files=len(replaced), texts=texts)

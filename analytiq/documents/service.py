@@ -80,7 +80,7 @@ class Documents:
         if document_name is not None:
             name = validated_name(document_name)
             if name != document.document_name:
-                changes |= {"document_name": name, "identity": identity_of(name, document.sha256)}
+                changes["document_name"] = name
         if tag_ids is not None:
             changes["tag_ids"] = list(tag_ids)
         if metadata is not None:
@@ -89,6 +89,12 @@ class Documents:
             return document
 
         async def commit(session: Session) -> Document:
+            # The identity is of the bytes as they are in this transaction: they may be replaced at the moment.
+            if "document_name" in changes:
+                now = await self._documents.get(organization_id, document_id, session=session)
+                if now is None:
+                    raise unknown_document(document_id)
+                changes["identity"] = identity_of(changes["document_name"], now.sha256)
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)

@@ -27,6 +27,7 @@ from analytiq.parsing.sandbox import ParseLimits, parse_in_child
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import ExtractionSettings
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -62,13 +63,17 @@ class Extraction:
         if document is None:
             await self._texts.delete_all(organization_id, document_id)
             return
+        # An attempt before may have died with a text staged.
+        await self._texts.delete_staged(organization_id, document_id)
+        await checkpoint("extraction.begun")
         try:
             parsed, content_type = await self._parse(running, document)
         except PermanentError as error:
             # The document's own fault, and its owner's to see: the job has done all there is to do.
             log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
-            await self._fail(running, document, retry.failure_of(error))
+            await self._fail(running, document, retry.failure_of(error).for_owner())
             return
+        await checkpoint("extraction.parsed")
         await self._serve(running, document, parsed, content_type)
 
     async def fail_document_of(self, job: Job, failure: Failure) -> None:
@@ -77,7 +82,8 @@ class Extraction:
             return
         document = await self._documents.get(job.organization_id, job.subject.document_id)
         if document is not None and document.state is not DocumentState.EXTRACTED:
-            await self._documents.mark_failed(job.organization_id, document.id, document.file_id, failure)
+            owners = failure.for_owner()
+            await self._documents.mark_failed(job.organization_id, document.id, document.file_id, owners)
 
     async def _fail(self, running: RunningJob, document: Document, failure: Failure) -> None:
         """Mark the document and end the job at once: a worker that has lost its lease marks nothing."""
@@ -132,6 +138,7 @@ class Extraction:
             warnings.append("no text could be extracted, so there is nothing to search for")
             log.warning("extraction.no_text", document_id=document.id)
         text_id, text_hash = await self._texts.stage(document.organization_id, document.id, text)
+        await checkpoint("extraction.text_staged")
         try:
             await self._commit(running, document, text, text_id, text_hash, warnings, content_type)
         except BaseException:
@@ -176,6 +183,7 @@ class Extraction:
 
         if await run_in_transaction(self._connection, commit):
             running.note_finished()
+            await checkpoint("extraction.committed")
         else:
             await self._texts.delete(document.organization_id, document.id, text_id)
 

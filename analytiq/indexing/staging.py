@@ -28,6 +28,7 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import IndexingSettings
+from analytiq.telemetry.checkpoints import checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Staging:
         text = await self._texts.read(pair.document.organization_id, wanted.text_id)
         chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text.text)
         generation = await self._announce(running, pair, len(chunks))
+        await checkpoint("indexing.announced")
         locator = PageLocator(text.pages)
         owner = _owner(pair, generation)
         size = self._settings.stage_batch_size
@@ -78,11 +80,13 @@ class Staging:
             vectors = await self._embedding.embed_chunks(
                 pair.organization, pair.knowledge_base, [chunk.text for chunk in window]
             )
+            await checkpoint("indexing.window_embedded")
             rows = [
                 _row(chunk, vectors[index], locator.between(chunk.start, chunk.end))
                 for index, chunk in enumerate(window)
             ]
             await self._vectors.stage(owner, rows)
+            await checkpoint("indexing.window_staged")
             if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
                 await running.report(start + len(window), len(chunks), "chunks")
         return generation

@@ -6,6 +6,7 @@ from analytiq.models.index_entry import GenerationState
 from analytiq.mongo.repositories.index_entries import GenerationRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.queue.runner import RunningJob
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +33,8 @@ class Sweep:
         if not is_purging and await self._generations.get(job.organization_id, generation_id) is not None:
             log.warning("indexing.sweep_refused", generation_id=generation_id)
             return
+        await checkpoint("sweep.purging")
         swept = await self._vectors.delete_generation(job.organization_id, kb_id, generation_id)
+        await checkpoint("sweep.vectors_deleted")
         await self._generations.delete(job.organization_id, generation_id)
         log.info("indexing.swept", kb_id=kb_id, generation_id=generation_id, vectors=swept)

@@ -13,6 +13,7 @@ from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.telemetry import metrics
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -73,11 +74,13 @@ class Sync:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         document = await self._documents.get(organization_id, document_id)
         entry = await self._entries.get(organization_id, kb_id, document_id)
+        await checkpoint("indexing.planned")
         match plan(knowledge_base, document, entry):
             case Nothing(reason):
                 log.debug("indexing.nothing_to_do", kb_id=kb_id, document_id=document_id, why=reason)
             case Remove(removed, reason):
                 await self._commit.take_out(running, removed)
+                await checkpoint("indexing.taken_out")
                 log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
             case Index() as wanted:
                 assert organization is not None  # noqa: S101  # its document was just read
@@ -88,7 +91,9 @@ class Sync:
     async def _index(self, running: RunningJob, pair: Pair, wanted: Index) -> None:
         try:
             generation = await self._staging.stage(running, pair, wanted)
+            await checkpoint("indexing.staged")
             await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
+            await checkpoint("indexing.committed")
         except BaseException:
             await self._sweep_staged(running, pair.knowledge_base.id, pair.document.id, own=True)
             raise

@@ -13,6 +13,7 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import RunningJob
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -73,10 +74,13 @@ class KnowledgeBaseLifeCycle:
         if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
             return
         await self._vectors.drop_collection(kb_id)
+        await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)
         await self._entries.delete_of_kb(kb_id)
         await self._generations.delete_of_kb(kb_id)
+        await checkpoint("knowledge_base.entries_deleted")
         await self._epochs.delete_changes(kb_id)
+        await checkpoint("knowledge_base.changes_deleted")
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 

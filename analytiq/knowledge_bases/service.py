@@ -23,6 +23,7 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.telemetry.checkpoints import checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class KnowledgeBases:
         dimensions = await self._embedding.dimensions_of(organization, model)
         kb_id = new_id()
         vectors_uuid = await self._vectors.create_collection(kb_id)
+        await checkpoint("knowledge_base.collection_created")
         now = clock.now()
         knowledge_base = KnowledgeBase(
             id=kb_id,
@@ -122,6 +124,7 @@ class KnowledgeBases:
             if await self._knowledge_bases.get(organization.id, kb_id) is None:
                 await self._vectors.drop_collection(kb_id)
             raise
+        await checkpoint("knowledge_base.created")
         return knowledge_base
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase:

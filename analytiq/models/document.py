@@ -18,11 +18,16 @@ class DocumentState(StrEnum):
 
 
 class Failure(Stored):
-    """Why something failed: a stable code, a sentence for the owner, and when."""
+    """Why something failed: a stable code, a sentence for the owner, and when; `stack` is for operators."""
 
     code: str
     detail: str
     at: datetime
+    stack: str | None = None
+
+    def for_owner(self) -> "Failure":
+        """Without what is for operators."""
+        return self.model_copy(update={"stack": None})
 
 
 class Document(Stored):

@@ -97,5 +97,6 @@ class Job(Stored):
     progress: Progress | None = None
     error: Failure | None = None
     request_id: str | None = None
+    is_cancel_wanted: bool = False
     created_at: datetime
     updated_at: datetime

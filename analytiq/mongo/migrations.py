@@ -21,6 +21,7 @@ from analytiq.mongo.repositories import (
     embedding_cache,
     idempotency,
     index_entries,
+    job_history,
     jobs,
     knowledge_bases,
     organizations,
@@ -51,7 +52,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, providers, idempotency, files,
+        embedding_cache, providers, idempotency, job_history, files,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -69,7 +70,10 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database.create_collection(collection, check_exists=False)
 
 
-MIGRATIONS = (Migration(1, "indexes", _create_indexes),)
+MIGRATIONS = (
+    Migration(1, "indexes", _create_indexes),
+    Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
+)
 
 
 async def migrate(connection: MongoConnection) -> list[str]:

@@ -1,6 +1,7 @@
 """What becomes of a job whose handler raised: one table, by class."""
 
 import random
+import traceback
 from dataclasses import dataclass
 
 from analytiq import clock
@@ -18,6 +19,8 @@ FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
 UNNAMED_WAIT_SECONDS = 10.0
 """The wait that a provider asks for without saying how long; half of it at least."""
+LONGEST_STACK = 8000
+"""Characters, of the end: where it happened stands last."""
 UNEXPECTED_ATTEMPTS = 5
 """An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
 
@@ -65,12 +68,14 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
 
 def failure_of(error: BaseException) -> Failure:
     """What is told of an error; an unforeseen one shows its class only, since its text may hold anything."""
+    stack = "".join(traceback.format_exception(error))[-LONGEST_STACK:]
     if isinstance(error, AnalytiqError):
-        return Failure(code=error.code, detail=error.detail, at=clock.now())
+        return Failure(code=error.code, detail=error.detail, at=clock.now(), stack=stack)
     return Failure(
         code="internal_error",
-        detail=f"an unexpected {type(error).__name__}; the worker's log has the whole of it",
+        detail=f"an unexpected {type(error).__name__}; its job has the stack, and the worker's log the whole of it",
         at=clock.now(),
+        stack=stack,
     )
 
 

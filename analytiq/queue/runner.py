@@ -8,19 +8,25 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
+from analytiq import clock
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, Progress
+from analytiq.models.job_history import AttemptOutcome
 from analytiq.mongo.client import translate
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue import retry
 from analytiq.queue.claiming import Claims
+from analytiq.queue.history import History
 from analytiq.settings import QueueSettings
+from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
+LONGEST_HEARTBEAT_SECONDS = 5.0
+"""Also how long a running job may go on after somebody has cancelled it."""
 PROGRESS_SECONDS = 0.5
 """Progress is written at most this often: it is for people to look at."""
 
@@ -30,6 +36,8 @@ class RunningJob:
 
     def __init__(self, job: Job, jobs: JobRepository) -> None:
         self.job = job
+        self.started_at = clock.now()
+        self.is_cancelled = False
         self._jobs = jobs
         self._reported_at = 0.0
         self._reports: set[asyncio.Task[None]] = set()
@@ -72,6 +80,13 @@ OnDead = Callable[[Job, Failure], Awaitable[None]]
 """Called after a job was given up, before `OnSettled`."""
 
 
+def cancelled() -> Failure:
+    """What a cancelled job shows."""
+    return Failure(
+        code="cancelled", detail="somebody cancelled it; replay it to have it done after all", at=clock.now()
+    )
+
+
 class QueueRunner:
     """Runs jobs in `concurrency` slots of this process until stopped."""
 
@@ -84,6 +99,7 @@ class QueueRunner:
         concurrency: int,
         on_settled: OnSettled,
         on_dead: OnDead,
+        history: History,
     ) -> None:
         self._jobs = jobs
         self._handlers = handlers
@@ -91,7 +107,10 @@ class QueueRunner:
         self._concurrency = concurrency
         self._on_settled = on_settled
         self._on_dead = on_dead
+        self._history = history
         self._is_stopping = False
+        self._has_changed = asyncio.Event()
+        self._slots: set[asyncio.Task[None]] = set()
         self._running: dict[asyncio.Task[None], Job] = {}
         self.worker = f"{socket.gethostname()}:{os.getpid()}"
         self._claims = Claims(
@@ -107,16 +126,52 @@ class QueueRunner:
         async with asyncio.TaskGroup() as group:
             watchers = [
                 group.create_task(watching)
-                for watching in (self._claims.watch(), self._claims.look(), self._rescue())
+                for watching in (
+                    self._claims.watch(),
+                    self._claims.look(),
+                    self._rescue(),
+                    self._history.write_continuously(),
+                )
             ]
-            slots = [group.create_task(self._slot()) for _ in range(self._concurrency)]
-            await asyncio.wait(slots)
+            while not self._is_stopping:
+                self._fill_slots(group)
+                await self._resized_or_stopped()
+            await asyncio.wait(self._slots)
             for watcher in watchers:
                 watcher.cancel()
+        await self._history.flush()
+
+    def resize(self, concurrency: int) -> None:
+        """Run so many jobs at once from now on; jobs that run already are finished."""
+        if concurrency != self._concurrency:
+            log.info("queue.resized", concurrency=concurrency)
+            self._concurrency = concurrency
+            self._has_changed.set()
+            self._claims.wake()
+
+    @property
+    def running_jobs(self) -> int:
+        """How many jobs this process is running now."""
+        return len(self._running)
+
+    @property
+    def concurrency(self) -> int:
+        """How many jobs this process runs at once, at most."""
+        return self._concurrency
+
+    def _fill_slots(self, group: asyncio.TaskGroup) -> None:
+        self._slots = {slot for slot in self._slots if not slot.done()}
+        for _ in range(self._concurrency - len(self._slots)):
+            self._slots.add(group.create_task(self._slot()))
+
+    async def _resized_or_stopped(self) -> None:
+        await self._has_changed.wait()
+        self._has_changed.clear()
 
     async def stop(self, *, drain_seconds: float) -> None:
         """Claim nothing more; let running jobs end for so long, then return them to the queue."""
         self._is_stopping = True
+        self._has_changed.set()
         self._claims.wake()
         running = list(self._running)
         if running:
@@ -139,10 +194,14 @@ class QueueRunner:
                 await self._run_job(job)
                 count += 1
             elif not await self._jobs.has_due(kinds):
+                await self._history.flush()
                 return count
 
     async def _slot(self) -> None:
         while not self._is_stopping:
+            if len(self._slots) > self._concurrency:
+                self._slots.discard(asyncio.current_task())  # pyright: ignore[reportArgumentType]  # runs in a task
+                return
             try:
                 job = await self._claims.claim()
             except DatabaseError:
@@ -167,7 +226,7 @@ class QueueRunner:
         structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
         running = RunningJob(job, self._jobs)
         work = asyncio.create_task(self._work(running))
-        heartbeat = asyncio.create_task(self._heartbeat(job, work))
+        heartbeat = asyncio.create_task(self._heartbeat(running, work))
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -195,12 +254,20 @@ class QueueRunner:
     async def _work(self, running: RunningJob) -> None:
         job = running.job
         try:
+            await checkpoint("queue.claimed")
             await self._handlers[job.kind](running)
+            await checkpoint("queue.handled")
             if not running.is_finished:
                 await self._jobs.finish(job)
                 running.note_finished()
+            self._history.note(job, AttemptOutcome.DONE, started_at=running.started_at)
+        except asyncio.CancelledError:
+            if not running.is_cancelled or running.is_finished:
+                raise
+            if not await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):
+                return
         except Exception as error:  # noqa: BLE001  # the table in `retry` decides over every class
-            if not await self._settle_failure(job, error):
+            if not await self._settle_failure(running, error):
                 return
         await self._settled(job)
 
@@ -211,52 +278,76 @@ class QueueRunner:
             # What follows a job is derived from the truth, and made up for by the reconciler.
             log.exception("queue.after_job_failed", job=job.id)
 
-    async def _settle_failure(self, job: Job, error: Exception) -> bool:
+    async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
         """Write what becomes of a failed job; True where it has ended for good."""
+        job = running.job
         if isinstance(error, DatabaseError):
             error = translate(error) or error
         outcome = retry.plan(error, attempt=job.attempt, max_attempts=self._settings.max_attempts)
         failure = retry.failure_of(error)
-        unforeseen = failure.code == "internal_error"
+        unforeseen = error if failure.code == "internal_error" else None
+        match outcome:
+            case retry.Abandon():
+                log.warning("queue.lease_lost", job=job.id)
+                return False
+            case retry.Retry(delay_seconds, _):
+                log.warning(
+                    "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
+                    delay_seconds=round(delay_seconds, 2), exc_info=unforeseen,
+                )  # fmt: skip
+                await self._try_later(running, failure, outcome)
+                return False
+            case retry.Bury():
+                log.error(
+                    "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
+                    detail=failure.detail, exc_info=unforeseen,
+                )  # fmt: skip
+                return await self._give_up(running, failure, AttemptOutcome.DEAD)
+
+    async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> None:
+        job = running.job
+        if not outcome.is_counted:
+            # Being told to wait is about the lane: its 10,000 jobs need not each find out.
+            self._claims.defer(job, outcome.delay_seconds)
         try:
-            match outcome:
-                case retry.Abandon():
-                    log.warning("queue.lease_lost", job=job.id)
-                    return False
-                case retry.Retry(delay_seconds, is_counted):
-                    log.warning(
-                        "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
-                        delay_seconds=round(delay_seconds, 2), exc_info=error if unforeseen else None,
-                    )  # fmt: skip
-                    await self._jobs.retry(job, failure, delay_seconds=delay_seconds, is_counted=is_counted)
-                    return False
-                case retry.Bury():
-                    log.error(
-                        "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
-                        detail=failure.detail, exc_info=error if unforeseen else None,
-                    )  # fmt: skip
-                    if not await self._jobs.bury(job, failure):
-                        return False
-                    await self._on_dead(job, failure)
-                    return True
+            await self._jobs.retry(
+                job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
+            )
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)
-            return False
+        self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)
 
-    async def _heartbeat(self, job: Job, work: asyncio.Task[None]) -> None:
-        """Renew the lease; stop the work once it is lost."""
+    async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
+        """Bury the job; True where that is written."""
+        job = running.job
+        try:
+            if not await self._jobs.bury(job, failure):
+                return False
+            self._history.note(job, outcome, started_at=running.started_at, failure=failure)
+            await self._on_dead(job, failure)
+        except DatabaseError:
+            log.exception("queue.outcome_not_written", job=job.id)
+            return False
+        return True
+
+    async def _heartbeat(self, running: RunningJob, work: asyncio.Task[None]) -> None:
+        """Renew the lease; stop the work once it is lost, or somebody wants it stopped."""
         lease = self._settings.lease_seconds
         while True:
-            await asyncio.sleep(lease / 3)
+            await asyncio.sleep(min(lease / 3, LONGEST_HEARTBEAT_SECONDS))
             try:
-                if not await self._jobs.heartbeat(job, lease_seconds=lease):
-                    if not work.done():
-                        log.warning("queue.lease_lost", job=job.id)
-                        work.cancel()
-                    return
+                held = await self._jobs.heartbeat(running.job, lease_seconds=lease)
             except DatabaseError:
-                log.warning("queue.heartbeat_failed", job=job.id, exc_info=True)
+                log.warning("queue.heartbeat_failed", job=running.job.id, exc_info=True)
+                continue
+            if held is not None and not held.is_cancel_wanted:
+                continue
+            if not work.done():
+                running.is_cancelled = held is not None
+                log.warning("queue.job_cancelled" if held else "queue.lease_lost", job=running.job.id)
+                work.cancel()
+            return
 
     async def _rescue(self) -> None:
         while True:

@@ -113,6 +113,9 @@ class Placing:
         self, session: Session, placement: Placement, target: Document
     ) -> tuple[Document, UploadOutcome]:
         """The next version: the old text is served until the new one is ready."""
+        now = await self._documents.get(target.organization_id, target.id, session=session)
+        if now is None or now.document_name != placement.document_name:
+            raise ConflictError("the document to replace was deleted or renamed meanwhile; upload again")
         changes: dict[str, Any] = {
             "file_id": placement.upload.file_id,
             "sha256": placement.stored.sha256,
@@ -121,7 +124,7 @@ class Placing:
             "state": DocumentState.UPLOADED.value,
             "error": None,
         }
-        if target.sha256 != placement.stored.sha256:
+        if now.sha256 != placement.stored.sha256:
             changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
         if placement.tag_ids is not None:
             changes["tag_ids"] = list(placement.tag_ids)

@@ -21,6 +21,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.upload.placement import Placement, Placing
 
 log = structlog.get_logger(__name__)
@@ -103,6 +104,7 @@ class Uploads:
         except BaseException:
             await asyncio.shield(self._uploads.delete(upload))
             raise
+        await checkpoint("upload.bytes_written")
         return StagedFile(upload, stored, None, name, content_type)
 
     async def commit(
@@ -138,6 +140,7 @@ class Uploads:
         else:
             place = await self._placing.choose(placement, policy)
             document, outcome = await run_in_transaction(self._connection, place)
+            await checkpoint("upload.committed")
         if outcome is UploadOutcome.RETURNED:
             await self.discard(staged)
         log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)

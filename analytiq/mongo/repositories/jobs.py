@@ -42,12 +42,37 @@ _WRITE_CONFLICT = 112
 
 _DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
 _ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
-_NO_LEASE: Row = {"lease_token": None, "lease_expires_at": None, "worker": None, "served": None, "progress": None}
+_NO_LEASE: Row = {
+    "lease_token": None,
+    "lease_expires_at": None,
+    "worker": None,
+    "served": None,
+    "progress": None,
+    "is_cancel_wanted": False,
+}
 
 
 def _due_of(kinds: Collection[JobKind], lane: str | None) -> Row:
     due: Row = {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **_DUE}
     return due if lane is None else {"lane": lane, **due}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job is still ours; whether somebody wants it stopped."""
+
+    is_cancel_wanted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """Which jobs of an organization are meant; what is None does not narrow it."""
+
+    states: tuple[JobState, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
+    kb_id: str | None = None
+    document_id: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +206,14 @@ class JobRepository:
             raise
         return decode(Job, row) if row else None
 
-    async def heartbeat(self, job: Job, *, lease_seconds: float) -> bool:
-        """Renew the lease; False where it is no longer ours."""
-        return await self._set_if_held(job, {"lease_expires_at": _in_seconds(lease_seconds)})
+    async def heartbeat(self, job: Job, *, lease_seconds: float) -> Held | None:
+        """Renew the lease; None where it is no longer ours."""
+        row: Row | None = await self._by_primary.find_one_and_update(
+            {"_id": job.id, "lease_token": job.lease_token},
+            [{"$set": {"lease_expires_at": _in_seconds(lease_seconds)}}],
+            projection={"is_cancel_wanted": 1},
+        )
+        return None if row is None else Held(is_cancel_wanted=bool(row.get("is_cancel_wanted")))
 
     async def report_progress(self, job: Job, progress: Progress) -> bool:
         """Show how far the job is; False where the lease is no longer ours."""
@@ -297,6 +327,60 @@ class JobRepository:
         row: Row | None = await self._collection.find_one({"_id": job_id})
         return decode(Job, row) if row else None
 
+    async def page(
+        self, organization_id: str, query: JobQuery, *, skip: int, limit: int
+    ) -> tuple[list[Job], int]:
+        """A page of an organization's jobs, latest change first, and how many match in all."""
+        wanted = _matching(organization_id, query)
+        cursor = self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]).skip(skip).limit(limit)
+        return [decode(Job, row) async for row in cursor], await self._collection.count_documents(wanted)
+
+    async def of_organization(self, organization_id: str, job_id: str) -> Job | None:
+        """The organization's job with this id."""
+        row: Row | None = await self._collection.find_one({"_id": job_id, "organization_id": organization_id})
+        return decode(Job, row) if row else None
+
+    async def replay(self, organization_id: str, query: JobQuery, *, job_id: str | None = None) -> int:
+        """Run dead jobs again, as if they had never been tried; how many there were."""
+        wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
+        if job_id is not None:
+            wanted["_id"] = job_id
+        afresh: Row = {
+            **_NO_LEASE,
+            "state": JobState.AVAILABLE.value,
+            "attempt": 0,
+            "error": None,
+            "run_at": "$$NOW",
+            "created_at": "$$NOW",
+            "updated_at": "$$NOW",
+            "wanted": {"$add": ["$wanted", 1]},
+        }
+        result = await self._collection.update_many(wanted, [{"$set": afresh}])
+        return result.modified_count
+
+    async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
+        """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat.
+
+        Returns the state that it was in; None where the organization has no such job. A cancelled job stays as a
+        dead one, so that the reconciler does not ask for it again and a person can.
+        """
+        is_waiting: Row = {"$eq": ["$state", JobState.AVAILABLE.value]}
+        is_running: Row = {"$eq": ["$state", JobState.RUNNING.value]}
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": job_id, "organization_id": organization_id},
+            [
+                {
+                    "$set": {
+                        "state": {"$cond": [is_waiting, JobState.DEAD.value, "$state"]},
+                        "error": {"$cond": [is_waiting, {"$literal": failure.model_dump()}, "$error"]},
+                        "is_cancel_wanted": is_running,
+                        "updated_at": "$$NOW",
+                    }
+                }
+            ],
+        )
+        return JobState(row["state"]) if row else None
+
     async def existing(self, job_ids: Collection[str]) -> set[str]:
         """Those of the deduplication keys that have a row, be it waiting, running or dead."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
@@ -363,6 +447,22 @@ class JobRepository:
                 row: Row | None = change.get("fullDocument")
                 if row:  # none, where the job has been done already
                     yield _news(row)
+
+
+def _matching(organization_id: str, query: JobQuery) -> Row:
+    wanted: Row = {"organization_id": organization_id}
+    if query.states:
+        wanted["state"] = {"$in": [state.value for state in query.states]}
+    if query.kinds:
+        wanted["kind"] = {"$in": [kind.value for kind in query.kinds]}
+    for field, value in (
+        ("subject.kb_id", query.kb_id),
+        ("subject.document_id", query.document_id),
+        ("error.code", query.error_code),
+    ):
+        if value is not None:
+            wanted[field] = value
+    return wanted
 
 
 def _news(row: Row) -> LaneNews:

@@ -157,9 +157,18 @@ class TextRepository:
 
     async def delete_superseded(self, organization_id: str, document_id: str) -> int:
         """Remove the texts that newer ones have replaced; returns how many."""
+        return await self._delete_in_state(organization_id, document_id, "superseded")
+
+    async def delete_staged(self, organization_id: str, document_id: str) -> int:
+        """Remove the texts that earlier attempts have staged and not served; returns how many.
+
+        For the attempt that holds the document's lease: one that has lost it cannot serve its text any more.
+        """
+        return await self._delete_in_state(organization_id, document_id, "staging")
+
+    async def _delete_in_state(self, organization_id: str, document_id: str, state: str) -> int:
         cursor = self._heads.find(
-            {"organization_id": organization_id, "document_id": document_id, "state": "superseded"},
-            {"_id": 1},
+            {"organization_id": organization_id, "document_id": document_id, "state": state}, {"_id": 1}
         )
         ids = [str(row["_id"]) async for row in cursor]
         for text_id in ids:

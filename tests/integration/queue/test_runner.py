@@ -13,7 +13,10 @@ from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.settings import QueueSettings
 
@@ -44,8 +47,22 @@ def runner_of(
     handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
     settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
     return QueueRunner(
-        jobs, handlers, settings=settings, concurrency=concurrency, on_settled=on_settled, on_dead=on_dead
+        jobs,
+        handlers,
+        settings=settings,
+        concurrency=concurrency,
+        on_settled=on_settled,
+        on_dead=on_dead,
+        history=history_of(jobs),
     )
+
+
+def history_of(jobs: JobRepository) -> History:
+    database = jobs._collection.database
+    connection = MongoConnection(
+        client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False
+    )
+    return History(JobHistoryRepository(connection), DocumentRepository(connection))
 
 
 @asynccontextmanager
@@ -348,6 +365,7 @@ async def test_what_follows_a_job_cannot_undo_it(jobs: JobRepository) -> None:
         concurrency=1,
         on_settled=on_settled,
         on_dead=on_dead,
+        history=history_of(jobs),
     )
     await jobs.enqueue([request()])
     assert await runner.run_until_idle() == 1

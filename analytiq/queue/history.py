@@ -1,0 +1,79 @@
+"""Keeps what became of attempts, in batches: it is for people to read, and holds no job up."""
+
+import asyncio
+from datetime import datetime
+
+import structlog
+
+from analytiq import clock
+from analytiq.models.document import Failure
+from analytiq.models.job import Job
+from analytiq.models.job_history import AttemptOutcome, JobAttempt
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.session import DatabaseError
+
+log = structlog.get_logger(__name__)
+
+FLUSH_SECONDS = 0.5
+MOST_WAITING = 10_000
+"""What cannot be written for long is dropped in the end: jobs matter, their history does not."""
+
+
+class History:
+    """Collects attempts of this process and writes them every FLUSH_SECONDS."""
+
+    def __init__(self, history: JobHistoryRepository, documents: DocumentRepository) -> None:
+        self._history = history
+        self._documents = documents
+        self._waiting: list[JobAttempt] = []
+        self._has_waiting = asyncio.Event()
+
+    def note(self, job: Job, outcome: AttemptOutcome, *, started_at: datetime, failure: Failure | None = None) -> None:
+        """Remember an attempt that has just ended."""
+        if len(self._waiting) >= MOST_WAITING:
+            return
+        self._waiting.append(
+            JobAttempt(
+                job_id=job.id,
+                kind=job.kind,
+                organization_id=job.organization_id,
+                subject=job.subject,
+                outcome=outcome,
+                attempt=job.attempt,
+                worker=job.worker,
+                request_id=job.request_id,
+                error=failure,
+                started_at=started_at,
+                ended_at=clock.now(),
+            )
+        )
+        self._has_waiting.set()
+
+    async def write_continuously(self) -> None:
+        """Write what is noted, until cancelled."""
+        while True:
+            await self._has_waiting.wait()
+            await asyncio.sleep(FLUSH_SECONDS)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what is noted now; of a document that is gone by now, nothing is kept."""
+        attempts, self._waiting = self._waiting, []
+        self._has_waiting.clear()
+        try:
+            await self._history.add(await self._of_what_exists(attempts))
+        except DatabaseError:
+            log.warning("queue.history_not_written", attempts=len(attempts), exc_info=True)
+            self._waiting = [*attempts, *self._waiting][:MOST_WAITING]
+            self._has_waiting.set()
+
+    async def _of_what_exists(self, attempts: list[JobAttempt]) -> list[JobAttempt]:
+        named: dict[str, set[str]] = {}
+        for attempt in attempts:
+            if attempt.subject.document_id is not None:
+                named.setdefault(attempt.organization_id, set()).add(attempt.subject.document_id)
+        existing: set[str] = set()
+        for organization_id, document_ids in named.items():
+            existing |= (await self._documents.names(organization_id, document_ids)).keys()
+        return [item for item in attempts if item.subject.document_id is None or item.subject.document_id in existing]

@@ -1,0 +1,55 @@
+"""Named places in the stages at which tests stop, kill or delay a process; nothing else ever does.
+
+A crash between any two statements must lose and double nothing. Tests cannot stop a process between any two, but at
+these: one after each step that leaves something behind.
+"""
+
+from collections.abc import Awaitable, Callable
+
+Hook = Callable[[str], Awaitable[None]]
+
+CHECKPOINTS = (
+    "upload.bytes_written",
+    "upload.committed",
+    "extraction.begun",
+    "extraction.parsed",
+    "extraction.text_staged",
+    "extraction.committed",
+    "membership.document_pairs_enqueued",
+    "membership.kb_batch_enqueued",
+    "membership.kb_pairs_enqueued",
+    "indexing.planned",
+    "indexing.announced",
+    "indexing.window_embedded",
+    "indexing.window_staged",
+    "indexing.staged",
+    "indexing.committed",
+    "indexing.taken_out",
+    "sweep.purging",
+    "sweep.vectors_deleted",
+    "cleaning.files_deleted",
+    "cleaning.texts_deleted",
+    "knowledge_base.collection_created",
+    "knowledge_base.created",
+    "knowledge_base.collection_dropped",
+    "knowledge_base.entries_deleted",
+    "knowledge_base.changes_deleted",
+    "queue.claimed",
+    "queue.handled",
+)
+
+_hook: Hook | None = None
+
+
+def install(hook: Hook | None) -> None:
+    """Call `hook` at every checkpoint of this process from now on; None calls nothing any more."""
+    global _hook
+    _hook = hook
+
+
+async def checkpoint(name: str) -> None:
+    """A named place; costs a comparison."""
+    if _hook is not None:
+        if name not in CHECKPOINTS:
+            raise ValueError(f"{name!r} is no known checkpoint")
+        await _hook(name)

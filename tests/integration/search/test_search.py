@@ -1,0 +1,199 @@
+"""Search from question to passage on a real mongod (design 2.4, 2.11)."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.search.request import SearchResult
+from tests.fakes.embedding_server import EmbeddingServer
+from tests.integration.tenant import Tenant, new_tenant, prose
+
+DOCUMENTS = Path(__file__).parents[2] / "data" / "documents"
+
+
+@pytest.fixture
+async def kb(tenant: Tenant) -> KnowledgeBase:
+    return await tenant.knowledge_base()
+
+
+def only(document_id: str) -> Filter:
+    return In(BuiltInField.DOCUMENT_ID, (document_id,))
+
+
+async def test_best_match_comes_first_and_says_where_it_is_from(tenant: Tenant, kb: KnowledgeBase) -> None:
+    await tenant.document("birds.txt", prose("birds", 20))
+    document = await tenant.document("whales.txt", prose("whales", 20))
+    answer = await tenant.search(kb.id, "Sentence number 7 tells of whales in the year 1007", top_k=3)
+    best = answer.results[0]
+    assert (best.document_id, best.source, best.chunk_index) == (document.id, "whales.txt", 7)
+    assert best.is_matched
+    assert "whales in the year 1007" in best.content
+    relevances = [result.relevance for result in answer.results]
+    assert relevances == sorted(relevances, reverse=True)
+    assert all(0 <= relevance <= 1 for relevance in relevances)
+    assert answer.total_count == 40
+
+
+@pytest.mark.parametrize("chunker_type", ["token", "recursive", "sentence", "word"])
+async def test_offsets_and_pages_are_exact(tenant: Tenant, chunker_type: str) -> None:
+    """In a PDF of two pages, and in text whose bytes, code units and characters are of different numbers."""
+    kb = await tenant.knowledge_base(chunker_type=chunker_type)
+    paper = await tenant.upload("paper.pdf", (DOCUMENTS / "pdf" / "multi-column-2p.pdf").read_bytes())
+    whales = await tenant.upload("wale.txt", "Der Wal 🐋 schläft. 鯨は眠る。 " * 40)
+    await tenant.drain()
+    results = await all_results(tenant, kb)
+    pages_seen: set[int] = set()
+    for uploaded in (paper, whales):
+        document = await tenant.application.documents.get(tenant.id, uploaded.document.id)
+        text = await TextRepository(tenant.application.connection).read(tenant.id, document.text_id or "")
+        own = [result for result in results if result.document_id == document.id]
+        assert sorted(result.chunk_index for result in own) == list(range(len(own)))
+        for result in own:
+            assert text.text[result.start : result.end] == result.content
+            touched = [page.page_number for page in text.pages if page.start < result.end and result.start < page.end]
+            assert [result.first_page, result.last_page] == [touched[0], touched[-1]]
+            pages_seen.update(touched)
+    assert pages_seen == {1, 2}
+
+
+async def all_results(tenant: Tenant, kb: KnowledgeBase) -> list[SearchResult]:
+    results: list[SearchResult] = []
+    while True:
+        answer = await tenant.search(kb.id, "retrieval", top_k=100, skip=len(results))
+        results += answer.results
+        if len(results) == answer.total_count:
+            return results
+
+
+async def test_neighbours_stand_beside_their_match_and_are_marked(tenant: Tenant, kb: KnowledgeBase) -> None:
+    document = await tenant.document("whales.txt", prose("whales", 20))
+    question = "Sentence number 7 tells of whales in the year 1007"
+    answer = await tenant.search(kb.id, question, top_k=1, coalesce_neighbors=2)
+    assert [result.chunk_index for result in answer.results] == [5, 6, 7, 8, 9]
+    assert [result.is_matched for result in answer.results] == [False, False, True, False, False]
+    assert {result.document_id for result in answer.results} == {document.id}
+    everything = await tenant.search(kb.id, question, top_k=100)
+    own = {result.chunk_index: result.relevance for result in everything.results}
+    for result in answer.results:
+        assert result.relevance == pytest.approx(own[result.chunk_index], abs=1e-6)
+
+
+async def test_knowledge_bases_own_number_of_neighbours_holds_unless_the_search_names_one(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(coalesce_neighbors=1)
+    await tenant.document("whales.txt", prose("whales", 20))
+    question = "Sentence number 7 tells of whales in the year 1007"
+    assert len((await tenant.search(kb.id, question, top_k=1)).results) == 3
+    assert len((await tenant.search(kb.id, question, top_k=1, coalesce_neighbors=0)).results) == 1
+
+
+async def test_neighbours_never_cross_into_another_document(tenant: Tenant, kb: KnowledgeBase) -> None:
+    first = await tenant.document("a.txt", prose("whales", 2))
+    await tenant.document("b.txt", prose("birds", 2))
+    answer = await tenant.search(kb.id, "whales", top_k=1, coalesce_neighbors=5)
+    assert {result.document_id for result in answer.results} == {first.id}
+    assert len(answer.results) == 2
+
+
+async def test_pages_of_results_do_not_overlap_and_leave_nothing_out(tenant: Tenant, kb: KnowledgeBase) -> None:
+    """Twelve documents hold the same sentences, so that every relevance occurs twelve times."""
+    for number in range(12):
+        await tenant.document(f"{number}.txt", prose("whales", 5), metadata={"number": number})
+    shown: list[tuple[str, int]] = []
+    relevances: list[float] = []
+    for skip in range(0, 63, 7):
+        answer = await tenant.search(kb.id, "whales in the year 1003", top_k=7, skip=skip)
+        assert answer.total_count == 60
+        shown += [(result.document_id, result.chunk_index) for result in answer.results]
+        relevances += [result.relevance for result in answer.results]
+    assert len(shown) == len(set(shown)) == 60
+    assert all(earlier >= later for earlier, later in pairwise(relevances))
+
+
+async def test_page_beyond_the_limit_is_refused(tenant: Tenant, kb: KnowledgeBase) -> None:
+    with pytest.raises(InvalidInputError, match="skip"):
+        await tenant.search(kb.id, "whales", skip=9_999)
+
+
+async def test_filter_that_one_document_of_many_passes_finds_it(tenant: Tenant, kb: KnowledgeBase) -> None:
+    """It is the last that the question would come upon, so that a filter on the best hits would lose it."""
+    for number in range(15):
+        await tenant.upload(f"{number}.txt", prose("whales", 30, first=30 * number))
+    odd = (await tenant.upload("odd.txt", prose("birds", 4), metadata={"kind": "odd"})).document
+    await tenant.drain()
+    kind = Comparison(MetadataField(("kind",)), Comparator.EQUAL, "odd")
+    answer = await tenant.search(kb.id, "whales", top_k=5, filter=kind)
+    assert {result.document_id for result in answer.results} == {odd.id}
+    assert (len(answer.results), answer.total_count) == (4, 4)
+    assert (await tenant.search(kb.id, "whales", filter=And((kind, only(new_id()))))).total_count == 0
+
+
+async def test_no_document_allowed_is_nothing_found_and_nothing_embedded(
+    tenant: Tenant, kb: KnowledgeBase, embedding_server: EmbeddingServer
+) -> None:
+    await tenant.document("a.txt", prose("whales", 3))
+    calls = embedding_server.calls
+    answer = await tenant.search(kb.id, "a question never asked", filter=In(BuiltInField.DOCUMENT_ID, ()))
+    assert (answer.results, answer.total_count) == ((), 0)
+    assert embedding_server.calls == calls
+
+
+async def test_hits_of_documents_that_left_are_made_up_for(tenant: Tenant, kb: KnowledgeBase) -> None:
+    """Far more of them, and all nearer to the question, than the search has asked for."""
+    left = [(await tenant.upload(f"{number}.txt", prose("whales", 40))).document for number in range(5)]
+    stays = (await tenant.upload("stays.txt", prose("birds", 3))).document
+    await tenant.drain()
+    for document in left:
+        await tenant.application.documents.delete(tenant.id, document.id)
+    answer = await tenant.search(kb.id, "Sentence tells of whales", top_k=3)
+    assert [result.document_id for result in answer.results] == [stays.id] * 3
+
+
+async def test_knowledge_base_without_documents_answers_with_nothing(tenant: Tenant, kb: KnowledgeBase) -> None:
+    answer = await tenant.search(kb.id, "whales")
+    assert (answer.results, answer.total_count) == ((), 0)
+
+
+async def test_knowledge_base_of_another_organization_is_unknown(tenant: Tenant, kb: KnowledgeBase) -> None:
+    stranger = await new_tenant(tenant.application)
+    with pytest.raises(NotFoundError):
+        await stranger.search(kb.id, "whales")
+    for identifier in (new_id(), "no id", ""):
+        with pytest.raises(NotFoundError):
+            await tenant.search(identifier, "whales")
+
+
+async def test_renamed_document_is_cited_by_its_new_name_at_once(tenant: Tenant, kb: KnowledgeBase) -> None:
+    document = await tenant.document("a.txt", prose("whales", 3))
+    await tenant.application.documents.change(tenant.id, document.id, document_name="b.txt")
+    assert (await tenant.search(kb.id, "whales")).results[0].source == "b.txt"
+
+
+async def test_every_search_asks_anew_whether_a_hit_may_be_shown(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    """The mirror is not told: a hit whose index entry is gone, or names another generation, is not shown."""
+    first = await tenant.document("a.txt", prose("whales", 3))
+    second = await tenant.document("b.txt", prose("whales", 3, first=10))
+    assert len(await tenant.found(kb.id, "whales")) == 2
+    await migrated.database["document_index"].delete_one({"document_id": first.id})
+    assert await tenant.found(kb.id, "whales") == [second.id]
+    await migrated.database["document_index"].update_one(
+        {"document_id": second.id}, {"$set": {"generation_id": new_id()}}
+    )
+    assert await tenant.found(kb.id, "whales") == []
+
+
+async def test_local_model_that_needs_no_key_finds_by_meaning(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(embedding_model="local/all-minilm-l6-v2", chunk_size=64)
+    await tenant.document("pets.txt", "The cat sleeps on the warm sofa all afternoon.")
+    await tenant.document("tax.txt", "Value added tax is due at the end of each quarter.")
+    answer = await tenant.search(kb.id, "a kitten taking a nap on the couch", top_k=2)
+    assert [result.source for result in answer.results] == ["pets.txt", "tax.txt"]
+    assert answer.results[0].relevance > answer.results[1].relevance + 0.1

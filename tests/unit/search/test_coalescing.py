@@ -1,0 +1,88 @@
+"""Which chunks are shown for matches: neighbours beside their match, none twice, none of another document."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.search import coalescing
+from analytiq.search.coalescing import Place
+from analytiq.vector_stores.base import VectorHit
+
+COUNTS = {f"g{number}": count for number, count in enumerate([1, 3, 8, 30])}
+
+
+def hit(generation: int, chunk_index: int, relevance: float = 0.5) -> VectorHit:
+    return VectorHit(f"g{generation}", f"d{generation}", chunk_index, relevance)
+
+
+places = st.sampled_from([(number, index) for number in range(4) for index in range(COUNTS[f"g{number}"])])
+hits = st.lists(places, unique=True, max_size=20).map(
+    lambda found: [hit(number, index, 1.0 - rank / 100) for rank, (number, index) in enumerate(found)]
+)
+
+
+def planned(found: list[VectorHit], neighbors: int) -> list[Place]:
+    return coalescing.plan(found, neighbors=neighbors, chunk_counts=COUNTS)
+
+
+@given(found=hits, neighbors=st.integers(0, 6))
+def test_every_match_is_shown_once_and_no_chunk_twice(found: list[VectorHit], neighbors: int) -> None:
+    shown = planned(found, neighbors)
+    keys = [(place.generation_id, place.chunk_index) for place in shown]
+    assert len(keys) == len(set(keys))
+    assert sorted(place.hit.relevance for place in shown if place.hit) == sorted(one.relevance for one in found)
+    assert all(place.hit is None or place.hit.chunk_index == place.chunk_index for place in shown)
+
+
+@given(found=hits, neighbors=st.integers(0, 6))
+def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(
+    found: list[VectorHit], neighbors: int
+) -> None:
+    near = {
+        (one.generation_id, index)
+        for one in found
+        for index in range(one.chunk_index - neighbors, one.chunk_index + neighbors + 1)
+        if 0 <= index < COUNTS[one.generation_id]
+    }
+    shown = planned(found, neighbors)
+    assert {(place.generation_id, place.chunk_index) for place in shown} == near
+    assert all(place.document_id == place.generation_id.replace("g", "d") for place in shown)
+
+
+@given(found=hits, neighbors=st.integers(1, 6))
+def test_passages_that_touch_are_in_reading_order_and_each_begins_where_its_best_match_ranks(
+    found: list[VectorHit], neighbors: int
+) -> None:
+    runs: list[list[Place]] = []
+    for place in planned(found, neighbors):
+        last = runs[-1][-1] if runs else None
+        if last and (last.generation_id, last.chunk_index + 1) == (place.generation_id, place.chunk_index):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    best = [max(place.hit.relevance for place in run if place.hit) for run in runs]
+    assert best == sorted(best, reverse=True)
+    edges = {(run[0].generation_id, run[0].chunk_index - 1) for run in runs}
+    assert not edges & {(run[-1].generation_id, run[-1].chunk_index) for run in runs}
+
+
+@given(found=hits)
+def test_without_neighbours_the_order_is_that_of_relevance(found: list[VectorHit]) -> None:
+    assert [place.hit for place in planned(found, 0)] == found
+
+
+def test_example_of_two_windows_that_overlap() -> None:
+    shown = planned([hit(2, 5, 0.9), hit(1, 0, 0.8), hit(2, 3, 0.7)], 1)
+    assert [(place.document_id, place.chunk_index, place.hit is not None) for place in shown] == [
+        ("d2", 2, False),
+        ("d2", 3, True),
+        ("d2", 4, False),
+        ("d2", 5, True),
+        ("d2", 6, False),
+        ("d1", 0, True),
+        ("d1", 1, False),
+    ]
+
+
+def test_match_beyond_the_count_that_is_known_is_shown_all_the_same() -> None:
+    shown = coalescing.plan([hit(0, 4)], neighbors=1, chunk_counts={})
+    assert [place.chunk_index for place in shown] == [3, 4]
