@@ -11,10 +11,11 @@ from analytiq.bootstrap import Application
 from analytiq.documents.indexing_state import IndexingState
 from analytiq.documents.naming import identity_of
 from analytiq.errors import ConflictError, NotFoundError
-from analytiq.models.document import DocumentState
+from analytiq.models.document import Document, DocumentState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.settings import IndexingSettings
+from analytiq.upload.store import UploadResult
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -137,11 +138,12 @@ async def test_renaming_while_the_bytes_are_replaced_keeps_both(tenant: Tenant) 
     """The identity is of the name and the bytes that the row has in the end, in whichever order they came."""
     for number in range(12):
         document = (await tenant.upload(f"{number}.txt", "old")).document
-        await asyncio.gather(
+        outcomes = await asyncio.gather(
             tenant.application.documents.change(tenant.id, document.id, document_name=f"renamed {number}.txt"),
             tenant.replace(f"{number}.txt", "new"),
             return_exceptions=True,  # the one that comes second may be told that the document was renamed
         )
+        assert all(isinstance(outcome, Document | UploadResult | ConflictError) for outcome in outcomes)
         rows = [
             row async for row in tenant.application.connection.database["docs"].find({"organization_id": tenant.id})
         ]

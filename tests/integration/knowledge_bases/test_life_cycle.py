@@ -1,0 +1,248 @@
+"""Knowledge bases from creation to deletion: status, counts, lists, and what a deletion leaves behind."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from analytiq.bootstrap import Application
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
+from analytiq.models.job import JobKind
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.integration.tenant import Tenant, new_tenant, prose
+
+Compose = Callable[..., Awaitable[Application]]
+EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
+
+
+async def now(tenant: Tenant, kb: KnowledgeBase) -> KnowledgeBase:
+    return await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+
+
+async def test_new_knowledge_base_knows_the_dimensions_of_its_model(tenant: Tenant) -> None:
+    remote = await tenant.knowledge_base()
+    local = await tenant.knowledge_base(embedding_model="local/all-minilm-l6-v2")
+    assert (remote.embedding_dimensions, local.embedding_dimensions) == (64, 384)
+    assert remote.status is KnowledgeBaseStatus.INDEXING
+
+
+async def test_model_is_the_providers_where_there_is_a_key(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(embedding_model=None)
+    assert kb.embedding_model == "text-embedding-3-small"
+
+
+async def test_model_is_the_local_one_where_there_is_no_key(tenant: Tenant, migrated: MongoConnection) -> None:
+    await migrated.database["llm_providers"].delete_many({})
+    kb = await tenant.knowledge_base(embedding_model=None)
+    assert kb.embedding_model == "local/all-minilm-l6-v2"
+
+
+async def test_knowledge_base_without_documents_is_active_at_once(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.drain()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
+
+
+async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_ones_too(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    for number in range(3):
+        await tenant.document(f"{number}.txt", prose("whales", 5, first=10 * number))
+    kb = await tenant.knowledge_base()
+    embedding_server.script(None, Failure.REFUSED, Failure.SLOW)
+    working = asyncio.create_task(tenant.drain())
+    await asyncio.to_thread(embedding_server.wait_for_slow_call)
+    await tenant.application.life_cycle.settle_noted()
+    before = await now(tenant, kb)
+    assert (before.status, before.document_count, before.chunk_count) == (KnowledgeBaseStatus.INDEXING, 1, 5)
+    embedding_server.release()
+    await working
+    after = await now(tenant, kb)
+    assert (after.status, after.document_count, after.chunk_count) == (KnowledgeBaseStatus.ACTIVE, 2, 10)
+    assert after.last_indexed_at is not None
+
+
+async def test_work_that_comes_after_the_first_indexing_does_not_change_the_status(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.drain()
+    embedding_server.script(Failure.REFUSED)
+    await tenant.document("bad.txt", prose("whales", 5))
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
+
+
+async def test_running_worker_activates_and_counts_by_itself(tenant: Tenant, eventually: EventuallyTrue) -> None:
+    runner = tenant.application.queue_runner()
+    working = asyncio.create_task(runner.run())
+    settling = asyncio.create_task(tenant.application.life_cycle.settle_continuously())
+    kb = await tenant.knowledge_base()
+    await tenant.upload("a.txt", prose("whales", 5))
+
+    async def is_counted() -> bool:
+        (listed,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+        return (listed.status, listed.document_count, listed.chunk_count) == (KnowledgeBaseStatus.ACTIVE, 1, 5)
+
+    await eventually(is_counted)
+    await runner.stop(drain_seconds=10)
+    await working
+    settling.cancel()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
+
+
+async def test_counts_follow_what_joins_and_leaves(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base()
+    first = await tenant.document("a.txt", prose("whales", 5))
+    await tenant.document("b.txt", prose("whales", 7))
+    await tenant.set_tags(first, [])
+    await tenant.drain()
+    (listed,), total = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+    assert (listed.document_count, listed.chunk_count, total) == (1, 7, 1)
+    documents, total = await tenant.application.knowledge_bases.documents(tenant.id, kb.id, skip=0, limit=10)
+    assert [(document.document_name, document.chunk_count) for document in documents] == [("b.txt", 7)]
+    assert total == 1
+
+
+async def test_lists_are_by_organization_newest_first_and_searched_literally(tenant: Tenant) -> None:
+    stranger = await new_tenant(tenant.application)
+    await stranger.knowledge_base(name="a+b of others")
+    for name in ("a+b", "aab", "A+B again"):
+        await tenant.knowledge_base(name=name)
+    page = tenant.application.knowledge_bases.page
+
+    async def names(name_search: str | None, skip: int = 0, limit: int = 10) -> list[str]:
+        found, _ = await page(tenant.id, skip=skip, limit=limit, name_search=name_search)
+        return [kb.name for kb in found]
+
+    assert await names(None) == ["A+B again", "aab", "a+b"]
+    assert await names("a+b") == ["A+B again", "a+b"]
+    assert await names(None, skip=1, limit=1) == ["aab"]
+
+
+async def test_deleted_knowledge_base_leaves_nothing(tenant: Tenant, migrated: MongoConnection) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    await tenant.replace("a.txt", prose("birds", 5))
+    await tenant.drain()
+    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    assert await now_or_none(tenant, kb) is None
+    await tenant.drain()
+    left: list[tuple[str, Any]] = []
+    for name in await migrated.database.list_collection_names():
+        assert kb.id not in name
+        if name not in ("spu_ledger", "job_history"):  # what was paid for, and what was done, stays on the books
+            left += [(name, row) async for row in migrated.database[name].find({}) if kb.id in str(row)]
+    assert left == []
+    assert (await tenant.application.metering.totals(tenant.id, since=None, until=None))[0].kb_id == kb.id
+
+
+async def now_or_none(tenant: Tenant, kb: KnowledgeBase) -> KnowledgeBase | None:
+    try:
+        return await now(tenant, kb)
+    except NotFoundError:
+        return None
+
+
+async def test_knowledge_base_of_another_organization_can_neither_be_changed_nor_deleted(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base()
+    stranger = await new_tenant(tenant.application)
+    service = tenant.application.knowledge_bases
+    operations: list[Callable[[], Awaitable[object]]] = [
+        lambda: service.get(stranger.id, kb.id),
+        lambda: service.change(stranger.id, kb.id, {"name": "x"}),
+        lambda: service.delete(stranger.id, kb.id),
+        lambda: service.documents(stranger.id, kb.id, skip=0, limit=10),
+        lambda: service.delete(tenant.id, new_id()),
+    ]
+    for operation in operations:
+        with pytest.raises(NotFoundError):
+            await operation()
+    assert (await now(tenant, kb)).name == kb.name
+
+
+async def test_deleting_it_twice_is_not_found_the_second_time(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    with pytest.raises(NotFoundError):
+        await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"chunker_type": "unknown"}, "chunker_type"),
+        ({"chunk_size": 3}, "chunk_size"),
+        ({"chunk_overlap": 16}, "chunk_overlap"),
+        ({"embedding_model": "no/such/model"}, "embedding_model"),
+    ],
+)
+async def test_wrong_configuration_is_refused_by_field_and_leaves_nothing(
+    tenant: Tenant, migrated: MongoConnection, options: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        await tenant.knowledge_base(**options)
+    assert [error.field for error in caught.value.errors] == [field]
+    assert await leaves_nothing(migrated)
+
+
+async def test_provider_that_does_not_answer_leaves_no_half_of_a_knowledge_base(
+    tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer
+) -> None:
+    embedding_server.script(*[Failure.SERVER_ERROR] * 3)
+    with pytest.raises(TransientError):
+        await tenant.knowledge_base()
+    assert await leaves_nothing(migrated)
+
+
+async def leaves_nothing(migrated: MongoConnection) -> bool:
+    names = await migrated.database.list_collection_names(filter={"name": {"$regex": "^kb_vectors_"}})
+    rows = await migrated.database["knowledge_bases"].count_documents({})
+    return names == [] and rows == 0 and await migrated.database["jobs"].count_documents({}) == 0
+
+
+async def test_unknown_tags_are_named_with_their_place(tenant: Tenant) -> None:
+    stranger = await new_tenant(tenant.application)
+    with pytest.raises(InvalidInputError) as caught:
+        await tenant.application.tags.require(tenant.id, [tenant.tag.id, stranger.tag.id, "no id", tenant.tag.id])
+    assert caught.value.code == "unknown_tag"
+    assert [error.field for error in caught.value.errors] == ["tag_ids[1]", "tag_ids[2]"]
+    known = await tenant.application.tags.require(tenant.id, [tenant.tag.id, tenant.tag.id])
+    assert known == [tenant.tag.id]
+
+
+async def test_tag_in_use_cannot_be_deleted_and_says_by_whom(tenant: Tenant) -> None:
+    kb = await tenant.knowledge_base(name="Whales and more")
+    document = await tenant.document("a.txt", "text")
+    with pytest.raises(ConflictError, match="1 documents and 1 knowledge bases.*Whales and more") as caught:
+        await tenant.application.tags.delete(tenant.id, tenant.tag.id)
+    assert caught.value.code == "tag_in_use"
+    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.application.tags.delete(tenant.id, tenant.tag.id)
+    with pytest.raises(NotFoundError):
+        await tenant.application.tags.get(tenant.id, tenant.tag.id)
+
+
+async def test_same_tag_made_by_eight_at_once_is_made_once(tenant: Tenant) -> None:
+    outcomes = await asyncio.gather(*(tenant.new_tag("same") for _ in range(8)), return_exceptions=True)
+    refused = [outcome for outcome in outcomes if isinstance(outcome, ConflictError)]
+    assert len(refused) == 7
+    assert {error.code for error in refused} == {"tag_name_taken"}
+
+
+async def test_drop_that_died_half_way_is_finished_by_the_next_attempt(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await migrated.database.drop_collection(f"kb_vectors_{kb.id}")
+    await migrated.database["document_index"].delete_many({"kb_id": kb.id})
+    assert ((JobKind.DROP_KB.value, "available"), 1) in (await tenant.application.jobs.counts()).items()
+    await tenant.drain()
+    assert await migrated.database["generations"].count_documents({}) == 0
+    assert await migrated.database["knowledge_bases"].count_documents({}) == 0
