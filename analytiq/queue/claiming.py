@@ -94,12 +94,13 @@ class Claims:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                if loop.time() - looked_at_all >= WHOLE_LOOK_SECONDS:
+                now = await self._jobs.server_time()
+                if since is None or loop.time() - looked_at_all >= WHOLE_LOOK_SECONDS:
                     self._note(await self._jobs.all_lanes())
                     looked_at_all = loop.time()
-                news, now = await self._jobs.lanes_due_since(since)
+                else:
+                    self._note(await self._jobs.lanes_due_since(since))
                 since = now - OVERLAP
-                self._note(news)
             except DatabaseError:
                 log.warning("queue.look_failed", exc_info=True)
             await asyncio.sleep(self._poll_seconds)

@@ -158,15 +158,14 @@ class JobRepository:
             found.append(_news(row))
             after = str(row["lane"])
 
-    async def lanes_due_since(self, moment: datetime | None) -> tuple[list[LaneNews], datetime]:
-        """The lanes of jobs that became due after `moment`, and the server's time now.
+    async def lanes_due_since(self, moment: datetime) -> list[LaneNews]:
+        """The lanes of jobs that became due after `moment`, which is the server's time.
 
         Whatever makes a job available makes it due from then on, so nothing escapes who asks again and again.
         """
-        since: Row = {} if moment is None else {"run_at": {"$gt": moment}}
         cursor = await self._collection.aggregate(
             [
-                {"$match": {"state": JobState.AVAILABLE.value, **since, **_DUE}},
+                {"$match": {"state": JobState.AVAILABLE.value, "run_at": {"$gt": moment}, **_DUE}},
                 {
                     "$group": {
                         "_id": "$lane",
@@ -176,9 +175,13 @@ class JobRepository:
                 },
             ]
         )
-        found = [_news({**row, "lane": row["_id"]}) async for row in cursor]
+        return [_news({**row, "lane": row["_id"]}) async for row in cursor]
+
+    async def server_time(self) -> datetime:
+        """The time by the clock that decides when jobs are due."""
         hello: Row = await self._collection.database.command("hello")
-        return found, hello["localTime"]
+        moment: datetime = hello["localTime"]
+        return moment
 
     async def _take(self, job_id: str, worker: str, lease_token: str, lease_seconds: float) -> Job | None:
         lease: Row = {
