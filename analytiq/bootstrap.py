@@ -23,7 +23,7 @@ from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
-from analytiq.models.job import JobKind
+from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
@@ -40,8 +40,11 @@ from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
+from analytiq.queue.operations import Jobs
+from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
@@ -73,6 +76,7 @@ class Application:
     extraction: Extraction
     jobs: JobRepository
     job_history: JobHistoryRepository
+    job_operations: Jobs
     document_rows: DocumentRepository
     idempotency: IdempotencyRepository
     vault: Vault
@@ -89,6 +93,10 @@ class Application:
             on_dead=self.extraction.fail_document_of,
             history=History(self.job_history, self.document_rows),
         )
+
+    def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
+        """The entry of a worker process that runs `runner`."""
+        return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -162,6 +170,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         memory_bytes=settings.search.local_store_bytes,
         load_wait_seconds=settings.search.load_wait_seconds,
     )
+
+    async def settle_after(job: Job) -> None:
+        # Outside of a worker nothing settles continuously.
+        await life_cycle.after_job(job)
+        await life_cycle.settle_noted()
+
     return Application(
         settings=settings,
         connection=connection,
@@ -203,6 +217,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         extraction=extraction,
         jobs=jobs,
         job_history=history,
+        job_operations=Jobs(
+            connection, jobs, history, document_rows, on_dead=extraction.fail_document_of, on_settled=settle_after
+        ),
         document_rows=document_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from analytiq.cli.console import errors_as_sentences, note
+from analytiq.models.job import JobKind, JobState
 from analytiq.models.upload import DuplicatePolicy
 
 app = typer.Typer(
@@ -18,8 +19,12 @@ app = typer.Typer(
 
 token_app = typer.Typer(help="Access tokens.", no_args_is_help=True)
 kb_app = typer.Typer(help="Knowledge bases.", no_args_is_help=True)
+jobs_app = typer.Typer(help="What waits, runs, or was given up.", no_args_is_help=True)
+workers_app = typer.Typer(help="Worker processes, directly in the database.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
 app.add_typer(kb_app, name="kb")
+app.add_typer(jobs_app, name="jobs")
+app.add_typer(workers_app, name="workers")
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
@@ -27,6 +32,11 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Where everything is kept; ANALYTIQ_DATA_DIR, else ~/.local/share/analytiq."),
 ]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")]
+OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kind.")]
+OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only of this knowledge base: its name or id.")]
+OfDocument = Annotated[str | None, typer.Option("--document", help="Only of this document: its id.")]
+OfError = Annotated[str | None, typer.Option("--error", help="Only those whose last error has this code.")]
 
 
 @app.command()
@@ -250,6 +260,106 @@ def kb_delete(
             typer.confirm(f"Delete {found.name!r} with {found.document_count} documents indexed?", abort=True)
         client.delete_knowledge_base(found.kb_id)
         note(f"{found.name!r} is deleted; its documents are still there.")
+
+
+@jobs_app.command("list")
+def jobs_list(
+    *,
+    state: Annotated[list[JobState] | None, typer.Option(help="Any of these. May be repeated.")] = None,
+    kind: OfKind = None,
+    kb: OfKnowledgeBase = None,
+    document: OfDocument = None,
+    error: OfError = None,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
+    data_dir: DataDir = None,
+) -> None:
+    """List jobs, latest change first. `--state dead` shows those that were given up."""
+    from analytiq.cli import jobs
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        states = [item.value for item in state or []]
+        kinds = [kind.value] if kind else []
+        jobs.print_table(
+            client, states=states, kinds=kinds, kb=kb, document_id=document, error_code=error, limit=limit
+        )
+
+
+@jobs_app.command("show")
+def jobs_show(job: JobId, data_dir: DataDir = None) -> None:
+    """Show a job: why its last attempt failed, where, and what became of those before."""
+    from analytiq.cli import jobs
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        jobs.print_one(client, job)
+
+
+@jobs_app.command("replay")
+def jobs_replay(
+    *,
+    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="As `jobs list` shows it.")] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="Every job that was given up.")] = False,
+    kind: OfKind = None,
+    kb: OfKnowledgeBase = None,
+    document: OfDocument = None,
+    error: OfError = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Run jobs again that were given up, as if they had never been tried."""
+    from analytiq.cli import jobs
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        of_kind = kind.value if kind else None
+        jobs.replay(client, job, is_all=is_all, kind=of_kind, kb=kb, document_id=document, error_code=error)
+
+
+@jobs_app.command("cancel")
+def jobs_cancel(job: JobId, data_dir: DataDir = None) -> None:
+    """Stop a job that waits or runs; it can be replayed."""
+    from analytiq.cli import jobs
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        jobs.cancel(client, job)
+
+
+@workers_app.command("list")
+def workers_list(data_dir: DataDir = None) -> None:
+    """List worker processes, and how many jobs each runs."""
+    from analytiq.cli import workers
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        workers.print_table(read_settings(), data_dir)
+
+
+@workers_app.command("set")
+def workers_set(
+    concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Jobs at once, in each worker.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Let each worker run so many jobs at once, from now on and after restarts."""
+    from analytiq.cli import workers
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        workers.set_concurrency(read_settings(), data_dir, concurrency)
+
+
+@workers_app.command("reset")
+def workers_reset(data_dir: DataDir = None) -> None:
+    """Let each worker run as many jobs at once as its own settings say."""
+    from analytiq.cli import workers
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        workers.set_concurrency(read_settings(), data_dir, None)
 
 
 def run() -> None:

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, JsonValue, TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from analytiq.client.errors import ProblemError
+from analytiq.client.jobs import JobCalls
+from analytiq.client.connection import Query
 from analytiq.client.models import (
     AccessToken,
     Document,
@@ -25,15 +27,9 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
-from analytiq.client.transport import QueryValue, Transport
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
-
-Item = TypeVar("Item", bound=BaseModel)
-
-PAGE_SIZE = 100
-"""The most that the API answers at once."""
 
 POLL_SECONDS = 0.1
 MAX_POLL_SECONDS = 2.0
@@ -41,38 +37,8 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client:
+class Client(JobCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
-
-    def __init__(self, url: str, organization_id: str, token: str, *, timeout_seconds: float = 120.0) -> None:
-        """Connect nothing yet.
-
-        Args:
-            url: of the API, such as `http://127.0.0.1:8000`.
-            organization_id: 24 hex digits.
-            token: an access token of the organization.
-            timeout_seconds: the longest silence within one call.
-        """
-        self._transport = Transport(url, organization_id, token, timeout_seconds=timeout_seconds)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def url(self) -> str:
-        """The API's address."""
-        return self._transport.url
-
-    def is_ready(self) -> bool:
-        """Whether the API can do its work."""
-        return self._transport.is_ready()
 
     def organization(self) -> Organization:
         """The organization that the token opens."""
@@ -313,32 +279,13 @@ class Client:
         answer = self._transport.call("POST", f"/knowledge-bases/{kb_id}/search", json=body, is_repeatable=True)
         return SearchAnswer.model_validate_json(answer)
 
-    def _all(
-        self, path: str, key: str, model: type[Item], query: dict[str, QueryValue | None] | None = None
-    ) -> Iterator[Item]:
-        skip = 0
-        while True:
-            page = self._page(path, key, model, query or {}, skip=skip, limit=PAGE_SIZE)
-            yield from page.items
-            skip += len(page.items)
-            if not page.items or skip >= page.total_count:
-                return
-
-    def _page(
-        self, path: str, key: str, model: type[Item], query: dict[str, QueryValue | None], *, skip: int, limit: int
-    ) -> Page[Item]:
-        answer = _OBJECT.validate_json(self._transport.call("GET", path, query={**query, "skip": skip, "limit": limit}))
-        items = [model.model_validate(item) for item in answer[key]]
-        return Page[Item](items=items, total_count=answer["total_count"], skip=answer["skip"])
-
 
 _METADATA = TypeAdapter(dict[str, JsonValue])
-_OBJECT = TypeAdapter(dict[str, Any])
 
 
 def _document_query(
     name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]
-) -> dict[str, QueryValue | None]:
+) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,

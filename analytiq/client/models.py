@@ -121,6 +121,85 @@ class DocumentDetail(Document):
         return [f"in {state.name!r} {state.reason or 'it could not be indexed'}" for state in failed]
 
 
+class JobProgress(_Answer):
+    """How far a running job is: `done` of `total` `unit`s (pages, chunks)."""
+
+    done: int
+    total: int
+    unit: str
+
+
+class Job(_Answer):
+    """A job that waits (available), runs (running), or was given up (dead).
+
+    `task_state` says the same as PENDING, RUNNING and FAILURE; `error` is that of the last attempt that failed.
+    """
+
+    job_id: str
+    kind: str
+    state: str
+    task_state: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    kb_id: str | None
+    document_id: str | None
+    progress: JobProgress | None
+    error: Failure | None
+    is_cancel_wanted: bool
+    worker: str | None
+    run_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    request_id: str | None
+
+
+class JobAttempt(_Answer):
+    """An attempt that has ended: `outcome` is done, retried, dead or cancelled; `task_state` SUCCESS or FAILURE."""
+
+    job_id: str
+    kind: str
+    task_state: str
+    outcome: str
+    attempt: int
+    kb_id: str | None
+    document_id: str | None
+    error: Failure | None
+    worker: str | None
+    started_at: datetime
+    ended_at: datetime
+
+
+class JobDetail(Job):
+    """A job, where its last attempt failed, and its latest attempts, latest first."""
+
+    stack: str | None
+    attempts: list[JobAttempt]
+
+
+class JobReplay(_Answer):
+    """How many dead jobs are waiting again."""
+
+    replayed: int
+
+
+class DocumentStatus(_Answer):
+    """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+
+    document_id: str
+    status: str
+
+
+class DocumentLog(_Answer):
+    """A page of the attempts at a document's jobs, latest first, and its jobs that still wait or run."""
+
+    document_id: str
+    attempts: list[JobAttempt]
+    total_count: int
+    skip: int
+    jobs: list[Job]
+
+
 class UploadedDocument(_Answer):
     """What became of one file: `outcome` is created, returned (it was there), replaced, or failed."""
 

@@ -29,6 +29,7 @@ from analytiq.mongo.repositories import (
     tags,
     texts,
     uploads,
+    workers,
 )
 from analytiq.mongo.repositories.rows import Row
 
@@ -52,7 +53,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, providers, idempotency, job_history, files,
+        embedding_cache, providers, idempotency, job_history, workers, files,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -73,6 +74,7 @@ async def _create_indexes(connection: MongoConnection) -> None:
 MIGRATIONS = (
     Migration(1, "indexes", _create_indexes),
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
+    Migration(3, "indexes of workers", _create_indexes),
 )
 
 

@@ -22,6 +22,7 @@ from api.schemas.documents import (
     TextPageResponse,
     UploadAnswer,
 )
+from api.schemas.jobs import DocumentLogResponse, DocumentStatus
 from api.uploading import UploadSession
 
 router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
@@ -164,6 +165,32 @@ async def extract_document(
     """Read its file once more; the present text is found until the new one is ready."""
     document = await application.documents.extract_again(organization.id, document_id, request_id=request_id)
     return DocumentResponse.of(document)
+
+
+@router.get("/{document_id}/status", operation_id="get_document_status")
+async def get_document_status(
+    application: ApplicationOf, organization: CurrentOrganization, document_id: str
+) -> DocumentStatus:
+    """Whether the document's work is done, in one word; SUCCESS once it can be found in all its knowledge bases."""
+    # The jobs first: what they are not doing any more shows in what is read after them.
+    jobs = await application.job_operations.of_document(organization.id, document_id)
+    document = await application.documents.get(organization.id, document_id)
+    return DocumentStatus.of(document, jobs, await application.indexing_states.of_document(document))
+
+
+@router.get("/{document_id}/log", operation_id="get_document_log")
+async def get_document_log(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    document_id: str,
+    skip: Skip = 0,
+    limit: Limit = 10,
+) -> DocumentLogResponse:
+    """What was done for the document within the last 30 days, latest first, and which jobs still wait or run."""
+    document = await application.documents.get(organization.id, document_id)
+    found = await application.job_operations.log_of_document(organization.id, document.id, skip=skip, limit=limit)
+    max_attempts = application.settings.queue.max_attempts
+    return DocumentLogResponse.of(document.id, found, skip=skip, max_attempts=max_attempts)
 
 
 @router.get(

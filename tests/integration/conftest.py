@@ -34,7 +34,9 @@ Compose = Callable[..., Awaitable[Application]]
 @pytest.fixture(scope="session", autouse=True)
 def plain_logs() -> Iterator[None]:
     """Log a line an event: unconfigured, structlog draws the variables of every frame of an exception."""
-    structlog.configure(processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)])
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
+    )
     yield
     structlog.reset_defaults()
 
@@ -121,6 +123,7 @@ async def application(compose_application: Compose) -> Application:
 async def tenant(application: Application) -> Tenant:
     """An organization with a tag; `Tenant.knowledge_base` and `Tenant.document` give it the rest."""
     return await new_tenant(application)
+
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 

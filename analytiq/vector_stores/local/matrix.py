@@ -82,7 +82,7 @@ class View:
         else:
             scores = (self.matrix @ direction)[rows]
             available = len(rows)
-        scores = np.round(scores, TIE_DECIMALS)
+        scores = np.asarray(np.round(scores, TIE_DECIMALS), dtype=np.float32)
         places = _at_least_as_good_as_the_last(scores, min(limit, available))
         found = places if rows is None else rows[places]
         blocks = np.searchsorted(self.block_starts, found, side="right") - 1

@@ -100,22 +100,26 @@ async def test_text_of_an_extraction_that_died_is_removed_by_the_next(
     assert states == ["current"]
 
 
-async def test_unknown_document_is_not_found_by_any_operation(tenant: Tenant) -> None:
+def operations_on(tenant: Tenant, document_id: str) -> list[Callable[[], Awaitable[object]]]:
     documents = tenant.application.documents
+    return [
+        lambda: documents.get(tenant.id, document_id),
+        lambda: documents.change(tenant.id, document_id, document_name="b.txt"),
+        lambda: documents.delete(tenant.id, document_id),
+        lambda: documents.extract_again(tenant.id, document_id),
+        lambda: documents.original(tenant.id, document_id),
+        lambda: documents.text_pages(tenant.id, document_id, first_page=1, page_count=1),
+    ]
+
+
+async def test_unknown_document_is_not_found_by_any_operation(tenant: Tenant) -> None:
     stranger = await new_tenant(tenant.application)
     theirs = (await stranger.upload("a.txt", "text")).document
-    for identifier in (new_id(), "no id", theirs.id):
-        operations: list[Callable[[], Awaitable[object]]] = [
-            lambda: documents.get(tenant.id, identifier),
-            lambda: documents.change(tenant.id, identifier, document_name="b.txt"),
-            lambda: documents.delete(tenant.id, identifier),
-            lambda: documents.extract_again(tenant.id, identifier),
-            lambda: documents.original(tenant.id, identifier),
-            lambda: documents.text_pages(tenant.id, identifier, first_page=1, page_count=1),
-        ]
-        for operation in operations:
+    for document_id in (new_id(), "no id", theirs.id):
+        for operation in operations_on(tenant, document_id):
             with pytest.raises(NotFoundError):
                 await operation()
+    assert await tenant.application.documents.get(stranger.id, theirs.id) == theirs
 
 
 async def test_renamed_document_is_known_by_its_new_name(tenant: Tenant) -> None:
@@ -198,9 +202,7 @@ async def test_document_that_becomes_empty_leaves_the_knowledge_base(tenant: Ten
     assert state.state is IndexingState.EMPTY
 
 
-async def test_state_in_each_knowledge_base_follows_the_work(
-    tenant: Tenant, embedding_server: EmbeddingServer
-) -> None:
+async def test_state_in_each_knowledge_base_follows_the_work(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
     await tenant.knowledge_base()
     await tenant.drain()
 

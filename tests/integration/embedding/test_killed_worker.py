@@ -1,7 +1,6 @@
 """A worker process is killed in the middle of embedding; another goes on where it was."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -11,6 +10,7 @@ from pydantic import SecretStr
 
 from analytiq.models.job import JobState
 from analytiq.mongo.client import MongoConnection
+from analytiq.settings import child_environment
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, prose
@@ -32,8 +32,7 @@ async def test_killed_worker_costs_no_embedding_twice(
     await tenant.drain()
     document = (await tenant.upload("a.txt", prose("whales", 200))).document
     embedding_server.script(None, None, Failure.SLOW)
-    environment = {
-        **os.environ,
+    settings = {
         "MONGODB_URI": mongo_uri.get_secret_value(),
         "ANALYTIQ_MONGO__DATABASE": migrated.database.name,
         "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
@@ -43,7 +42,7 @@ async def test_killed_worker_costs_no_embedding_twice(
         "ANALYTIQ_QUEUE__LEASE_SECONDS": "2",
     }
     worker = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "workers", env=environment, stderr=asyncio.subprocess.DEVNULL
+        sys.executable, "-m", "workers", env=child_environment(settings), stderr=asyncio.subprocess.DEVNULL
     )
     try:
         await asyncio.to_thread(embedding_server.wait_for_slow_call, 60)

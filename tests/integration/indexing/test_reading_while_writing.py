@@ -12,9 +12,7 @@ CHUNKS = 200
 NAMES = ["whales", "birds", "trees", "ships", "stars", "rocks", "songs", "books"]
 
 
-async def test_no_search_shows_two_versions_or_none(
-    tenant: Tenant, compose_application: Compose
-) -> None:
+async def test_no_search_shows_two_versions_or_none(tenant: Tenant, compose_application: Compose) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose(NAMES[0], CHUNKS))
     second_process = tenant.seen_by(await compose_application())

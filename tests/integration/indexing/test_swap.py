@@ -243,9 +243,7 @@ async def extracted_and_waiting(tenant: Tenant, content: str) -> Document:
     uploaded = (await tenant.upload("a.txt", content)).document
     runner = tenant.application.queue_runner()
     for kind in (JobKind.EXTRACT, JobKind.MEMBERSHIP_DOCUMENT):
-        job = await tenant.application.jobs.claim(
-            [kind], worker="w", lease_token=new_id(), lease_seconds=60
-        )
+        job = await tenant.application.jobs.claim([kind], worker="w", lease_token=new_id(), lease_seconds=60)
         assert job is not None
         await runner._run_job(job)
     return await tenant.application.documents.get(tenant.id, uploaded.id)

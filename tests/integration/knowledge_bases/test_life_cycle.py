@@ -217,7 +217,7 @@ async def test_unknown_tags_are_named_with_their_place(tenant: Tenant) -> None:
 async def test_tag_in_use_cannot_be_deleted_and_says_by_whom(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base(name="Whales and more")
     document = await tenant.document("a.txt", "text")
-    with pytest.raises(ConflictError, match="1 documents and 1 knowledge bases.*Whales and more") as caught:
+    with pytest.raises(ConflictError, match=r"1 documents and 1 knowledge bases.*Whales and more") as caught:
         await tenant.application.tags.delete(tenant.id, tenant.tag.id)
     assert caught.value.code == "tag_in_use"
     await tenant.application.documents.delete(tenant.id, document.id)

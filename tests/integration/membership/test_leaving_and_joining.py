@@ -91,9 +91,7 @@ async def test_document_of_another_organization_is_never_found(
     tenant: Tenant, kb: KnowledgeBase, documents: tuple[Document, Document], migrated: MongoConnection
 ) -> None:
     """Even where the row of the index says so: the check asks for the organization too."""
-    await migrated.database["docs"].update_one(
-        {"document_name": "a.txt"}, {"$set": {"organization_id": "0" * 24}}
-    )
+    await migrated.database["docs"].update_one({"document_name": "a.txt"}, {"$set": {"organization_id": "0" * 24}})
     assert await tenant.found(kb.id, "year") == [documents[1].id]
 
 

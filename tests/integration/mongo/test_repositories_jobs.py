@@ -165,9 +165,7 @@ async def test_claim_looks_beyond_jobs_that_others_hold(jobs: JobRepository) -> 
     assert len(set(found)) == len(found) == CANDIDATES
 
 
-async def test_job_whose_lease_ran_out_is_taken_up_by_another(
-    jobs: JobRepository, eventually: EventuallyTrue
-) -> None:
+async def test_job_whose_lease_ran_out_is_taken_up_by_another(jobs: JobRepository, eventually: EventuallyTrue) -> None:
     await jobs.enqueue([request()])
     first = await claim(jobs, lease_seconds=0.2)
     await rescued(jobs, eventually)

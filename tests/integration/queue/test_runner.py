@@ -59,9 +59,7 @@ def runner_of(
 
 def history_of(jobs: JobRepository) -> History:
     database = jobs._collection.database
-    connection = MongoConnection(
-        client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False
-    )
+    connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
     return History(JobHistoryRepository(connection), DocumentRepository(connection))
 
 
@@ -85,9 +83,7 @@ async def row(jobs: JobRepository, name: str = "a") -> Job:
 async def nothing(_: RunningJob) -> None: ...
 
 
-async def test_runner_works_off_what_is_enqueued_while_it_runs(
-    jobs: JobRepository, eventually: EventuallyTrue
-) -> None:
+async def test_runner_works_off_what_is_enqueued_while_it_runs(jobs: JobRepository, eventually: EventuallyTrue) -> None:
     ended: Ended = []
     async with started(runner_of(jobs, nothing, ended=ended)):
         await jobs.enqueue([request(str(number)) for number in range(50)])
@@ -125,9 +121,7 @@ async def jobs_are_gone(jobs: JobRepository) -> bool:
     return await jobs.counts() == {}
 
 
-async def test_three_runners_never_run_the_same_job_at_once(
-    jobs: JobRepository, eventually: EventuallyTrue
-) -> None:
+async def test_three_runners_never_run_the_same_job_at_once(jobs: JobRepository, eventually: EventuallyTrue) -> None:
     at_work: Counter[str] = Counter()
     overlaps: list[str] = []
     runs: Counter[str] = Counter()
@@ -194,7 +188,8 @@ async def test_work_whose_lease_was_lost_is_stopped_and_writes_nothing(
     await jobs.enqueue([request()])
     async with started(runner_of(jobs, handler, concurrency=1, lease_seconds=0.6, ended=ended)):
         await begun.wait()
-        theirs = {"lease_token": "another worker's", "lease_expires_at": (await row(jobs)).created_at.replace(year=2999)}
+        far_off = (await row(jobs)).created_at.replace(year=2999)
+        theirs = {"lease_token": "another worker's", "lease_expires_at": far_off}
         await migrated.database["jobs"].update_one({"_id": "extract:a"}, {"$set": theirs})
         await stopped.wait()
     assert (await row(jobs)).lease_token == "another worker's"

@@ -39,9 +39,7 @@ async def names(tenant: Tenant) -> list[str]:
 
 
 @pytest.mark.parametrize("content", [SMALL, LARGE, ""], ids=["small", "large", "empty"])
-async def test_uploaded_bytes_come_back_as_they_were(
-    tenant: Tenant, migrated: MongoConnection, content: str
-) -> None:
+async def test_uploaded_bytes_come_back_as_they_were(tenant: Tenant, migrated: MongoConnection, content: str) -> None:
     result = await tenant.upload("a.txt", content, metadata={"k": 1})
     document = result.document
     assert result.outcome is UploadOutcome.CREATED
@@ -160,9 +158,7 @@ async def test_two_documents_of_the_name_leave_open_which_one_is_replaced(
     before = await stored_bytes(migrated)
     staged = await tenant.stage("a.txt", content)
     with pytest.raises(ConflictError, match=second.document.id) as caught:
-        await tenant.application.uploads.commit(
-            staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE
-        )
+        await tenant.application.uploads.commit(staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE)
     assert caught.value.code == "ambiguous_replacement"
     await tenant.application.uploads.discard(staged)
     assert await stored_bytes(migrated) == before
@@ -224,9 +220,7 @@ async def test_upload_that_was_given_up_meanwhile_becomes_no_document(
     staged = await tenant.stage("a.txt", LARGE)
     await migrated.database["uploads"].delete_many({})
     with pytest.raises(TransientError, match="send the file again"):
-        await tenant.application.uploads.commit(
-            staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.RETURN
-        )
+        await tenant.application.uploads.commit(staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.RETURN)
     assert await names(tenant) == []
     assert await migrated.database["jobs"].count_documents({}) == 0
 

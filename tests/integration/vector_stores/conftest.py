@@ -93,9 +93,7 @@ class Mirrored:
 
         async def commit(session: Session) -> None:
             await self.entries.remove(session, entry.organization_id, self.kb_id, document_id, entry.generation_id)
-            await self.epochs.advance(
-                session, self.kb_id, commit_id=new_id(), added=None, removed=entry.generation_id
-            )
+            await self.epochs.advance(session, self.kb_id, commit_id=new_id(), added=None, removed=entry.generation_id)
 
         await run_in_transaction(self.connection, commit)
         del self.truth[document_id]

@@ -284,9 +284,7 @@ async def test_least_recently_searched_knowledge_base_leaves_when_memory_is_shor
     assert reads.loads == 4
 
 
-async def test_knowledge_base_larger_than_all_the_memory_is_held_alone(
-    reads: CountsReads, mirrored: Mirrored
-) -> None:
+async def test_knowledge_base_larger_than_all_the_memory_is_held_alone(reads: CountsReads, mirrored: Mirrored) -> None:
     store = store_over(reads, memory_bytes=1)
     await mirrored.put("d0", vectors(10))
     for _ in range(2):
@@ -321,8 +319,6 @@ async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorSto
     await mirrored.put("d0", vectors(5))
     hits = await search(store, mirrored)
     asked = [(hit.generation_id, hit.chunk_index) for hit in hits]
-    found = await store.relevance_of(
-        mirrored.knowledge_base, await mirrored.epoch(), QUERY, [*asked, ("unknown", 0)]
-    )
+    found = await store.relevance_of(mirrored.knowledge_base, await mirrored.epoch(), QUERY, [*asked, ("unknown", 0)])
     assert found == {(hit.generation_id, hit.chunk_index): pytest.approx(hit.relevance) for hit in hits}
     assert all(0 <= hit.relevance <= 1 for hit in hits)

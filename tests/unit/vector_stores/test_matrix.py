@@ -104,9 +104,7 @@ def test_what_is_found_is_what_a_plain_scan_finds(
 
 def count(plain: Plain, document_ids: set[str] | None) -> int:
     return sum(
-        len(rows)
-        for document_id, rows in plain.rows.values()
-        if document_ids is None or document_id in document_ids
+        len(rows) for document_id, rows in plain.rows.values() if document_ids is None or document_id in document_ids
     )
 
 

@@ -1,0 +1,142 @@
+"""`analytiq jobs …`: what waits, runs, or was given up."""
+
+from datetime import datetime
+
+from analytiq.cli import knowledge_bases
+from analytiq.cli.console import note, output, print_rows
+from analytiq.client import Client, Job, JobAttempt, JobDetail
+from analytiq.errors import InvalidInputError
+
+SECOND = "%Y-%m-%d %H:%M:%S UTC"
+
+
+def print_table(
+    client: Client,
+    *,
+    states: list[str],
+    kinds: list[str],
+    kb: str | None,
+    document_id: str | None,
+    error_code: str | None,
+    limit: int,
+) -> None:
+    """Print the jobs that fit, latest change first; `kb` is a name or an id."""
+    page = client.jobs_page(
+        states=states,
+        kinds=kinds,
+        kb_id=_kb_id(client, kb),
+        document_id=document_id,
+        error_code=error_code,
+        limit=limit,
+    )
+    if not page.items:
+        note("There is no such job: nothing waits, runs, or was given up.")
+        return
+    headings = ("job", "state", "attempt", "changed", "progress", "last error")
+    print_rows(headings, [_row(job) for job in page.items])
+    if page.total_count > len(page.items):
+        note(f"{len(page.items)} of {page.total_count}; --limit shows more.")
+
+
+def print_one(client: Client, job_id: str) -> None:
+    """Print a job with all that is known of it."""
+    job = client.job(job_id)
+    for name, value in _lines(job):
+        output.print(f"{name:<10} {value}", markup=False)
+    if job.stack:
+        output.print()
+        output.print(job.stack.rstrip(), markup=False)
+    if job.attempts:
+        output.print()
+        print_rows(("attempt", "outcome", "began", "seconds", "worker", "error"), [_past(item) for item in job.attempts])
+
+
+def replay(
+    client: Client,
+    job_id: str | None,
+    *,
+    is_all: bool,
+    kind: str | None,
+    kb: str | None,
+    document_id: str | None,
+    error_code: str | None,
+) -> None:
+    """Run one dead job again, or those that fit, or all.
+
+    Raises:
+        InvalidInputError: not exactly one of these is named.
+    """
+    is_narrowed = any(item is not None for item in (kind, kb, document_id, error_code))
+    if [job_id is not None, is_all, is_narrowed].count(True) != 1:
+        raise InvalidInputError(
+            "Name either one job, or --all, or which ones by --kind, --kb, --document and --error;"
+            " `analytiq jobs list --state dead` shows them."
+        )
+    if job_id is not None:
+        client.replay_job(job_id)
+        note(f"The job {job_id} waits for its turn again.")
+        return
+    count = client.replay_jobs(
+        kind=kind, kb_id=_kb_id(client, kb), document_id=document_id, error_code=error_code, is_all=is_all
+    )
+    note(f"{count} {'job waits' if count == 1 else 'jobs wait'} again.")
+
+
+def cancel(client: Client, job_id: str) -> None:
+    """Stop a job."""
+    job = client.cancel_job(job_id)
+    if job.state == "running":
+        note(f"The job {job_id} is being stopped; that takes a few seconds.")
+    else:
+        note(f"The job {job_id} is given up; `analytiq jobs replay {job_id}` has it done after all.")
+
+
+def _kb_id(client: Client, name_or_id: str | None) -> str | None:
+    return None if name_or_id is None else knowledge_bases.choose(client, name_or_id).kb_id
+
+
+def _row(job: Job) -> tuple[str, ...]:
+    return (
+        job.job_id,
+        _state(job),
+        f"{job.attempt}/{job.max_attempts}",
+        _moment(job.updated_at),
+        _progress(job),
+        job.error.code if job.error else "",
+    )
+
+
+def _state(job: Job) -> str:
+    return f"{job.state}, to be stopped" if job.is_cancel_wanted else job.state
+
+
+def _progress(job: Job) -> str:
+    return f"{job.progress.done}/{job.progress.total} {job.progress.unit}" if job.progress else ""
+
+
+def _lines(job: JobDetail) -> list[tuple[str, str]]:
+    lines = [
+        ("job", job.job_id),
+        ("state", f"{_state(job)} ({job.task_state})"),
+        ("attempt", f"{job.attempt} of at most {job.max_attempts}"),
+        ("priority", str(job.priority)),
+        ("made", _moment(job.created_at)),
+        ("changed", _moment(job.updated_at)),
+        ("due", _moment(job.run_at)),
+        ("progress", _progress(job)),
+        ("worker", job.worker or ""),
+        ("request", job.request_id or ""),
+        ("error", f"{job.error.code}: {job.error.detail}" if job.error else ""),
+    ]
+    return [(name, value) for name, value in lines if value]
+
+
+def _past(attempt: JobAttempt) -> tuple[str, ...]:
+    seconds = (attempt.ended_at - attempt.started_at).total_seconds()
+    error = attempt.error.code if attempt.error else ""
+    began = _moment(attempt.started_at)
+    return str(attempt.attempt), attempt.outcome, began, f"{seconds:.1f}", attempt.worker or "", error
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:{SECOND}}"

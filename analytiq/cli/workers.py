@@ -1,0 +1,69 @@
+"""`analytiq workers …`, directly on the database: workers belong to the system, not to an organization."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from analytiq.cli.console import note, print_rows
+from analytiq.cli.local_database import address_of_database
+from analytiq.models.worker import Worker
+from analytiq.mongo.client import MongoConnection, connect, translate
+from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.mongo.session import DatabaseError
+from analytiq.queue.registry import OBEY_SECONDS, SILENT_SECONDS
+from analytiq.settings import Settings
+
+Result = TypeVar("Result")
+
+SECOND = "%Y-%m-%d %H:%M:%S UTC"
+
+
+def print_table(settings: Settings, data_dir: Path | None) -> None:
+    """Print the worker processes that are there, and what is set for all of them.
+
+    Raises:
+        AnalytiqError: no database is known, or it cannot be reached.
+    """
+
+    async def read(connection: MongoConnection) -> tuple[list[Worker], object]:
+        found = await WorkerRepository(connection).seen_within(SILENT_SECONDS)
+        return found, await RuntimeSettingRepository(connection).worker_concurrency()
+
+    workers, wanted = _run(settings, data_dir, read)
+    if workers:
+        rows = [(item.id, str(item.running), str(item.concurrency), f"{item.started_at:{SECOND}}") for item in workers]
+        print_rows(("worker", "running", "at most", "since"), rows)
+    else:
+        note("There is no worker: `analytiq up` runs one, and `python -m workers` is one.")
+    if wanted is None:
+        note("Each runs as many jobs at once as its own settings say (ANALYTIQ_WORKER__CONCURRENCY).")
+    else:
+        note(f"Each is to run {wanted} at once; `analytiq workers reset` leaves it to their own settings.")
+
+
+def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int | None) -> None:
+    """Let each worker run so many jobs at once; None: as its own settings say."""
+
+    async def write(connection: MongoConnection) -> None:
+        await RuntimeSettingRepository(connection).set_worker_concurrency(concurrency)
+
+    _run(settings, data_dir, write)
+    wanted = "as many as its own settings say" if concurrency is None else str(concurrency)
+    note(f"Within {OBEY_SECONDS:g} s each worker runs {wanted} at once; what runs already is finished.")
+
+
+def _run(settings: Settings, data_dir: Path | None, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
+    async def run() -> Result:
+        connection = await connect(address_of_database(settings, data_dir), settings.mongo.database)
+        try:
+            return await work(connection)
+        except DatabaseError as error:
+            known = translate(error)
+            if known is None:
+                raise
+            raise known from error
+        finally:
+            await connection.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,87 @@
+"""The client's calls about jobs."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from analytiq.client.connection import Connection, Query
+from analytiq.client.models import DocumentLog, DocumentStatus, Job, JobDetail, JobReplay, Page
+
+
+class JobCalls(Connection):
+    """What waits, runs or was given up."""
+
+    def jobs_page(
+        self,
+        *,
+        states: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        kb_id: str | None = None,
+        document_id: str | None = None,
+        error_code: str | None = None,
+        skip: int = 0,
+        limit: int = 10,
+    ) -> Page[Job]:
+        """A page of jobs, latest change first, with how many there are.
+
+        There is no walk through all: jobs move in this list while they are worked off.
+
+        Args:
+            states: any of available, running, dead.
+            kinds: any of extract, membership_document, membership_kb, sync, sweep, clean_document, drop_kb.
+            kb_id: of this knowledge base.
+            document_id: of this document.
+            error_code: of the last attempt that failed.
+            skip: how many to leave out before the first.
+            limit: how many to answer at most, up to 100.
+        """
+        query: Query = {
+            "state": list(states) or None,
+            "kind": list(kinds) or None,
+            "kb_id": kb_id,
+            "document_id": document_id,
+            "error_code": error_code,
+        }
+        return self._page("/jobs", "jobs", Job, query, skip=skip, limit=limit)
+
+    def job(self, job_id: str) -> JobDetail:
+        """One job with its latest attempts; 404 once it is done."""
+        return JobDetail.model_validate_json(self._transport.call("GET", _path(job_id)))
+
+    def replay_job(self, job_id: str) -> None:
+        """Run a dead job again, as if it had never been tried; 409 where it is not dead."""
+        self._transport.call("POST", f"{_path(job_id)}/replay")
+
+    def replay_jobs(
+        self,
+        *,
+        kind: str | None = None,
+        kb_id: str | None = None,
+        document_id: str | None = None,
+        error_code: str | None = None,
+        is_all: bool = False,
+    ) -> int:
+        """Run again the dead jobs that fit everything given, or with `is_all` every one; returns how many."""
+        narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
+        body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
+        if is_all:
+            body["all"] = True
+        return JobReplay.model_validate_json(self._transport.call("POST", "/jobs/replay", json=body)).replayed
+
+    def cancel_job(self, job_id: str) -> Job:
+        """Stop a job: a waiting one is dead at once, a running one within seconds."""
+        return Job.model_validate_json(self._transport.call("POST", f"{_path(job_id)}/cancel"))
+
+    def document_status(self, document_id: str) -> DocumentStatus:
+        """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+        return DocumentStatus.model_validate_json(self._transport.call("GET", f"/documents/{document_id}/status"))
+
+    def document_log(self, document_id: str, *, skip: int = 0, limit: int = 10) -> DocumentLog:
+        """A page of what was done for a document, latest first, and all that still waits or runs."""
+        query: Query = {"skip": skip, "limit": limit}
+        answer = self._transport.call("GET", f"/documents/{document_id}/log", query=query)
+        return DocumentLog.model_validate_json(answer)
+
+
+def _path(job_id: str) -> str:
+    return f"/jobs/{quote(job_id, safe=':')}"

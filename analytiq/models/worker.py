@@ -1,0 +1,18 @@
+"""Worker processes, as they announce themselves."""
+
+from datetime import datetime
+
+from analytiq.models.stored import Stored
+
+
+class Worker(Stored):
+    """A row of `workers`; its id is the process's name, by which its jobs name it too.
+
+    `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen.
+    """
+
+    id: str
+    started_at: datetime
+    seen_at: datetime
+    concurrency: int
+    running: int

@@ -1,0 +1,64 @@
+"""Collections `workers` and `runtime_settings`: who works, and how much each is to do at once."""
+
+from datetime import datetime
+
+from pymongo import IndexModel
+from pymongo.write_concern import WriteConcern
+
+from analytiq.models.worker import Worker
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.rows import Row, decode
+
+FORGOTTEN_SECONDS = 60
+"""After which the server deletes the row of a process that ended without withdrawing it."""
+
+INDEXES = {"workers": [IndexModel([("seen_at", 1)], expireAfterSeconds=FORGOTTEN_SECONDS)]}
+
+_CONCURRENCY_ID = "worker_concurrency"
+
+
+class WorkerRepository:
+    """Worker processes; of the whole system, not of an organization."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        # Only shown, and written anew within seconds: no write waits for a majority.
+        self._collection = connection.database["workers"].with_options(write_concern=WriteConcern(w=1))
+
+    async def announce(self, name: str, *, started_at: datetime, concurrency: int, running: int) -> None:
+        """Say that the process is there now; the time is the server's, so that all can be compared."""
+        row: Row = {
+            "started_at": started_at,
+            "seen_at": "$$NOW",
+            "concurrency": {"$literal": concurrency},
+            "running": {"$literal": running},
+        }
+        await self._collection.update_one({"_id": name}, [{"$set": row}], upsert=True)
+
+    async def withdraw(self, name: str) -> None:
+        """The process ends."""
+        await self._collection.delete_one({"_id": name})
+
+    async def seen_within(self, seconds: float) -> list[Worker]:
+        """The processes that were there so recently, by name."""
+        earliest: Row = {"$subtract": ["$$NOW", int(seconds * 1000)]}
+        cursor = self._collection.find({"$expr": {"$gte": ["$seen_at", earliest]}}).sort("_id", 1)
+        return [decode(Worker, row) async for row in cursor]
+
+
+class RuntimeSettingRepository:
+    """What is set while the system runs, for all of its processes."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["runtime_settings"]
+
+    async def worker_concurrency(self) -> object:
+        """What the row holds, None where there is none: people write it by hand too, so it may be anything."""
+        row: Row | None = await self._collection.find_one({"_id": _CONCURRENCY_ID})
+        return None if row is None else row.get("value")
+
+    async def set_worker_concurrency(self, value: int | None) -> None:
+        """Let each worker run so many jobs at once; None: as its own settings say."""
+        if value is None:
+            await self._collection.delete_one({"_id": _CONCURRENCY_ID})
+        else:
+            await self._collection.update_one({"_id": _CONCURRENCY_ID}, {"$set": {"value": value}}, upsert=True)

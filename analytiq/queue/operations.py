@@ -1,0 +1,190 @@
+"""What people do with an organization's jobs: look at them, run dead ones again, stop others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from analytiq.errors import ConflictError, NotFoundError
+from analytiq.models.document import DocumentState
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job_history import JobAttempt
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.queue.runner import OnDead, OnSettled, cancelled
+
+log = structlog.get_logger(__name__)
+
+LATEST_ATTEMPTS = 20
+"""How many attempts are shown with a job."""
+JOBS_AT_ONCE = 500
+DOCUMENTS_AT_ONCE = 100
+"""Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
+DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB})
+"""Kinds that delete what somebody was told is deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobWithAttempts:
+    """A job, and its latest attempts, latest first."""
+
+    job: Job
+    attempts: list[JobAttempt]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLog:
+    """A page of the attempts at a document's jobs, latest first, how many there are, and what is still to do."""
+
+    attempts: list[JobAttempt]
+    total_count: int
+    jobs: list[Job]
+
+
+class Jobs:
+    """Jobs of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        jobs: JobRepository,
+        history: JobHistoryRepository,
+        documents: DocumentRepository,
+        *,
+        on_dead: OnDead,
+        on_settled: OnSettled,
+    ) -> None:
+        """Put together; the callbacks are those of a worker, for jobs that die here without having run."""
+        self._connection = connection
+        self._jobs = jobs
+        self._history = history
+        self._documents = documents
+        self._on_dead = on_dead
+        self._on_settled = on_settled
+
+    async def page(
+        self, organization_id: str, query: JobQuery, *, skip: int, limit: int
+    ) -> tuple[list[Job], int]:
+        """A page of jobs that wait, run or were given up, latest change first, and how many match."""
+        return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def get(self, organization_id: str, job_id: str) -> JobWithAttempts:
+        """The job with this id.
+
+        Raises:
+            NotFoundError: it is done, or was never asked for, or belongs to another organization.
+        """
+        job = await self._existing(organization_id, job_id)
+        attempts = await self._history.of_job(organization_id, job_id, limit=LATEST_ATTEMPTS)
+        return JobWithAttempts(job, attempts)
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
+        """The document's jobs that wait, run or were given up, oldest first."""
+        jobs = await self._jobs.of_document(organization_id, document_id)
+        return sorted(jobs, key=lambda job: (job.created_at, job.id))
+
+    async def log_of_document(
+        self, organization_id: str, document_id: str, *, skip: int, limit: int
+    ) -> DocumentLog:
+        """What was done for a document, and what is still to do."""
+        # The jobs first: one that ends in between is then shown twice rather than nowhere.
+        jobs = await self.of_document(organization_id, document_id)
+        attempts, count = await self._history.of_document(organization_id, document_id, skip=skip, limit=limit)
+        return DocumentLog(attempts, count, [job for job in jobs if job.state is not JobState.DEAD])
+
+    async def replay(self, organization_id: str, job_id: str) -> None:
+        """Run a dead job again, as if it had never been tried.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it is not dead.
+        """
+        job = await self._existing(organization_id, job_id)
+        if job.state is not JobState.DEAD:
+            raise _not_dead(job)
+        if job.kind is JobKind.EXTRACT:
+            await self._let_wait(organization_id, [job])
+        if not await self._jobs.replay(organization_id, JobQuery(), job_id=job_id):
+            raise _not_dead(await self._existing(organization_id, job_id))
+        log.info("queue.replayed", organization_id=organization_id, job=job_id)
+
+    async def replay_all(self, organization_id: str, query: JobQuery) -> int:
+        """Run again the dead jobs that match; returns how many there were. The query's states do not count."""
+        if not query.kinds or JobKind.EXTRACT in query.kinds:
+            extractions = await self._dead_extractions(organization_id, query)
+            for start in range(0, len(extractions), DOCUMENTS_AT_ONCE):
+                await self._let_wait(organization_id, extractions[start : start + DOCUMENTS_AT_ONCE])
+        count = await self._jobs.replay(organization_id, query)
+        log.info("queue.replayed", organization_id=organization_id, jobs=count)
+        return count
+
+    async def cancel(self, organization_id: str, job_id: str) -> Job:
+        """Stop a job: a waiting one is dead at once, a running one within a heartbeat of its worker.
+
+        Returns the job as it is afterwards: dead, or running with `is_cancel_wanted`. A dead one stays as it is.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it deletes something, or it was done before it could be stopped.
+        """
+        job = await self._existing(organization_id, job_id)
+        if job.kind in DELETIONS:
+            raise ConflictError(
+                f"the job {job_id!r} deletes what is already gone for everybody, and must run to its end",
+                code="job_not_cancellable",
+            )
+        if job.state is JobState.DEAD:
+            return job
+        failure = cancelled()
+        was = await self._jobs.cancel(organization_id, job_id, failure)
+        if was is JobState.AVAILABLE:
+            # No worker has it who could do this. A crash before it is made up for by the reconciler.
+            await self._on_dead(job, failure)
+            await self._on_settled(job)
+        after = await self._jobs.of_organization(organization_id, job_id)
+        if was is None or after is None:
+            raise ConflictError(f"the job {job_id!r} was done before it could be stopped", code="job_done")
+        log.info("queue.cancel_wanted", organization_id=organization_id, job=job_id, was=was.value)
+        return after
+
+    async def _existing(self, organization_id: str, job_id: str) -> Job:
+        job = await self._jobs.of_organization(organization_id, job_id)
+        if job is None:
+            raise NotFoundError(
+                f"no job has the id {job_id!r}; one that is done is found in the log of its document only"
+            )
+        return job
+
+    async def _dead_extractions(self, organization_id: str, query: JobQuery) -> list[Job]:
+        wanted = replace(query, states=(JobState.DEAD,), kinds=(JobKind.EXTRACT,))
+        found: list[Job] = []
+        while True:
+            jobs, _ = await self._jobs.page(organization_id, wanted, skip=len(found), limit=JOBS_AT_ONCE)
+            found += jobs
+            if len(jobs) < JOBS_AT_ONCE:
+                return found
+
+    async def _let_wait(self, organization_id: str, extractions: Sequence[Job]) -> None:
+        """Show the documents of dead extractions as waiting again; before their replay, since they may run at once.
+
+        Not those that are extracted by now: another request has revived their job, and nobody would extract again.
+        """
+        document_ids = [job.subject.document_id for job in extractions if job.subject.document_id is not None]
+
+        async def commit(session: Session) -> None:
+            for document_id in document_ids:
+                document = await self._documents.get(organization_id, document_id, session=session)
+                if document is not None and document.state is not DocumentState.EXTRACTED:
+                    waiting = {"state": DocumentState.UPLOADED.value, "error": None}
+                    await self._documents.change(session, organization_id, document_id, waiting)
+
+        await run_in_transaction(self._connection, commit)
+
+
+def _not_dead(job: Job) -> ConflictError:
+    state = "waits for its turn" if job.state is JobState.AVAILABLE else "runs"
+    return ConflictError(f"the job {job.id!r} {state}; only a dead one is replayed", code="job_not_dead")

@@ -1,0 +1,74 @@
+"""`/jobs`: what is still to be done for the organization, and what was given up."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from analytiq.models.job import JobKind, JobState
+from analytiq.mongo.repositories.jobs import JobQuery
+from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.idempotency import IdempotentRoute
+from api.schemas.jobs import ErrorCode, JobDetail, JobList, JobReplay, JobResponse, ReplayAnswer, SubjectId
+
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=IdempotentRoute)
+
+JobId = Annotated[str, Path(description="Kind and subject with colons between them, such as `extract:…`")]
+
+
+@router.get("", operation_id="list_jobs")
+async def list_jobs(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    state: Annotated[list[JobState] | None, Query(description="Any of these")] = None,
+    kind: Annotated[list[JobKind] | None, Query(description="Any of these")] = None,
+    kb_id: Annotated[SubjectId | None, Query()] = None,
+    document_id: Annotated[SubjectId | None, Query()] = None,
+    error_code: Annotated[ErrorCode | None, Query(description="Of the last attempt that failed")] = None,
+) -> JobList:
+    """A page of jobs that wait, run or were given up, latest change first; a job that is done is not one any more."""
+    query = JobQuery(
+        states=tuple(state or ()),
+        kinds=tuple(kind or ()),
+        kb_id=kb_id,
+        document_id=document_id,
+        error_code=error_code,
+    )
+    found, total = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
+    max_attempts = application.settings.queue.max_attempts
+    return JobList(
+        jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found], total_count=total, skip=skip
+    )
+
+
+@router.post("/replay", status_code=202, operation_id="replay_jobs")
+async def replay_jobs(
+    application: ApplicationOf, organization: CurrentOrganization, body: JobReplay
+) -> ReplayAnswer:
+    """Run dead jobs again, as if they had never been tried: do it when what made them fail is mended."""
+    return ReplayAnswer(replayed=await application.job_operations.replay_all(organization.id, body.query()))
+
+
+@router.get("/{job_id}", operation_id="get_job")
+async def get_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> JobDetail:
+    """One job, with the latest attempts and where the last one failed; 404 once it is done."""
+    found = await application.job_operations.get(organization.id, job_id)
+    return JobDetail.with_attempts(found, max_attempts=application.settings.queue.max_attempts)
+
+
+@router.post("/{job_id}/replay", status_code=202, operation_id="replay_job")
+async def replay_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> ReplayAnswer:
+    """Run a dead job again, as if it had never been tried; 409 where it is not dead."""
+    await application.job_operations.replay(organization.id, job_id)
+    return ReplayAnswer(replayed=1)
+
+
+@router.post("/{job_id}/cancel", status_code=202, operation_id="cancel_job")
+async def cancel_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> JobResponse:
+    """Stop a job: a waiting one is dead at once, a running one within seconds. It can be replayed.
+
+    A document whose extraction is cancelled is failed, with the code `cancelled`. Jobs that delete run to their end.
+    """
+    job = await application.job_operations.cancel(organization.id, job_id)
+    return JobResponse.of(job, max_attempts=application.settings.queue.max_attempts)

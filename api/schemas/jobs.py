@@ -1,0 +1,240 @@
+"""Wire shapes of jobs, and of what is told of a document's."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from analytiq.documents.indexing_state import IndexingState, KnowledgeBaseState
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job_history import AttemptOutcome, JobAttempt
+from analytiq.mongo.repositories.jobs import JobQuery
+from analytiq.queue.operations import DocumentLog, JobWithAttempts
+from api.schemas.documents import FailureResponse, ProgressResponse
+from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
+
+
+class TaskState(StrEnum):
+    """The states of tasks; a job that is done has no row, so SUCCESS is told of attempts and documents only."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCESS = "SUCCESS"
+    FAILURE = "FAILURE"
+
+
+TASK_STATE_OF_JOB = {
+    JobState.AVAILABLE: TaskState.PENDING,
+    JobState.RUNNING: TaskState.RUNNING,
+    JobState.DEAD: TaskState.FAILURE,
+}
+
+
+class JobResponse(ResponseBody):
+    """A job that waits, runs, or was given up (dead)."""
+
+    job_id: str
+    kind: JobKind
+    state: JobState
+    task_state: TaskState
+    priority: int = Field(description="Smaller is sooner")
+    attempt: int = Field(description="How often it was tried; being told to wait by a provider does not count")
+    max_attempts: int
+    kb_id: str | None
+    document_id: str | None
+    generation_id: str | None
+    progress: ProgressResponse | None
+    error: FailureResponse | None = Field(description="Of the last attempt that failed")
+    is_cancel_wanted: bool
+    worker: str | None
+    run_at: Moment = Field(description="When it is, or was, due")
+    created_at: Moment
+    updated_at: Moment
+    request_id: str | None
+
+    @classmethod
+    def of(cls, job: Job, *, max_attempts: int) -> "JobResponse":
+        """From the stored shape."""
+        return cls.model_validate(_fields(job, max_attempts))
+
+
+class AttemptResponse(ResponseBody):
+    """An attempt that has ended: `outcome` is done, retried (it failed, and is tried again), dead, or cancelled."""
+
+    job_id: str
+    kind: JobKind
+    task_state: TaskState = Field(description="SUCCESS or FAILURE, of this attempt")
+    outcome: AttemptOutcome
+    attempt: int
+    kb_id: str | None
+    document_id: str | None
+    generation_id: str | None
+    error: FailureResponse | None
+    worker: str | None
+    request_id: str | None
+    started_at: Moment
+    ended_at: Moment
+
+    @classmethod
+    def of(cls, attempt: JobAttempt) -> "AttemptResponse":
+        """From the stored shape."""
+        is_done = attempt.outcome is AttemptOutcome.DONE
+        return cls(
+            job_id=attempt.job_id,
+            kind=attempt.kind,
+            task_state=TaskState.SUCCESS if is_done else TaskState.FAILURE,
+            outcome=attempt.outcome,
+            attempt=attempt.attempt,
+            kb_id=attempt.subject.kb_id,
+            document_id=attempt.subject.document_id,
+            generation_id=attempt.subject.generation_id,
+            error=FailureResponse.of(attempt.error),
+            worker=attempt.worker,
+            request_id=attempt.request_id,
+            started_at=attempt.started_at,
+            ended_at=attempt.ended_at,
+        )
+
+
+class JobDetail(JobResponse):
+    """A job, where its last attempt failed, and what became of the attempts so far, latest first."""
+
+    stack: str | None
+    attempts: list[AttemptResponse]
+
+    @classmethod
+    def with_attempts(cls, found: JobWithAttempts, *, max_attempts: int) -> "JobDetail":
+        """From the library's shape."""
+        return cls.model_validate(
+            {
+                **_fields(found.job, max_attempts),
+                "stack": found.job.error.stack if found.job.error else None,
+                "attempts": [AttemptResponse.of(attempt) for attempt in found.attempts],
+            }
+        )
+
+
+def _fields(job: Job, max_attempts: int) -> dict[str, object]:
+    return {
+        "job_id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "task_state": TASK_STATE_OF_JOB[job.state],
+        "priority": job.priority,
+        "attempt": job.attempt,
+        "max_attempts": max_attempts,
+        "kb_id": job.subject.kb_id,
+        "document_id": job.subject.document_id,
+        "generation_id": job.subject.generation_id,
+        "progress": ProgressResponse(**job.progress.model_dump()) if job.progress else None,
+        "error": FailureResponse.of(job.error),
+        "is_cancel_wanted": job.is_cancel_wanted,
+        "worker": job.worker,
+        "run_at": job.run_at,
+        "created_at": job.created_at,
+        "updated_at": job.updated_at,
+        "request_id": job.request_id,
+    }
+
+
+class JobList(ResponseBody):
+    """A page of jobs."""
+
+    jobs: list[JobResponse]
+    total_count: int
+    skip: int
+
+
+SubjectId = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=64)]
+ErrorCode = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=100)]
+
+
+class JobReplay(RequestBody):
+    """Which dead jobs to run again: those that fit everything that is given, or `all` of the organization."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"kind": "sync", "error_code": "provider_refused"}]}
+    )
+
+    kind: JobKind | None = None
+    kb_id: SubjectId | None = None
+    document_id: SubjectId | None = None
+    error_code: ErrorCode | None = None
+    all: bool = False
+
+    def query(self) -> JobQuery:
+        """What is meant.
+
+        Raises:
+            InvalidInputError: nothing is named, and not `all` either; or both.
+        """
+        is_narrowed = any((self.kind, self.kb_id, self.document_id, self.error_code))
+        if not is_narrowed and not self.all:
+            raise InvalidInputError.of_field(
+                "all", 'name what is to run again, or send {"all": true} for every dead job of the organization'
+            )
+        if is_narrowed and self.all:
+            raise InvalidInputError.of_field("all", "it contradicts the other fields; leave it out, or them")
+        return JobQuery(
+            kinds=(self.kind,) if self.kind else (),
+            kb_id=self.kb_id,
+            document_id=self.document_id,
+            error_code=self.error_code,
+        )
+
+
+class ReplayAnswer(ResponseBody):
+    """How many dead jobs are waiting again."""
+
+    replayed: int
+
+
+class DocumentLogResponse(ResponseBody):
+    """Attempts at a document's jobs, latest first, and its jobs that still wait or run."""
+
+    document_id: str
+    attempts: list[AttemptResponse]
+    total_count: int
+    skip: int
+    jobs: list[JobResponse]
+
+    @classmethod
+    def of(cls, document_id: str, found: DocumentLog, *, skip: int, max_attempts: int) -> "DocumentLogResponse":
+        """From the library's shape."""
+        return cls(
+            document_id=document_id,
+            attempts=[AttemptResponse.of(attempt) for attempt in found.attempts],
+            total_count=found.total_count,
+            skip=skip,
+            jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found.jobs],
+        )
+
+
+class DocumentStatus(ResponseBody):
+    """A document as one task: SUCCESS once it can be found in each of its knowledge bases."""
+
+    document_id: str
+    status: TaskState
+
+    @classmethod
+    def of(cls, document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeBaseState]) -> "DocumentStatus":
+        """From the document, its jobs, and its state in each of its knowledge bases."""
+        return cls(document_id=document.id, status=_status(document, jobs, states))
+
+
+def _status(document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeBaseState]) -> TaskState:
+    """What is unfinished goes before what failed: a failure is told when nothing more is to come."""
+    if document.state is not DocumentState.EXTRACTED:
+        extraction = next((TASK_STATE_OF_JOB[job.state] for job in jobs if job.kind is JobKind.EXTRACT), None)
+        if extraction is not None:
+            return extraction
+        return TaskState.FAILURE if document.state is DocumentState.FAILED else TaskState.PENDING
+    found = {state.state for state in states}
+    if IndexingState.INDEXING in found:
+        return TaskState.RUNNING
+    if IndexingState.WAITING in found:
+        return TaskState.PENDING
+    return TaskState.FAILURE if IndexingState.FAILED in found else TaskState.SUCCESS

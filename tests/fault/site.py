@@ -1,0 +1,139 @@
+"""A platform whose processes are broken: a database, this process's view of it, and processes to start."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from pymongo.errors import PyMongoError
+
+from analytiq.bootstrap import Application, compose
+from analytiq.credentials.encryption import Vault, new_secret_key
+from analytiq.credentials.providers import Credentials
+from analytiq.models.document import Document
+from analytiq.models.upload import DuplicatePolicy
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.reconcile.report import Report
+from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, Settings
+from tests.fakes.embedding_server import EmbeddingServer
+from tests.fault.processes import Nursery, Processes
+from tests.integration.tenant import Tenant, new_tenant
+
+LEASE_SECONDS = 1.0
+SWEEP_DELAY_SECONDS = 0.6
+"""Longer than any search of these small knowledge bases takes: a sweep may come to nobody who still reads."""
+PATIENCE_SECONDS = 90.0
+LOOK_SECONDS = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`tenant` and `application` act in the test's process; workers run in `processes` only."""
+
+    tenant: Tenant
+    connection: MongoConnection
+    processes: Processes
+    embedding_server: EmbeddingServer
+
+    @property
+    def application(self) -> Application:
+        return self.tenant.application
+
+    @property
+    def database(self) -> Any:
+        return self.connection.database
+
+    async def until(self, condition: Callable[[], Awaitable[bool]], otherwise: Callable[[], Awaitable[object]]) -> None:
+        """Wait until the condition holds; the error tells what `otherwise` answers. An absent database is waited for."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while True:
+                    try:
+                        if await condition():
+                            return
+                    except PyMongoError:
+                        pass
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            raise AssertionError(f"it never came about: {await otherwise()}") from None
+
+    async def jobs(self) -> list[dict[str, Any]]:
+        return [row async for row in self.database["jobs"].find()]
+
+    async def until_idle(self) -> None:
+        """Wait until no job is left, waiting, running or dead."""
+
+        async def is_idle() -> bool:
+            return await self.database["jobs"].find_one() is None
+
+        await self.until(is_idle, self.jobs)
+
+    async def mend(self) -> Report:
+        """Let the running workers work everything off, then one pass of the reconciler and what it asks for."""
+        await self.until_idle()
+        report = await self.application.reconciler.run_pass()
+        await self.until_idle()
+        return report
+
+    async def is_indexed(self, kb_id: str, document_id: str) -> bool:
+        return await self.database["document_index"].find_one({"kb_id": kb_id, "document_id": document_id}) is not None
+
+    async def upload_patiently(self, name: str, content: str, **options: Any) -> Document:
+        """Upload until it is acknowledged, as a client does; the same bytes under the same name are one document."""
+        staged = await self.tenant.stage(name, content)
+        while True:
+            try:
+                result = await self.application.uploads.commit(
+                    staged, tag_ids=[self.tenant.tag.id], metadata=None, policy=DuplicatePolicy.RETURN, **options
+                )
+            except Exception as error:
+                if not is_passing(error):
+                    raise
+                await asyncio.sleep(LOOK_SECONDS)
+            else:
+                return result.document
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether a client that meets it should simply ask again."""
+    from analytiq.errors import TransientError
+    from analytiq.mongo.client import translate
+
+    return isinstance(error, TransientError) or (isinstance(error, PyMongoError) and translate(error) is not None)
+
+
+@asynccontextmanager
+async def open_site(
+    connection: MongoConnection,
+    uri: SecretStr,
+    embedding_server: EmbeddingServer,
+    nursery: Nursery,
+    directory: Path,
+) -> AsyncGenerator[Site]:
+    """A platform on a migrated, empty database; its processes end with the block."""
+    secret_key = SecretStr(new_secret_key())
+    vault = Vault(secret_key)
+    credentials = Credentials(ProviderRepository(connection), vault)
+    await credentials.store_platform_defaults({"openai": (SecretStr(embedding_server.api_key), embedding_server.url)})
+    settings = Settings(
+        data_dir=directory,
+        queue=QueueSettings(lease_seconds=LEASE_SECONDS, poll_seconds=0.05),
+        indexing=IndexingSettings(sweep_delay_seconds=SWEEP_DELAY_SECONDS),
+        reconciler=ReconcilerSettings(orphan_grace_seconds=0),
+    )
+    application = await compose(settings, connection, vault)
+    environment = {
+        "MONGODB_URI": uri.get_secret_value(),
+        "ANALYTIQ_MONGO__DATABASE": connection.database.name,
+        "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
+        "ANALYTIQ_DATA_DIR": str(directory),
+        "ANALYTIQ_QUEUE__LEASE_SECONDS": str(LEASE_SECONDS),
+        "ANALYTIQ_QUEUE__POLL_SECONDS": "0.1",
+        "ANALYTIQ_INDEXING__SWEEP_DELAY_SECONDS": str(SWEEP_DELAY_SECONDS),
+    }
+    with Processes(nursery, directory, environment).all_ended() as processes:
+        yield Site(await new_tenant(application), connection, processes, embedding_server)

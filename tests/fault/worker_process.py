@@ -1,0 +1,187 @@
+"""Processes of the platform that kill, stop, delay or fail themselves where a test says.
+
+Run as a program this is a nursery: it imports the library once (0.5 s, and 2 s more for LiteLLM) and forks a process
+for each line of JSON (`Orders`) that it reads, so that a test gets a real process in 0.1 s. `tests.fault.processes`
+is its other end. When that end is closed, all its children are killed.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import traceback
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import litellm  # noqa: F401  # imported here, once, and not in every child
+
+from analytiq import clock
+from analytiq.bootstrap import Application, bootstrap
+from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.models.upload import DuplicatePolicy
+from analytiq.settings import read_settings
+from analytiq.telemetry import checkpoints, logs
+from workers.__main__ import run
+
+KILL = "kill"
+STOP = "stop"
+WAIT = "wait"
+FAIL = "fail"
+LOOK_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens at the `nth` passing of a checkpoint: KILL, STOP (until SIGCONT), WAIT (until let go) or FAIL."""
+
+    checkpoint: str
+    act: str = KILL
+    nth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a process is to be and do.
+
+    `directory` holds its log, and a file for each fault that has come about. `call` is empty for a worker, else what
+    it calls: `("upload", organization_id, {...})` or `("create_knowledge_base", organization_id, {...})`. `constants`
+    are set before it begins, by their dotted names. Its wall clock is `clock_seconds` ahead.
+    """
+
+    directory: str
+    environment: dict[str, str]
+    faults: list[Fault] = field(default_factory=list)
+    call: tuple[str, str, dict[str, Any]] | None = None
+    constants: dict[str, Any] = field(default_factory=dict)
+    clock_seconds: float = 0.0
+
+    def as_line(self) -> str:
+        return json.dumps(asdict(self)) + "\n"
+
+    @classmethod
+    def of_line(cls, line: str) -> "Orders":
+        fields = json.loads(line)
+        return cls(**{**fields, "faults": [Fault(**fault) for fault in fields["faults"]]})
+
+
+def reached_file(directory: Path, checkpoint: str) -> Path:
+    """Is there once a fault has come about at the checkpoint."""
+    return directory / f"reached-{checkpoint}"
+
+
+def go_file(directory: Path, checkpoint: str) -> Path:
+    """Lets a process go on that waits at the checkpoint."""
+    return directory / f"go-{checkpoint}"
+
+
+class Saboteur:
+    """The hook of the checkpoints."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._directory = Path(orders.directory)
+        self._faults = {(fault.checkpoint, fault.nth): fault for fault in orders.faults}
+        self._passed: Counter[str] = Counter()
+
+    async def __call__(self, name: str) -> None:
+        self._passed[name] += 1
+        fault = self._faults.get((name, self._passed[name]))
+        if fault is None:
+            return
+        reached_file(self._directory, name).touch()
+        match fault.act:
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "wait":
+                while not go_file(self._directory, name).exists():
+                    await asyncio.sleep(LOOK_SECONDS)
+            case _:
+                raise RuntimeError(f"the test lets {name} fail")
+
+
+async def _call(name: str, organization_id: str, arguments: dict[str, Any]) -> None:
+    application = await bootstrap(read_settings())
+    try:
+        await {"upload": _upload, "create_knowledge_base": _create}[name](application, organization_id, arguments)
+    finally:
+        await application.close()
+
+
+async def _upload(application: Application, organization_id: str, arguments: dict[str, Any]) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        yield arguments["content"].encode()
+
+    staged = await application.uploads.stage(
+        organization_id, document_name=arguments["document_name"], content_type="text/plain", source=source()
+    )
+    await application.uploads.commit(
+        staged, tag_ids=arguments["tag_ids"], metadata=None, policy=DuplicatePolicy.RETURN
+    )
+
+
+async def _create(application: Application, organization_id: str, arguments: dict[str, Any]) -> None:
+    organization = await application.organizations.get(organization_id)
+    wanted = NewKnowledgeBase(**{**arguments, "tag_ids": tuple(arguments["tag_ids"])})
+    await application.knowledge_bases.create(organization, wanted)
+
+
+def _be(orders: Orders) -> int:
+    """Be the process that is ordered; returns the exit status."""
+    os.environ.update(orders.environment)
+    for name, value in orders.constants.items():
+        module, _, constant = name.rpartition(".")
+        setattr(import_module(module), constant, value)
+    if orders.clock_seconds:
+        right_now = clock.now
+        clock.now = lambda: right_now() + timedelta(seconds=orders.clock_seconds)
+    checkpoints.install(Saboteur(orders))
+    logs.configure(as_json=True, level="INFO", process="worker" if orders.call is None else "caller")
+    asyncio.run(run(read_settings()) if orders.call is None else _call(*orders.call))
+    return 0
+
+
+def _fork(orders: Orders) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        log = os.open(Path(orders.directory) / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        for descriptor in (1, 2):
+            os.dup2(log, descriptor)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        status = _be(orders)
+    except BaseException:  # noqa: BLE001  # nothing may return into the nursery's loop
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def main() -> None:
+    """Fork for each line until there is no more."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for exit statuses, and none may stay a zombie
+    children: list[int] = []
+    print("ready", flush=True)
+    # Not by iterating: that reads ahead, and a child would share what was read.
+    while line := sys.stdin.readline():
+        children.append(_fork(Orders.of_line(line)))
+        print(children[-1], flush=True)
+    for child in children:
+        try:
+            os.kill(child, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+if __name__ == "__main__":
+    main()
