@@ -159,12 +159,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
-    commit = Commit(
-        connection, document_rows, entries, generations, epochs, vectors, jobs, settings.indexing
-    )
-    sync = Sync(
-        organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit
-    )
+    commit = Commit(connection, document_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
+    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
     store = LocalVectorStore(
         vectors,
         memory_bytes=settings.search.local_store_bytes,
@@ -183,9 +179,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         tags=Tags(tag_rows, document_rows, kb_rows),
         documents=Documents(connection, document_rows, text_rows, files, jobs),
         indexing_states=IndexingStates(kb_rows, entries, jobs),
-        uploads=Uploads(
-            connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes
-        ),
+        uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),

@@ -48,7 +48,9 @@ def print_one(client: Client, job_id: str) -> None:
         output.print(job.stack.rstrip(), markup=False)
     if job.attempts:
         output.print()
-        print_rows(("attempt", "outcome", "began", "seconds", "worker", "error"), [_past(item) for item in job.attempts])
+        print_rows(
+            ("attempt", "outcome", "began", "seconds", "worker", "error"), [_past(item) for item in job.attempts]
+        )
 
 
 def replay(

@@ -281,9 +281,7 @@ def jobs_list(
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         states = [item.value for item in state or []]
         kinds = [kind.value] if kind else []
-        jobs.print_table(
-            client, states=states, kinds=kinds, kb=kb, document_id=document, error_code=error, limit=limit
-        )
+        jobs.print_table(client, states=states, kinds=kinds, kb=kb, document_id=document, error_code=error, limit=limit)
 
 
 @jobs_app.command("show")
@@ -300,7 +298,7 @@ def jobs_show(job: JobId, data_dir: DataDir = None) -> None:
 @jobs_app.command("replay")
 def jobs_replay(
     *,
-    job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="As `jobs list` shows it.")] = None,
+    job: Annotated[str | None, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")] = None,
     is_all: Annotated[bool, typer.Option("--all", help="Every job that was given up.")] = False,
     kind: OfKind = None,
     kb: OfKnowledgeBase = None,

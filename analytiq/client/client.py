@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
 from analytiq.client.jobs import JobCalls
-from analytiq.client.connection import Query
 from analytiq.client.models import (
     AccessToken,
     Document,
@@ -283,9 +283,7 @@ class Client(JobCalls):
 _METADATA = TypeAdapter(dict[str, JsonValue])
 
 
-def _document_query(
-    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]
-) -> Query:
+def _document_query(name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,

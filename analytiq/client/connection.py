@@ -57,9 +57,7 @@ class Connection:
             if not page.items or skip >= page.total_count:
                 return
 
-    def _page(
-        self, path: str, key: str, model: type[Item], query: Query, *, skip: int, limit: int
-    ) -> Page[Item]:
+    def _page(self, path: str, key: str, model: type[Item], query: Query, *, skip: int, limit: int) -> Page[Item]:
         answer = _OBJECT.validate_json(self._transport.call("GET", path, query={**query, "skip": skip, "limit": limit}))
         items = [model.model_validate(item) for item in answer[key]]
         return Page[Item](items=items, total_count=answer["total_count"], skip=answer["skip"])

@@ -66,9 +66,7 @@ class Jobs:
         self._on_dead = on_dead
         self._on_settled = on_settled
 
-    async def page(
-        self, organization_id: str, query: JobQuery, *, skip: int, limit: int
-    ) -> tuple[list[Job], int]:
+    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> tuple[list[Job], int]:
         """A page of jobs that wait, run or were given up, latest change first, and how many match."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
 
@@ -87,9 +85,7 @@ class Jobs:
         jobs = await self._jobs.of_document(organization_id, document_id)
         return sorted(jobs, key=lambda job: (job.created_at, job.id))
 
-    async def log_of_document(
-        self, organization_id: str, document_id: str, *, skip: int, limit: int
-    ) -> DocumentLog:
+    async def log_of_document(self, organization_id: str, document_id: str, *, skip: int, limit: int) -> DocumentLog:
         """What was done for a document, and what is still to do."""
         # The jobs first: one that ends in between is then shown twice rather than nowhere.
         jobs = await self.of_document(organization_id, document_id)

@@ -37,15 +37,11 @@ async def list_jobs(
     )
     found, total = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
     max_attempts = application.settings.queue.max_attempts
-    return JobList(
-        jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found], total_count=total, skip=skip
-    )
+    return JobList(jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found], total_count=total, skip=skip)
 
 
 @router.post("/replay", status_code=202, operation_id="replay_jobs")
-async def replay_jobs(
-    application: ApplicationOf, organization: CurrentOrganization, body: JobReplay
-) -> ReplayAnswer:
+async def replay_jobs(application: ApplicationOf, organization: CurrentOrganization, body: JobReplay) -> ReplayAnswer:
     """Run dead jobs again, as if they had never been tried: do it when what made them fail is mended."""
     return ReplayAnswer(replayed=await application.job_operations.replay_all(organization.id, body.query()))
 

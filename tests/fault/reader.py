@@ -25,8 +25,13 @@ class _Watched:
 
 
 def text_of(results: Sequence[SearchResult]) -> str:
-    """The text that a document's passages make; each passage counts as often as it was given."""
-    return "".join(result.content for result in sorted(results, key=lambda result: result.chunk_index))
+    """The text that a document's passages make, without spaces; each passage counts as often as it was given."""
+    return without_spaces("".join(result.content for result in sorted(results, key=lambda result: result.chunk_index)))
+
+
+def without_spaces(text: str) -> str:
+    """What can be compared: chunks come without the space between them."""
+    return "".join(text.split())
 
 
 def by_document(results: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
@@ -52,10 +57,10 @@ class Reader:
     _watched: dict[str, _Watched] = field(default_factory=dict)
 
     def present(self, document_id: str, *versions: str) -> None:
-        self._watched[document_id] = _Watched(list(versions), must_be_there=True)
+        self._watched[document_id] = _Watched([without_spaces(text) for text in versions], must_be_there=True)
 
     def joining(self, document_id: str, *versions: str) -> None:
-        self._watched[document_id] = _Watched(list(versions), must_be_there=False)
+        self._watched[document_id] = _Watched([without_spaces(text) for text in versions], must_be_there=False)
 
     @asynccontextmanager
     async def leaving(self, document_id: str) -> AsyncGenerator[None]:
@@ -71,7 +76,7 @@ class Reader:
         task = asyncio.create_task(self._read())
         try:
             yield
-        finally:
+        finally:  # where the block fails, its own error is told
             task.cancel()
             await asyncio.wait([task])
         if not task.cancelled():

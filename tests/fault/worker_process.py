@@ -19,14 +19,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import litellm  # noqa: F401  # imported here, once, and not in every child
-
 from analytiq import clock
 from analytiq.bootstrap import Application, bootstrap
+from analytiq.embedding.providers.litellm_provider import provider_of
 from analytiq.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.settings import read_settings
 from analytiq.telemetry import checkpoints, logs
+from tests.integration.tenant import REMOTE_MODEL
 from workers.__main__ import run
 
 KILL = "kill"
@@ -169,6 +169,7 @@ def _fork(orders: Orders) -> int:
 
 def main() -> None:
     """Fork for each line until there is no more."""
+    provider_of(REMOTE_MODEL)  # imports LiteLLM here, once, and not in every child
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for exit statuses, and none may stay a zombie
     children: list[int] = []
     print("ready", flush=True)

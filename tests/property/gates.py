@@ -12,7 +12,7 @@ its clean-up tries is refused. That is what the database sees of a process that 
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from typing import Any, override
+from typing import Any
 
 from pydantic import SecretStr
 from pymongo import AsyncMongoClient
@@ -105,7 +105,8 @@ class Actor:
         self.has_written = False
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
-            waiter.set_result(None)
+            if not waiter.done():
+                waiter.set_result(None)
         await self.settle_down()
 
     async def kill(self) -> None:
@@ -124,7 +125,6 @@ class Actor:
 class GatedClient(AsyncMongoClient[dict[str, Any]]):
     """The driver's client, with a gate before every command that is not within an open transaction."""
 
-    @override
     async def _retry_internal(self, func: Any, session: Any, bulk: Any, operation: str, *args: Any, **kwargs: Any) -> Any:
         async def send() -> Any:
             return await super(GatedClient, self)._retry_internal(func, session, bulk, operation, *args, **kwargs)
@@ -138,9 +138,9 @@ class GatedClient(AsyncMongoClient[dict[str, Any]]):
         is_finishing = name in ("commitTransaction", "abortTransaction")
         if not is_within and not is_finishing:
             await actor.gate(f"{'transaction ' if begins else ''}{name}")
-        return await actor.send(
-            send, is_write=not kwargs.get("is_read", False), is_commit=name == "commitTransaction"
-        )
+        # The driver takes every command of a caller's own for a read, the insert of staged vectors too.
+        is_write = not kwargs.get("is_read", False) or kwargs.get("is_run_command", False)
+        return await actor.send(send, is_write=is_write, is_commit=name == "commitTransaction")
 
 
 def gated_connection(uri: SecretStr, database: str, server_version: tuple[int, ...]) -> MongoConnection:

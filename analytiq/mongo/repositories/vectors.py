@@ -223,9 +223,7 @@ class VectorRepository:
             epoch = await self._epoch(kb_id, session)
             if epoch is None:
                 return None
-            cursor = self._database["kb_changes"].find(
-                {"kb_id": kb_id, "epoch": {"$gt": after}}, session=session
-            )
+            cursor = self._database["kb_changes"].find({"kb_id": kb_id, "epoch": {"$gt": after}}, session=session)
             changes = [decode(IndexChange, {**row, "_id": str(row["_id"])}) async for row in cursor.sort("epoch", 1)]
             added = {change.added for change in changes if change.added and change.added not in known}
             found = self._database["document_index"].find(

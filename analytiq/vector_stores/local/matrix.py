@@ -89,9 +89,7 @@ class View:
         order = np.lexsort((self.chunk_indexes[found], self.document_ranks[blocks], -scores[places]))[:limit]
         return [self._scored(int(found[place]), float(scores[places[place]])) for place in order]
 
-    def cosines(
-        self, query: NDArray[np.float32], chunks: Collection[tuple[str, int]]
-    ) -> dict[tuple[str, int], float]:
+    def cosines(self, query: NDArray[np.float32], chunks: Collection[tuple[str, int]]) -> dict[tuple[str, int], float]:
         """(generation id, chunk index) → cosine, of those that are there."""
         direction = _normalised(query[np.newaxis, :])[0]
         found: dict[tuple[str, int], float] = {}

@@ -35,9 +35,7 @@ class LocalVectorStore:
     is larger by itself is held alone.
     """
 
-    def __init__(
-        self, vectors: VectorRepository, *, memory_bytes: int, load_wait_seconds: float
-    ) -> None:
+    def __init__(self, vectors: VectorRepository, *, memory_bytes: int, load_wait_seconds: float) -> None:
         self._vectors = vectors
         self._memory_bytes = memory_bytes
         self._load_wait_seconds = load_wait_seconds
@@ -55,14 +53,9 @@ class LocalVectorStore:
         """See VectorStore. The multiplication runs in a thread: the event loop goes on meanwhile."""
         view = await self._fresh_view(knowledge_base, epoch)
         rows = await asyncio.to_thread(view.nearest, query, limit=limit, document_ids=document_ids)
-        return [
-            VectorHit(row.generation_id, row.document_id, row.chunk_index, _relevance(row.cosine))
-            for row in rows
-        ]
+        return [VectorHit(row.generation_id, row.document_id, row.chunk_index, _relevance(row.cosine)) for row in rows]
 
-    async def count(
-        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None
-    ) -> int:
+    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None) -> int:
         """See VectorStore."""
         return (await self._fresh_view(knowledge_base, epoch)).count(document_ids)
 
@@ -167,9 +160,7 @@ def _continues(have: Epoch, at: VectorsAt) -> bool:
     epochs = [change.epoch for change in at.changes]
     if have.epoch == 0:
         return epochs == list(range(1, at.epoch.epoch + 1))
-    return (
-        epochs == list(range(have.epoch, at.epoch.epoch + 1)) and at.changes[0].commit_id == have.commit_id
-    )
+    return epochs == list(range(have.epoch, at.epoch.epoch + 1)) and at.changes[0].commit_id == have.commit_id
 
 
 def _apply(matrix: VectorMatrix, at: VectorsAt) -> None:

@@ -1,0 +1,134 @@
+"""The processes of a run: each has the whole library to itself, as an API server or a worker has."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from analytiq.bootstrap import Application, compose
+from analytiq.credentials.encryption import Vault, new_secret_key
+from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.providers.local import LOCAL_MODEL
+from analytiq.errors import AnalytiqError
+from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.models.job import Job
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.organization import Organization
+from analytiq.models.upload import DuplicatePolicy
+from analytiq.mongo.client import MongoConnection, translate
+from analytiq.mongo.session import DatabaseError
+from analytiq.queue.history import History
+from analytiq.queue.runner import QueueRunner, RunningJob
+from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, SearchSettings, Settings
+from analytiq.upload.store import StagedFile, UploadResult
+from tests.fakes.bag_of_words import bag_of_words
+from tests.integration.tenant import blocks
+from tests.property.model import Content
+
+DIMENSIONS = 16
+DIRECT_BYTES = 60
+"""Files up to this length are written with their document: texts of one line are, of two lines are not."""
+ENDLESS_SECONDS = 1e6
+
+Launch = Callable[..., Awaitable[Application]]
+
+
+class TinyEmbedder:
+    """Stands in for the local model, whose loading and computing would be most of a run."""
+
+    def __init__(self, model: str, *_: object, **__: object) -> None:
+        self.model = model
+        self.batch_size = 2
+        self.dimensions = DIMENSIONS
+
+    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+        assert input_type in InputType
+        return bag_of_words(texts, DIMENSIONS)
+
+
+def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyPatch) -> Launch:
+    """A function that starts a process of the platform."""
+    patch.setattr("analytiq.embedding.models.LocalEmbedder", TinyEmbedder)
+    patch.setattr("analytiq.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
+    vault = Vault(new_secret_key())
+
+    async def launch(*, grace_seconds: float = 3600.0) -> Application:
+        settings = Settings(
+            data_dir=directory,
+            # Many crashes in a row are no fault of the job.
+            queue=QueueSettings(lease_seconds=ENDLESS_SECONDS, max_attempts=1000),
+            indexing=IndexingSettings(stage_batch_size=1),
+            search=SearchSettings(load_wait_seconds=30.0),
+            reconciler=ReconcilerSettings(orphan_grace_seconds=grace_seconds),
+        )
+        return await compose(settings, connection, vault)
+
+    return launch
+
+
+class SteppedRunner(QueueRunner):
+    """Runs a job when it is told to; its heartbeat beats when it is told to."""
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(
+            application.jobs,
+            application.handlers,
+            settings=application.settings.queue,
+            concurrency=1,
+            on_settled=application.life_cycle.after_job,
+            on_dead=application.extraction.fail_document_of,
+            history=History(application.job_history, application.document_rows),
+        )
+        self.unforeseen: list[Exception] = []
+        self._work_in_hand: asyncio.Task[None] | None = None
+
+    async def run_job(self, job: Job) -> None:
+        """The whole of an attempt."""
+        await self._run_job(job)
+        await self._history.flush()
+
+    def stop_work(self) -> None:
+        """What a heartbeat does that finds the lease lost."""
+        if self._work_in_hand is not None:
+            self._work_in_hand.cancel()
+
+    async def _heartbeat(self, running: RunningJob, work: asyncio.Task[None]) -> None:
+        self._work_in_hand = work
+
+    async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
+        foreseen = isinstance(error, AnalytiqError) or (isinstance(error, DatabaseError) and translate(error))
+        if not foreseen:
+            self.unforeseen.append(error)
+        return await super()._settle_failure(running, error)
+
+
+async def stage(application: Application, organization_id: str, name: str, content: Content) -> StagedFile:
+    """The first half of an upload."""
+    return await application.uploads.stage(
+        organization_id, document_name=name, content_type="text/plain", source=blocks(content.text)
+    )
+
+
+async def commit(
+    application: Application, staged: StagedFile, *, tag_ids: tuple[str, ...] | None, policy: DuplicatePolicy
+) -> UploadResult:
+    """The second half of an upload."""
+    return await application.uploads.commit(staged, tag_ids=tag_ids, metadata=None, policy=policy)
+
+
+async def create_knowledge_base(
+    application: Application, organization: Organization, name: str, tag_ids: tuple[str, ...]
+) -> KnowledgeBase:
+    """Chunks are about as long as a line of `Content`."""
+    wanted = NewKnowledgeBase(
+        name=name,
+        description="",
+        tag_ids=tag_ids,
+        chunker_type="token",
+        chunk_size=12,
+        chunk_overlap=0,
+        embedding_model=LOCAL_MODEL,
+        coalesce_neighbors=0,
+    )
+    return await application.knowledge_bases.create(organization, wanted)

@@ -1,0 +1,98 @@
+"""Searches everything, again and again, and compares with the model."""
+
+from collections.abc import Mapping
+
+from analytiq.bootstrap import Application
+from analytiq.errors import NotFoundError
+from analytiq.models.organization import Organization
+from analytiq.search.request import SearchRequest, SearchResult
+from tests.property.model import Model, Watch
+
+QUESTION = "shared words"
+ALL = 100
+"""More chunks than a run has in one knowledge base."""
+
+Found = dict[str, int]
+"""Document → position of the version that was found, whole and alone."""
+
+
+class Watching:
+    """What an observer sees who asks all knowledge bases after every step."""
+
+    def __init__(self, observer: Application, model: Model, organizations: Mapping[str, Organization]) -> None:
+        self._observer = observer
+        self._model = model
+        self._organizations = organizations
+        self._deleted: dict[str, str] = {}
+        """Knowledge bases that existed once → organization."""
+        self.searches = 0
+
+    async def look(self, application: Application | None = None) -> dict[str, Found]:
+        """Search every knowledge base; nothing else moves meanwhile, so every answer is of this moment."""
+        model = self._model
+        found: dict[str, Found] = {}
+        for kb_id, organization_id in list(self._deleted.items()):
+            if kb_id not in model.knowledge_bases:
+                await self._require_unknown(application, organization_id, kb_id)
+        for kb_id, kb in model.knowledge_bases.items():
+            self._deleted[kb_id] = kb.organization_id
+            results = await self.search(application or self._observer, kb.organization_id, kb_id)
+            found[kb_id] = shown = self._read(kb_id, results)
+            strangers = shown.keys() - model.members(kb_id)
+            assert not strangers, f"{kb.name} shows {strangers}, which are no members"
+            missing = {item for at, item in model.findable if at == kb_id} - shown.keys()
+            assert not missing, f"{kb.name} does not show {missing}, which were found before and have not left"
+            for document_id, position in shown.items():
+                self._require_no_older(kb_id, document_id, position, model.seen.get((kb_id, document_id), 0))
+                model.seen[kb_id, document_id] = position
+                model.findable.add((kb_id, document_id))
+        model.changed()
+        return found
+
+    async def search(self, application: Application, organization_id: str, kb_id: str) -> tuple[SearchResult, ...]:
+        self.searches += 1
+        organization = self._organizations[organization_id]
+        answer = await application.search.search(organization, kb_id, SearchRequest(QUESTION, top_k=ALL))
+        return answer.results
+
+    def judge(self, watch: Watch, results: tuple[SearchResult, ...]) -> None:
+        """An answer that took a while is of some moment of it, for each document."""
+        whole = {item for item in results if item.document_id in watch.steady}
+        strangers = {item.document_id for item in results} - watch.members
+        assert not strangers, f"a search showed {strangers}, which were no members at any time of it"
+        shown = self._read(watch.kb_id, tuple(item for item in results if item in whole))
+        missing = watch.steady - shown.keys()
+        assert not missing, f"a search did not show {missing}, which were members all the time"
+        for document_id, position in shown.items():
+            self._require_no_older(watch.kb_id, document_id, position, watch.floor.get(document_id, 0))
+
+    def _require_no_older(self, kb_id: str, document_id: str, position: int, floor: int) -> None:
+        assert position >= floor, f"{kb_id} shows version {position} of {document_id}, after version {floor} was seen"
+
+    def _read(self, kb_id: str, results: tuple[SearchResult, ...]) -> Found:
+        """Which version of each document was found: all chunks of one, and no other."""
+        model = self._model
+        parts: dict[str, list[SearchResult]] = {}
+        for result in results:
+            parts.setdefault(result.document_id, []).append(result)
+        found: Found = {}
+        for document_id, chunks in parts.items():
+            assert document_id in model.documents, f"{kb_id} shows {document_id}, which does not exist"
+            document = model.documents[document_id]
+            text = _letters("".join(chunk.content for chunk in sorted(chunks, key=lambda chunk: chunk.start)))
+            versions = [_letters(content.text) for content in document.contents]
+            assert text in versions, f"{kb_id} shows {text!r} of {document_id}, whose versions are {versions}"
+            found[document_id] = versions.index(text)
+        return found
+
+    async def _require_unknown(self, application: Application | None, organization_id: str, kb_id: str) -> None:
+        try:
+            await self.search(application or self._observer, organization_id, kb_id)
+        except NotFoundError:
+            return
+        raise AssertionError(f"{kb_id} was deleted and still answers")
+
+
+def _letters(text: str) -> str:
+    """Without white space, which chunkers may or may not keep at their cuts."""
+    return "".join(text.split())
