@@ -17,6 +17,7 @@ from analytiq.models.job import Job, JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.upload import Upload
 from analytiq.mongo.files import FileStore
+from analytiq.mongo.ids import is_made_before
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -74,6 +75,7 @@ class Reconciler:
         stuck, given_up = await self._find_stuck_documents(report)
         requests += stuck
         abandoned = await self._find_abandoned_uploads(report)
+        half_created = await self._find_half_created(report)
         report.knowledge_bases = len(shown)
         if not is_dry:
             await self._jobs.enqueue(requests)
@@ -81,6 +83,8 @@ class Reconciler:
                 await self._fail(document, job)
             for upload in abandoned:
                 await self._give_up(upload)
+            for kb_id in half_created:
+                await self._vectors.drop_collection(kb_id)
             for knowledge_base in shown:
                 await self._settle(knowledge_base, report)
         if report.drift:
@@ -172,6 +176,19 @@ class Reconciler:
         found = [item for item in deleting if requests[item.id].deduplication_key not in known]
         report.drift += [Drift(DriftKind.HALF_DELETED, item.organization_id, item.id) for item in found]
         return [requests[item.id] for item in found]
+
+    async def _find_half_created(self, report: Report) -> list[str]:
+        """Collections without a knowledge base, older than the grace: a younger one may be about to get its row.
+
+        A creation ends within its transaction's deadline of half a minute, an hour before the default grace does.
+        """
+        latest = clock.now() - timedelta(seconds=self._settings.orphan_grace_seconds)
+        # Collections first, rows after: one that is created in between is on neither list.
+        present = [kb_id for kb_id in await self._vectors.kb_ids() if is_made_before(kb_id, latest)]
+        known = await self._knowledge_bases.existing(present)
+        found = [kb_id for kb_id in present if kb_id not in known][:BOUND]
+        report.drift += [Drift(DriftKind.HALF_CREATED, "", kb_id) for kb_id in found]
+        return found
 
     async def _find_stuck_documents(self, report: Report) -> tuple[list[JobRequest], list[tuple[Document, Job]]]:
         """Documents that wait for an extraction which nothing will do, and those whose extraction was given up."""

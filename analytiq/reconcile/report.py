@@ -23,11 +23,13 @@ class DriftKind(StrEnum):
     """Bytes of an upload whose sender has gone."""
     HALF_DELETED = "half_deleted"
     """A knowledge base whose deletion was not finished."""
+    HALF_CREATED = "half_created"
+    """A collection of vectors whose knowledge base was never made: its creator died in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One departure: what kind, and of what."""
+    """One departure: what kind, and of what. `organization_id` is empty where nothing tells whose it is."""
 
     kind: DriftKind
     organization_id: str

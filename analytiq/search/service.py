@@ -8,7 +8,7 @@ from time import perf_counter
 import structlog
 
 from analytiq.embedding.service import EmbeddingService
-from analytiq.errors import NotFoundError
+from analytiq.errors import NotFoundError, TransientError
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
@@ -28,7 +28,7 @@ from analytiq.vector_stores.base import Query, VectorHit, VectorStore
 
 log = structlog.get_logger(__name__)
 
-OUTDATED_ROUNDS = 5
+OUTDATED_ROUNDS = 10
 """How often a search starts again because a document was re-indexed between finding and checking it."""
 
 
@@ -130,13 +130,24 @@ class Search:
         allowed: Collection[str] | None,
         timer: _Timer,
     ) -> _Found:
-        """Candidates that pass the check; begins again where a swap came between finding and checking."""
-        for remaining in reversed(range(OUTDATED_ROUNDS)):
+        """Candidates that pass the check; begins again where a swap came between finding and checking.
+
+        A swap moves the epoch. Where the epoch stands and an entry still names another generation, that is drift:
+        the reconciler's to mend, and no reason to show nothing of the other documents.
+        """
+        seen: Epoch | None = None
+        for _ in range(OUTDATED_ROUNDS):
             current, epoch = await self._read(knowledge_base.organization_id, knowledge_base.id)
-            checked = await self._refill(current, epoch, query, request, allowed, timer)
-            if not checked.is_outdated or not remaining:
+            is_drift = epoch == seen
+            checked = await self._refill(current, epoch, query, request, allowed, timer, is_drift=is_drift)
+            if not checked.is_outdated or is_drift:
                 return _Found(epoch, checked)
-        raise AssertionError("the last round returns")
+            seen = epoch
+        raise TransientError(
+            f"the knowledge base {knowledge_base.name!r} is being indexed anew faster than it can be searched; ask"
+            " again in a moment",
+            retry_after=0.5,
+        )
 
     async def _refill(
         self,
@@ -146,6 +157,8 @@ class Search:
         request: SearchRequest,
         allowed: Collection[str] | None,
         timer: _Timer,
+        *,
+        is_drift: bool,
     ) -> Checked:
         """Ask for more candidates, doubling, until enough pass the check or there are no more."""
         wanted = request.skip + request.top_k
@@ -157,7 +170,7 @@ class Search:
             timer.lap("vector")
             checked = await self._check.check(knowledge_base, hits)
             timer.lap("check")
-            if checked.is_outdated or len(checked.hits) >= wanted or len(hits) < limit:
+            if (checked.is_outdated and not is_drift) or len(checked.hits) >= wanted or len(hits) < limit:
                 return checked
             limit *= 2
 

@@ -226,8 +226,11 @@ class DocumentRepository:
     async def names_of_members(
         self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
     ) -> dict[str, str]:
-        """Document id → name, of those that exist and have one of the tags: half of the check of 2.4."""
-        cursor = self._collection.find(
+        """Document id → name, of those that exist and have one of the tags: half of the check of 2.4.
+
+        At majority: see `IndexEntryRepository.of_documents`.
+        """
+        cursor = self._majority.find(
             {
                 "_id": {"$in": object_ids(set(document_ids))},
                 "organization_id": organization_id,
@@ -253,7 +256,7 @@ class DocumentRepository:
                 dict(compiled_filter),
             ]
         }
-        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
     async def member_ids(
         self, organization_id: str, tag_ids: Collection[str], *, batch_size: int = 1000

@@ -33,6 +33,7 @@ class IndexEntryRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["document_index"]
+        self._majority = connection.majority["document_index"]
 
     async def get(self, organization_id: str, kb_id: str, document_id: str) -> IndexEntry | None:
         """The entry of one pair."""
@@ -73,8 +74,12 @@ class IndexEntryRepository:
     async def of_documents(
         self, organization_id: str, kb_id: str, document_ids: Collection[str]
     ) -> dict[str, IndexEntry]:
-        """Document id → entry in one knowledge base: half of the check of 2.4."""
-        cursor = self._collection.find(
+        """Document id → entry in one knowledge base: half of the check of 2.4.
+
+        At majority, like the epoch: read otherwise, an entry would name a generation for some milliseconds before
+        the epoch that brings it can be seen, and its document would be found by neither.
+        """
+        cursor = self._majority.find(
             {"kb_id": kb_id, "document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
         )
         entries = [decode(IndexEntry, row) async for row in cursor]

@@ -144,6 +144,11 @@ class KnowledgeBaseRepository:
         cursor = self._collection.find({"status": _SHOWN}).sort("_id", 1)
         return [decode(KnowledgeBase, row) async for row in cursor]
 
+    async def existing(self, kb_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row, whatever its status and organization; for the reconciler."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
+        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
+
     async def all_deleting(self) -> list[KnowledgeBase]:
         """Every half deleted knowledge base, for the reconciler."""
         cursor = self._collection.find({"status": KnowledgeBaseStatus.DELETING.value})

@@ -197,3 +197,27 @@ async def test_local_model_that_needs_no_key_finds_by_meaning(tenant: Tenant) ->
     answer = await tenant.search(kb.id, "a kitten taking a nap on the couch", top_k=2)
     assert [result.source for result in answer.results] == ["pets.txt", "tax.txt"]
     assert answer.results[0].relevance > answer.results[1].relevance + 0.1
+
+
+async def test_whatever_a_search_decides_by_is_read_at_majority(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    """A commit is visible to plain reads some milliseconds before a majority holds it, and the epoch with it.
+
+    An entry read in between names vectors that the epoch does not bring yet: the document was found by neither.
+    """
+    document = await tenant.document("whales.txt", prose("whales", 20))
+    await migrated.database.command("profile", 2)
+    try:
+        answer = await tenant.search(kb.id, "whales", filter=only(document.id), top_k=1)
+    finally:
+        await migrated.database.command("profile", 0)
+    assert answer.results
+    read_concerns: dict[str, set[str]] = {}
+    async for row in migrated.database["system.profile"].find({"op": "query"}):
+        collection = row["ns"].split(".", 1)[1]
+        level = row["command"].get("readConcern", {}).get("level", "local")
+        read_concerns.setdefault(collection, set()).add(level)
+    await migrated.database["system.profile"].drop()
+    deciding = {name: read_concerns[name] for name in ("knowledge_bases", "kb_epochs", "docs", "document_index")}
+    assert all(levels <= {"majority", "snapshot"} for levels in deciding.values()), deciding

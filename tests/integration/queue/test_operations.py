@@ -1,0 +1,370 @@
+"""What people do with jobs, on a real mongod: looking, replaying, cancelling; and what is kept of what was done."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from analytiq.bootstrap import Application
+from analytiq.documents.requests import clean_request, extract_request
+from analytiq.errors import ConflictError, CorruptFileError, NotFoundError
+from analytiq.membership import document_changed
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job_history import HISTORY_DAYS, AttemptOutcome
+from analytiq.models.knowledge_base import KnowledgeBaseStatus
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.jobs import JobQuery
+from analytiq.queue import operations
+from analytiq.queue.history import History
+from analytiq.queue.retry import failure_of
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.settings import QueueSettings
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.integration.tenant import Tenant, new_tenant, prose
+
+EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
+Compose = Callable[..., Awaitable[Application]]
+
+
+def runner_with(
+    application: Application, changes: dict[JobKind, Handler | None], *, concurrency: int = 4, **queue: Any
+) -> QueueRunner:
+    """A worker like the real one, but for some handlers; of kinds with None it takes no jobs."""
+    handlers = {**application.handlers, **changes}
+    return QueueRunner(
+        application.jobs,
+        {kind: handler for kind, handler in handlers.items() if handler is not None},
+        settings=QueueSettings(poll_seconds=0.05, **queue),
+        concurrency=concurrency,
+        on_settled=application.life_cycle.after_job,
+        on_dead=application.extraction.fail_document_of,
+        history=History(application.job_history, application.document_rows),
+    )
+
+
+@asynccontextmanager
+async def at_work(runner: QueueRunner) -> AsyncGenerator[None]:
+    working = asyncio.create_task(runner.run())
+    try:
+        yield
+    finally:
+        await runner.stop(drain_seconds=0)
+        await working
+
+
+async def let_die(tenant: Tenant, job_id: str) -> Job:
+    """The job after a worker has given it up."""
+    job = await tenant.application.jobs.get(job_id)
+    assert job is not None
+    claimed = await tenant.application.jobs.claim([job.kind], worker="w", lease_token=new_id(), lease_seconds=30)
+    assert claimed is not None
+    assert claimed.id == job_id
+    failure = failure_of(CorruptFileError("the file is torn; send it again"))
+    assert await tenant.application.jobs.bury(claimed, failure)
+    await tenant.application.extraction.fail_document_of(claimed, failure)
+    return await job_of(tenant, job_id)
+
+
+async def job_of(tenant: Tenant, job_id: str) -> Job:
+    return (await tenant.application.job_operations.get(tenant.id, job_id)).job
+
+
+async def document_of(tenant: Tenant, document_id: str) -> Document:
+    return await tenant.application.documents.get(tenant.id, document_id)
+
+
+async def with_dead_sync(tenant: Tenant, server: EmbeddingServer, name: str = "a.txt") -> tuple[Document, str, str]:
+    """A document whose indexing was refused by the provider, its knowledge base, and the dead job."""
+    kb = await tenant.knowledge_base()
+    await tenant.drain()
+    server.script(Failure.REFUSED)
+    document = await tenant.document(name, prose(name.removesuffix(".txt"), 3))
+    return document, kb.id, f"sync:{kb.id}:{document.id}"
+
+
+# Looking
+
+
+async def test_list_shows_what_matches_and_how_many(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
+    document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
+    waiting = (await tenant.upload("b.txt", "text")).document
+    page = tenant.application.job_operations.page
+
+    async def ids(**query: Any) -> list[str]:
+        jobs, total = await page(tenant.id, JobQuery(**query), skip=0, limit=10)
+        assert len(jobs) == total
+        return [job.id for job in jobs]
+
+    extract = f"extract:{waiting.id}"
+    assert await ids() == [extract, dead]
+    assert await ids(states=(JobState.DEAD,)) == [dead]
+    assert await ids(kinds=(JobKind.EXTRACT,)) == [extract]
+    assert await ids(kb_id=kb_id) == [dead]
+    assert await ids(document_id=document.id) == [dead]
+    assert await ids(error_code="provider_refused") == [dead]
+    assert await ids(error_code="provider_refused", states=(JobState.AVAILABLE,)) == []
+    first, total = await page(tenant.id, JobQuery(), skip=1, limit=1)
+    assert ([job.id for job in first], total) == ([dead], 2)
+
+
+async def test_dead_job_tells_where_it_failed_and_what_became_of_its_attempts(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    _, _, dead = await with_dead_sync(tenant, embedding_server)
+    found = await tenant.application.job_operations.get(tenant.id, dead)
+    assert found.job.error is not None
+    assert "ProviderRefusedError" in (found.job.error.stack or "")
+    assert embedding_server.api_key not in str(found)
+    assert [(attempt.outcome, attempt.attempt) for attempt in found.attempts] == [(AttemptOutcome.DEAD, 1)]
+
+
+async def test_jobs_of_another_organization_are_unknown_and_untouched(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    document, _, dead = await with_dead_sync(tenant, embedding_server)
+    before = await job_of(tenant, dead)
+    jobs, stranger = tenant.application.job_operations, await new_tenant(tenant.application)
+    assert await jobs.page(stranger.id, JobQuery(), skip=0, limit=10) == ([], 0)
+    for operation in (jobs.get, jobs.replay, jobs.cancel):
+        with pytest.raises(NotFoundError):
+            await operation(stranger.id, dead)
+    assert await jobs.replay_all(stranger.id, JobQuery()) == 0
+    assert await jobs.replay_all(stranger.id, JobQuery(document_id=document.id)) == 0
+    seen = await jobs.log_of_document(stranger.id, document.id, skip=0, limit=10)
+    assert (seen.attempts, seen.total_count, seen.jobs) == ([], 0, [])
+    assert await job_of(tenant, dead) == before
+
+
+async def test_log_of_a_document_shows_what_was_done_latest_first_and_what_is_to_do(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
+    await tenant.application.job_operations.replay(tenant.id, dead)
+    log = await tenant.application.job_operations.log_of_document(tenant.id, document.id, skip=0, limit=10)
+    assert [(attempt.kind, attempt.outcome) for attempt in log.attempts] == [
+        (JobKind.SYNC, AttemptOutcome.DEAD),
+        (JobKind.MEMBERSHIP_DOCUMENT, AttemptOutcome.DONE),
+        (JobKind.EXTRACT, AttemptOutcome.DONE),
+    ]
+    assert [(job.id, job.state) for job in log.jobs] == [(dead, JobState.AVAILABLE)]
+    await tenant.drain()
+    log = await tenant.application.job_operations.log_of_document(tenant.id, document.id, skip=0, limit=1)
+    (last,) = log.attempts
+    assert (last.job_id, last.outcome, last.subject.kb_id) == (dead, AttemptOutcome.DONE, kb_id)
+    assert (log.total_count, log.jobs) == (4, [])
+
+
+# Replaying
+
+
+async def test_replayed_job_runs_as_if_it_had_never_been_tried(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
+    await tenant.application.job_operations.replay(tenant.id, dead)
+    again = await job_of(tenant, dead)
+    assert (again.state, again.attempt, again.error) == (JobState.AVAILABLE, 0, None)
+    await tenant.drain()
+    assert await tenant.found(kb_id, "a") == [document.id]
+    with pytest.raises(NotFoundError, match="log of its document"):
+        await tenant.application.job_operations.get(tenant.id, dead)
+
+
+async def test_replay_of_an_extraction_shows_its_document_as_waiting(tenant: Tenant) -> None:
+    document = (await tenant.upload("a.txt", prose("whales", 3))).document
+    dead = await let_die(tenant, f"extract:{document.id}")
+    assert (await document_of(tenant, document.id)).state is DocumentState.FAILED
+    await tenant.application.job_operations.replay(tenant.id, dead.id)
+    waiting = await document_of(tenant, document.id)
+    assert (waiting.state, waiting.error) == (DocumentState.UPLOADED, None)
+    await tenant.drain()
+    assert (await document_of(tenant, document.id)).state is DocumentState.EXTRACTED
+
+
+async def test_job_that_is_not_dead_is_not_replayed(tenant: Tenant) -> None:
+    document = (await tenant.upload("a.txt", "text")).document
+    before = await job_of(tenant, f"extract:{document.id}")
+    with pytest.raises(ConflictError, match="waits for its turn"):
+        await tenant.application.job_operations.replay(tenant.id, before.id)
+    assert await job_of(tenant, before.id) == before
+    claimed = await tenant.application.jobs.claim([JobKind.EXTRACT], worker="w", lease_token="t", lease_seconds=30)
+    with pytest.raises(ConflictError, match="runs; only a dead one"):
+        await tenant.application.job_operations.replay(tenant.id, before.id)
+    assert await job_of(tenant, before.id) == claimed
+
+
+async def test_replay_of_many_takes_those_that_match_and_no_other(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    _, kb_id, refused = await with_dead_sync(tenant, embedding_server)
+    torn = (await tenant.upload("b.txt", "text")).document
+    extraction = f"extract:{torn.id}"
+    await let_die(tenant, extraction)
+    replay_all = tenant.application.job_operations.replay_all
+
+    async def dead() -> set[str]:
+        jobs, _ = await tenant.application.job_operations.page(
+            tenant.id, JobQuery(states=(JobState.DEAD,)), skip=0, limit=10
+        )
+        return {job.id for job in jobs}
+
+    assert await replay_all(tenant.id, JobQuery(kinds=(JobKind.SWEEP,))) == 0
+    assert await replay_all(tenant.id, JobQuery(kb_id=kb_id, error_code="corrupt_file")) == 0
+    assert await dead() == {refused, extraction}
+    assert await replay_all(tenant.id, JobQuery(error_code="provider_refused")) == 1
+    assert await dead() == {extraction}
+    assert (await document_of(tenant, torn.id)).state is DocumentState.FAILED
+    assert await replay_all(tenant.id, JobQuery()) == 1
+    assert await dead() == set()
+    assert (await document_of(tenant, torn.id)).state is DocumentState.UPLOADED
+
+
+async def test_replay_of_many_extractions_reaches_every_document(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "JOBS_AT_ONCE", 3)
+    monkeypatch.setattr(operations, "DOCUMENTS_AT_ONCE", 2)
+    documents = [(await tenant.upload(f"{number}.txt", f"text {number}")).document for number in range(7)]
+    for document in documents:
+        await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
+    assert await tenant.application.job_operations.replay_all(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,))) == 7
+    states = [(await document_of(tenant, document.id)).state for document in documents]
+    assert states == [DocumentState.UPLOADED] * 7
+
+
+async def test_replay_leaves_a_document_alone_that_was_extracted_meanwhile(tenant: Tenant) -> None:
+    document = await tenant.document("a.txt", prose("whales", 3))
+    await tenant.application.jobs.enqueue([extract_request(tenant.id, document.id)])
+    # Its worker died before it began: the document still shows what it was.
+    dead = await let_die(tenant, f"extract:{document.id}")
+    await tenant.application.job_operations.replay(tenant.id, dead.id)
+    assert (await document_of(tenant, document.id)).state is DocumentState.EXTRACTED
+
+
+# Cancelling
+
+
+async def test_cancelled_extraction_that_waits_fails_its_document(tenant: Tenant) -> None:
+    document = (await tenant.upload("a.txt", "text")).document
+    cancelled = await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
+    assert cancelled.state is JobState.DEAD
+    failed = await document_of(tenant, document.id)
+    assert failed.error is not None
+    assert (failed.state, failed.error.code) == (DocumentState.FAILED, "cancelled")
+    assert await tenant.drain() == 0
+
+
+async def test_cancelled_job_that_runs_is_stopped_and_fails_its_document(
+    tenant: Tenant, eventually: EventuallyTrue
+) -> None:
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    async def endless(_: RunningJob) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    document = (await tenant.upload("a.txt", "text")).document
+    job_id = f"extract:{document.id}"
+    async with at_work(runner_with(tenant.application, {JobKind.EXTRACT: endless}, lease_seconds=0.6)):
+        await begun.wait()
+        wanted = await tenant.application.job_operations.cancel(tenant.id, job_id)
+        assert (wanted.state, wanted.is_cancel_wanted) == (JobState.RUNNING, True)
+        await stopped.wait()
+
+        async def is_failed() -> bool:
+            return (await document_of(tenant, document.id)).state is DocumentState.FAILED
+
+        await eventually(is_failed)
+    found = await tenant.application.job_operations.get(tenant.id, job_id)
+    assert found.job.error is not None
+    assert (found.job.state, found.job.error.code) == (JobState.DEAD, "cancelled")
+    assert [attempt.outcome for attempt in found.attempts] == [AttemptOutcome.CANCELLED]
+
+
+async def test_cancelling_a_dead_job_changes_nothing(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
+    _, _, dead = await with_dead_sync(tenant, embedding_server)
+    before = await job_of(tenant, dead)
+    assert await tenant.application.job_operations.cancel(tenant.id, dead) == before
+    assert await job_of(tenant, dead) == before
+
+
+async def test_deletion_is_not_cancelled(tenant: Tenant, migrated: MongoConnection) -> None:
+    document = await tenant.document("a.txt", prose("whales", 3))
+    await tenant.application.documents.delete(tenant.id, document.id)
+    with pytest.raises(ConflictError, match="must run to its end"):
+        await tenant.application.job_operations.cancel(
+            tenant.id, clean_request(tenant.id, document.id).deduplication_key
+        )
+    await tenant.drain()
+    assert await migrated.database["fs.files"].count_documents({}) == 0
+
+
+async def test_knowledge_base_becomes_active_when_the_last_of_its_first_jobs_is_cancelled(tenant: Tenant) -> None:
+    document = await tenant.document("a.txt", prose("whales", 3))
+    kb = await tenant.knowledge_base()
+    await runner_with(tenant.application, {JobKind.SYNC: None}).run_until_idle()
+    sync = f"sync:{kb.id}:{document.id}"
+    assert (await job_of(tenant, sync)).state is JobState.AVAILABLE
+    before = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    assert before.status is KnowledgeBaseStatus.INDEXING
+    await tenant.application.job_operations.cancel(tenant.id, sync)
+    after = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    assert after.status is KnowledgeBaseStatus.ACTIVE
+
+
+# History
+
+
+async def test_history_is_forgotten_by_the_server_after_some_days(migrated: MongoConnection) -> None:
+    indexes = await migrated.database["job_history"].index_information()
+    (limit,) = [index for index in indexes.values() if "expireAfterSeconds" in index]
+    assert limit["key"] == [("ended_at", 1)]
+    assert limit["expireAfterSeconds"] == HISTORY_DAYS * 24 * 3600
+
+
+async def test_history_of_a_deleted_document_disappears_and_others_stays(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    kept = await tenant.document("a.txt", prose("whales", 3))
+    deleted = await tenant.document("b.txt", prose("birds", 3))
+    history = tenant.application.job_history
+    assert (await history.of_document(tenant.id, deleted.id, skip=0, limit=10))[1] == 2
+    await tenant.application.documents.delete(tenant.id, deleted.id)
+    await tenant.drain()
+    # A trigger that comes late is worked off too, and leaves no trace either.
+    await tenant.application.jobs.enqueue([document_changed(tenant.id, deleted.id)])
+    await tenant.drain()
+    assert await migrated.database["job_history"].count_documents({"subject.document_id": deleted.id}) == 0
+    assert (await history.of_document(tenant.id, kept.id, skip=0, limit=10))[1] == 2
+
+
+# Fairness
+
+
+async def test_single_document_is_not_behind_the_many_of_another_knowledge_base(
+    tenant: Tenant, application: Application, eventually: EventuallyTrue
+) -> None:
+    other_tag = await tenant.new_tag("others")
+    full = await tenant.knowledge_base()
+    single = await tenant.knowledge_base(tag_ids=(other_tag.id,))
+    for number in range(30):
+        await tenant.upload(f"{number}.txt", f"whale number {number}")
+    await tenant.upload("single.txt", "a single bird", tags=[other_tag.id])
+    await runner_with(application, {JobKind.SYNC: None}).run_until_idle()
+    order: list[str | None] = []
+
+    async def sync(running: RunningJob) -> None:
+        order.append(running.job.subject.kb_id)
+        await application.handlers[JobKind.SYNC](running)
+
+    async with at_work(runner_with(application, {JobKind.SYNC: sync}, concurrency=1)):
+        await eventually(lambda: len(order) == 31)
+    assert order.count(full.id) == 30
+    assert order.index(single.id) <= 1, "it waited longer than for one turn of the other"
