@@ -66,7 +66,9 @@ class QueueSettings(_Section):
 
     lease_seconds: float = Field(default=30.0, ge=0.2)
     poll_seconds: float = 2.0
-    max_attempts: int = Field(default=8, ge=1)
+    max_attempts: int = Field(default=12, ge=1)
+    """12 attempts take about 15 minutes: an outage of a provider is longer than one of a network."""
+    max_worker_deaths: int = Field(default=4, ge=1)
 
 
 class ExtractionSettings(_Section):

@@ -77,7 +77,8 @@ class Job(Stored):
     """A row of `jobs`; its id is the deduplication key.
 
     `wanted` counts how often the work was asked for, `served` is what `wanted` was when the running attempt
-    claimed it: a job asked for again while it runs is run again afterwards.
+    claimed it: a job asked for again while it runs is run again afterwards. `deaths` counts the workers whose
+    lease ran out over it.
     """
 
     id: str
@@ -91,6 +92,7 @@ class Job(Stored):
     wanted: int
     served: int | None = None
     attempt: int = 0
+    deaths: int = 0
     lease_token: str | None = None
     lease_expires_at: datetime | None = None
     worker: str | None = None

@@ -12,7 +12,7 @@ States of a job row, whose id is its deduplication key:
                    │          lease run out                    │ │
                    └───────── enqueue ◀──── dead ◀─────────────┘ │
                                               ▲    permanent error, attempts exhausted
-                                              └── lease run out `max_attempts` times
+                                              └── lease run out `max_worker_deaths` times
 
 A worker holds a job by the token of its lease; every write of an outcome checks it, so that a worker that was
 paused for longer than its lease writes nothing. Waiting is not being stuck: queued time never counts.

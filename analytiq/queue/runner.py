@@ -352,7 +352,7 @@ class QueueRunner:
     async def _rescue(self) -> None:
         while True:
             try:
-                rescued = await self._jobs.rescue(max_attempts=self._settings.max_attempts)
+                rescued = await self._jobs.rescue(max_deaths=self._settings.max_worker_deaths)
                 if rescued:
                     log.warning("queue.jobs_rescued", jobs=rescued)
             except DatabaseError:

@@ -254,7 +254,7 @@ class World:
     async def _expire(self, query: dict[str, Any]) -> None:
         past = clock.now() - timedelta(hours=2)
         await self.connection.database["jobs"].update_many(query, {"$set": {"lease_expires_at": past}})
-        await self.observer.jobs.rescue(max_attempts=1000)
+        await self.observer.jobs.rescue(max_deaths=1000)
 
     async def drain(self) -> None:
         """Let every process end what it is at, and run what is due."""

@@ -240,6 +240,7 @@ class JobRepository:
             "state": JobState.AVAILABLE.value,
             "run_at": "$$NOW",
             "attempt": 0,
+            "deaths": 0,
             "error": None,
             "updated_at": "$$NOW",
         }
@@ -295,17 +296,18 @@ class JobRepository:
         )
         return result.matched_count == 1
 
-    async def rescue(self, *, max_attempts: int) -> int:
+    async def rescue(self, *, max_deaths: int) -> int:
         """Take back the jobs whose lease has run out: their worker died, hangs or sleeps.
 
-        One that has cost `max_attempts` workers is buried: it probably kills them. What was asked for meanwhile
+        One that has cost `max_deaths` workers is buried: it probably kills them. What was asked for meanwhile
         is tried all the same, since it may be about another state of the truth.
         """
         asked_again: Row = {"$gt": ["$wanted", "$served"]}
-        spent: Row = {"$and": [{"$gte": ["$attempt", max_attempts]}, {"$not": [asked_again]}]}
+        deaths: Row = {"$add": [{"$ifNull": ["$deaths", 0]}, 1]}
+        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [asked_again]}]}
         died: Row = {
             "code": "worker_died",
-            "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": "$attempt"}, " times"]},
+            "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": deaths}, " times"]},
             "at": "$$NOW",
         }
         result = await self._collection.update_many(
@@ -316,6 +318,7 @@ class JobRepository:
                         **_NO_LEASE,
                         "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
                         "attempt": {"$cond": [asked_again, 0, "$attempt"]},
+                        "deaths": {"$cond": [asked_again, 0, deaths]},
                         "error": {"$cond": [spent, died, "$error"]},
                         "run_at": "$$NOW",
                         "updated_at": "$$NOW",
@@ -352,6 +355,7 @@ class JobRepository:
             **_NO_LEASE,
             "state": JobState.AVAILABLE.value,
             "attempt": 0,
+            "deaths": 0,
             "error": None,
             "run_at": "$$NOW",
             "created_at": "$$NOW",
@@ -486,6 +490,7 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
         "run_at": {"$cond": [starts_afresh, due, {"$min": ["$run_at", due]}]},
         "wanted": {"$add": [{"$ifNull": ["$wanted", 0]}, 1]},
         "attempt": {"$cond": [starts_afresh, 0, "$attempt"]},
+        "deaths": {"$cond": [starts_afresh, 0, {"$ifNull": ["$deaths", 0]}]},
         "request_id": {"$literal": request_id},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
         "updated_at": "$$NOW",

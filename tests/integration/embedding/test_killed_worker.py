@@ -55,7 +55,7 @@ async def test_killed_worker_costs_no_embedding_twice(
     assert await books.spus() == 100
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_attempts=8) == 1
+        return await tenant.application.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     await tenant.drain()

@@ -260,7 +260,7 @@ async def test_next_attempt_sweeps_what_a_dead_worker_has_staged(
     assert await tenant.found(kb.id, QUESTION) == []
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_attempts=8) == 1
+        return await tenant.application.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     await tenant.drain()
@@ -279,7 +279,7 @@ async def test_worker_that_slept_through_its_lease_commits_nothing(
     running, generation = await staged_by_a_worker_that_dies(tenant, kb, document, lease_seconds=0.2)
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_attempts=8) == 1
+        return await tenant.application.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     with pytest.raises(LeaseLostError):

@@ -49,11 +49,11 @@ async def row(jobs: JobRepository, key: str = KEY) -> Job:
     return job
 
 
-async def rescued(jobs: JobRepository, eventually: EventuallyTrue, *, max_attempts: int = 8) -> None:
+async def rescued(jobs: JobRepository, eventually: EventuallyTrue, *, max_deaths: int = 8) -> None:
     """Wait until a lease has run out and its job was taken back."""
 
     async def is_rescued() -> bool:
-        return await jobs.rescue(max_attempts=max_attempts) == 1
+        return await jobs.rescue(max_deaths=max_deaths) == 1
 
     await eventually(is_rescued)
 
@@ -217,7 +217,7 @@ async def test_heartbeat_renews_the_lease(jobs: JobRepository) -> None:
     assert renewed is not None
     assert first is not None
     assert (renewed - first).total_seconds() > 3000
-    assert await jobs.rescue(max_attempts=8) == 0
+    assert await jobs.rescue(max_deaths=8) == 0
 
 
 async def test_failed_attempt_waits_and_says_why(jobs: JobRepository) -> None:
@@ -269,7 +269,7 @@ async def test_job_that_kills_its_workers_is_buried(jobs: JobRepository, eventua
     await jobs.enqueue([request()])
     for attempt in (1, 2):
         assert (await claim(jobs, lease_seconds=0.2)).attempt == attempt
-        await rescued(jobs, eventually, max_attempts=2)
+        await rescued(jobs, eventually, max_deaths=2)
     dead = await row(jobs)
     assert dead.state is JobState.DEAD
     assert dead.error is not None
@@ -283,7 +283,7 @@ async def test_work_asked_for_anew_is_not_buried_with_the_worker_that_died(
     await jobs.enqueue([request()])
     await claim(jobs, lease_seconds=0.2)
     await jobs.enqueue([request()])
-    await rescued(jobs, eventually, max_attempts=1)
+    await rescued(jobs, eventually, max_deaths=1)
     again = await claim(jobs)
     assert (again.attempt, again.served) == (1, 2)
 
@@ -305,3 +305,14 @@ async def test_only_tokens_of_running_jobs_are_held(jobs: JobRepository) -> None
     assert await jobs.held_tokens({token, "another"}) == {token}
     assert await jobs.counts("organization") == {("sync", "running"): 1}
     assert await jobs.counts("another organization") == {}
+
+
+async def test_failed_attempts_do_not_count_as_workers_that_died(
+    jobs: JobRepository, eventually: EventuallyTrue
+) -> None:
+    await jobs.enqueue([request()])
+    for _ in range(3):
+        await jobs.retry(await claim(jobs), FAILURE, delay_seconds=0)
+    await claim(jobs, lease_seconds=0.2)
+    await rescued(jobs, eventually, max_deaths=2)
+    assert ((await row(jobs)).state, (await row(jobs)).deaths) == (JobState.AVAILABLE, 1)

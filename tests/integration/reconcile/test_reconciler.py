@@ -210,7 +210,7 @@ async def test_document_whose_extraction_killed_its_workers_is_shown_as_failed(
     job_id = f"extract:{document.id}"
     lost = {"state": "running", "attempt": 99, "lease_expires_at": clock.now() - LONG_AGO, "lease_token": "t"}
     await migrated.database["jobs"].update_one({"_id": job_id}, [{"$set": {**lost, "served": "$wanted"}}])
-    assert await tenant.application.jobs.rescue(max_attempts=8) == 1
+    assert await tenant.application.jobs.rescue(max_deaths=8) == 1
     report = await run_pass(tenant)
     assert report.counts() == {"stuck_document": 1}
     failed = await tenant.application.documents.get(tenant.id, document.id)
