@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault, new_secret_key
@@ -51,7 +52,7 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
     """A function that starts a process of the platform."""
     patch.setattr("analytiq.embedding.models.LocalEmbedder", TinyEmbedder)
     patch.setattr("analytiq.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
-    vault = Vault(new_secret_key())
+    vault = Vault(SecretStr(new_secret_key()))
 
     async def launch(*, grace_seconds: float = 3600.0) -> Application:
         settings = Settings(

@@ -5,7 +5,7 @@ its lease. After every write, every knowledge base is searched and must show wha
 when all work is done, every collection must hold what the model says, and nothing else.
 """
 
-from hypothesis import given, note
+from hypothesis import event, given, note
 
 from analytiq.mongo.client import MongoConnection
 from tests.property import decisions
@@ -71,7 +71,12 @@ async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Laun
         for decision in schedule:
             world.trace.append(f"— {decision}")
             await decide(world, decision)
+        moved = len(world.trace)
         await require_truth(world)
+        event(f"moves, in hundreds: {moved // 100}")
+        event(f"crashes: {world.crashes}")
+        event(f"searches, in hundreds: {world.watching.searches // 100}")
+        event(f"versions: {max((len(d.contents) for d in world.model.documents.values()), default=0)}")
     finally:
         note("\n".join(world.trace))
         await world.bury()
