@@ -80,10 +80,8 @@ check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests:
 	$(BIN)/validate-pyproject pyproject.toml
 	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
 
-bench: setup-dev ## Run every benchmark; BENCH_ARGUMENTS are passed on
-	@for file in $$(grep -l '__main__' benchmarks/*.py); do \
-		module=benchmarks.$$(basename $$file .py); \
-		echo "== $$module"; $(BIN)/python -m $$module $(BENCH_ARGUMENTS) || exit 1; done
+bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
+	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
 
 lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for newer versions
 	$(LOCK) $(UPGRADE) --output-file requirements/runtime.lock

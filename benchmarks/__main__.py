@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import commit, ingest, search
+from benchmarks import commit, ingest, queue, search
 
-for benchmark in (ingest, commit, search):
+for benchmark in (ingest, commit, queue, search):
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

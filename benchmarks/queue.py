@@ -286,10 +286,10 @@ async def run(*, short: bool) -> None:
         )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run from the command line."""
     parser = report.arguments(__doc__ or "", repeats=1)
-    asyncio.run(run(short=parser.parse_args().short))
+    asyncio.run(run(short=parser.parse_args(argv).short))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,9 @@ class Reconciler:
         return [requests[item.id] for item in found]
 
     async def _find_half_created(self, report: Report) -> list[str]:
-        """Collections without a knowledge base, older than the grace: a younger one may be about to get its row.
+        """Empty collections without a knowledge base, older than the grace: a younger one may be about to get its row.
+
+        One with vectors is left alone: after a partial restore its row may still be on the way.
 
         A creation ends within its transaction's deadline of half a minute, an hour before the default grace does.
         """
@@ -186,7 +188,8 @@ class Reconciler:
         # Collections first, rows after: one that is created in between is on neither list.
         present = [kb_id for kb_id in await self._vectors.kb_ids() if is_made_before(kb_id, latest)]
         known = await self._knowledge_bases.existing(present)
-        found = [kb_id for kb_id in present if kb_id not in known][:BOUND]
+        nameless = [kb_id for kb_id in present if kb_id not in known][:BOUND]
+        found = [kb_id for kb_id in nameless if await self._vectors.is_empty(kb_id)]
         report.drift += [Drift(DriftKind.HALF_CREATED, "", kb_id) for kb_id in found]
         return found
 

@@ -1,21 +1,11 @@
 """Jobs over HTTP: looking at them, replaying and cancelling them, and the log and status of a document."""
 
-import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
-from pydantic import SecretStr
 
-from analytiq import clock
-from analytiq.cli.embedded_address import address_of_running_database
-from analytiq.credentials.encryption import Vault
-from analytiq.models.provider import LlmProvider
-from analytiq.mongo.client import connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
 from tests.e2e.driving import (
     MALFORMED_IDS,
     UNKNOWN_ID,
@@ -33,10 +23,10 @@ from tests.e2e.driving import (
     wait_until_indexed,
     wait_until_read,
 )
+from tests.e2e.remote_provider import MODEL, give_key
 from tests.e2e.running_platform import Running, client_of, make_organization
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
-MODEL = "text-embedding-3-small"
 AN_HOUR = "3600"
 
 
@@ -52,27 +42,7 @@ def provider() -> Iterator[EmbeddingServer]:
 def tenant(running: Running, provider: EmbeddingServer) -> Iterator[httpx.Client]:
     """A client of an organization of the test's own, which has a key for the provider."""
     organization_id, token = make_organization(running, "Jobs")
-
-    async def store() -> None:
-        secret_key = (running.data_dir / "secret.key").read_text(encoding="utf-8").strip()
-        connection = await connect(address_of_running_database(running.data_dir), "analytiq")
-        now = clock.now()
-        await ProviderRepository(connection).put_if_absent(
-            LlmProvider(
-                id=new_id(),
-                organization_id=organization_id,
-                litellm_provider="openai",
-                token=Vault(SecretStr(secret_key)).encrypt(SecretStr(provider.api_key)),
-                api_base=provider.url,
-                created_at=now,
-                updated_at=now,
-            )
-        )
-        await connection.close()
-
-    # In a thread: an event loop made here would take the place of the one that asynchronous tests share.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, store()).result()
+    give_key(running, organization_id, provider)
     with client_of(running.url, organization_id, token) as opened:
         yield opened
 

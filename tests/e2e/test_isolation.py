@@ -12,6 +12,7 @@ import httpx
 import pytest
 from bson import ObjectId
 
+from analytiq import clock
 from tests.e2e.driving import (
     PROBLEM,
     Body,
@@ -101,8 +102,25 @@ def victim(running: Running) -> Iterator[Victim]:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
             eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
             assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
-        ids = {"tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
+            # Written behind: of both memberships, the extraction and the sync.
+            attempts = database["job_history"]
+            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 4)
+            job = dead_job(organization_id, kb, document)
+            database["jobs"].insert_one(job)
+        # The job first: its id holds others.
+        ids = {"job_id": job["_id"], "tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
         yield Victim(client, organization_id, ids)
+
+
+def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:
+    """A row of a job that was given up, which a replay would change."""
+    now = clock.now()
+    return {
+        "_id": f"sync:{kb_id}:{document_id}", "kind": "sync", "organization_id": organization_id,
+        "lane": f"{organization_id}:{kb_id}:sync", "subject": {"kb_id": kb_id, "document_id": document_id},
+        "state": "dead", "priority": 0, "wanted": 1, "attempt": 1, "run_at": now, "created_at": now, "updated_at": now,
+        "error": {"code": "provider_refused", "detail": SECRET, "at": now},
+    }  # fmt: skip
 
 
 def example_of(schema: Body, route: Route) -> Any:
@@ -221,7 +239,8 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         ):
             found = search(burglar, own_kb, SECRET, **narrowing)["results"]
             assert all(item["document_id"] == own for item in found)
-        listed = [burglar.get(path).text for path in ("/documents", "/tags", "/knowledge-bases", "/access-tokens")]
+        lists = ("/documents", "/tags", "/knowledge-bases", "/access-tokens", "/jobs?state=dead")
+        listed = [burglar.get(path).text for path in lists]
         assert not any(id_ in text for id_ in ids.values() for text in listed)
     assert state_of(running, victim.organization_id) == before
 

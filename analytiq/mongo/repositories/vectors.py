@@ -93,8 +93,12 @@ class VectorRepository:
     async def kb_ids(self) -> list[str]:
         """The knowledge bases that have a collection."""
         prefix = collection_name("")
-        names = await self._database.list_collection_names(filter={"name": {"$regex": f"^{prefix}"}})
+        names = await self._database.list_collection_names(filter={"name": {"$regex": f"^{prefix}[0-9a-f]{{24}}$"}})
         return [name.removeprefix(prefix) for name in names]
+
+    async def is_empty(self, kb_id: str) -> bool:
+        """Whether the collection has no vector."""
+        return await self._database[collection_name(kb_id)].find_one({}, {"_id": 1}) is None
 
     async def stage(self, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
         """Insert vectors of a generation that nothing points at yet.

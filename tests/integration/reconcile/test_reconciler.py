@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from bson import ObjectId
 
 from analytiq import clock
 from analytiq.bootstrap import Application
@@ -13,6 +14,7 @@ from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id, object_id
+from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.reconcile.report import DriftKind, Report
 from analytiq.settings import IndexingSettings, ReconcilerSettings
 from tests.fakes.embedding_server import EmbeddingServer, Failure
@@ -208,7 +210,7 @@ async def test_document_whose_extraction_killed_its_workers_is_shown_as_failed(
     document = (await tenant.upload("poison.txt", "text")).document
     await make_old(migrated, "docs", document.id)
     job_id = f"extract:{document.id}"
-    lost = {"state": "running", "attempt": 99, "lease_expires_at": clock.now() - LONG_AGO, "lease_token": "t"}
+    lost = {"state": "running", "deaths": 7, "lease_expires_at": clock.now() - LONG_AGO, "lease_token": "t"}
     await migrated.database["jobs"].update_one({"_id": job_id}, [{"$set": {**lost, "served": "$wanted"}}])
     assert await tenant.application.jobs.rescue(max_deaths=8) == 1
     report = await run_pass(tenant)
@@ -252,6 +254,30 @@ async def test_deletion_of_a_knowledge_base_that_was_not_finished_is_finished(
     report = await mended(tenant, kb, migrated, DriftKind.HALF_DELETED)
     assert [drift.kb_id for drift in report.drift] == [doomed.id]
     assert f"kb_vectors_{doomed.id}" not in await migrated.database.list_collection_names()
+
+
+async def test_collection_of_a_creation_that_was_not_finished_is_dropped(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    vectors = VectorRepository(migrated)
+    left = str(ObjectId.from_datetime(clock.now() - timedelta(days=1)))
+    just_begun = new_id()
+    for kb_id in (left, just_begun):
+        await vectors.create_collection(kb_id)
+    report = await mended(tenant, kb, migrated, DriftKind.HALF_CREATED)
+    assert [drift.kb_id for drift in report.drift] == [left]
+    assert set(await vectors.kb_ids()) == {kb.id, just_begun}
+
+
+async def test_vectors_without_a_knowledge_base_are_left_alone(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    """After a partial restore, the knowledge base's row may still be on the way."""
+    kept = str(ObjectId.from_datetime(clock.now() - timedelta(days=1)))
+    await VectorRepository(migrated).create_collection(kept)
+    await migrated.database[f"kb_vectors_{kept}"].insert_one({"generation_id": "g", "chunk_index": 0})
+    assert (await run_pass(tenant)).drift == []
+    assert kept in await VectorRepository(migrated).kb_ids()
 
 
 async def test_counts_and_status_that_are_behind_are_brought_up_to_date(
