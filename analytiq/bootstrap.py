@@ -223,7 +223,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
             JobKind.DROP_KB: life_cycle.handle_drop,
         },
     )

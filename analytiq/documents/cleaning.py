@@ -5,6 +5,7 @@ import structlog
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.telemetry.checkpoints import checkpoint
@@ -21,11 +22,13 @@ class Cleaning:
         texts: TextRepository,
         files: FileStore,
         history: JobHistoryRepository,
+        jobs: JobRepository,
     ) -> None:
         self._documents = documents
         self._texts = texts
         self._files = files
         self._history = history
+        self._jobs = jobs
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -41,6 +44,7 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
+            await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return

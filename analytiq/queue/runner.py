@@ -253,6 +253,11 @@ class QueueRunner:
 
     async def _work(self, running: RunningJob) -> None:
         job = running.job
+        if job.is_cancel_wanted:
+            # Its last attempt ended, or its worker died, before a heartbeat could tell.
+            if await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):
+                await self._settled(job)
+            return
         try:
             await checkpoint("queue.claimed")
             await self._handlers[job.kind](running)

@@ -33,6 +33,8 @@ async def decide(world: World, decision: Decision) -> None:
             await world.stop_worker(worker)
         case decisions.LoseLease(worker):
             await world.lose_lease(worker)
+        case decisions.Rival(worker, reach):
+            await world.rival(worker, reach)
         case decisions.NoticeLostLease(worker):
             await world.notice_lost_lease(worker)
         case decisions.TimePasses():

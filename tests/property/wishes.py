@@ -9,7 +9,7 @@ from analytiq.errors import NotFoundError
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.upload.store import StagedFile
 from tests.property import decisions
-from tests.property.decisions import Reach, TagSet, Wish
+from tests.property.decisions import TO_THE_END, Reach, TagSet, Wish
 from tests.property.model import Content, DocumentTruth, KnowledgeBaseTruth
 from tests.property.processes import commit, create_knowledge_base, stage
 from tests.property.world import Client, World
@@ -26,7 +26,7 @@ class Call:
 
 async def ask(world: World, client: int, wish: Wish, reach: Reach) -> None:
     """Let a client's process make a wish good, as far as `reach`; one that has no object does nothing."""
-    await world.move_client(client, Reach.END)
+    await world.move_client(client, TO_THE_END)
     call = _call(world, wish)
     if call is not None:
         await world.ask(client, str(wish), call.run, call.note, reach, is_search=call.is_search)

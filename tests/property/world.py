@@ -13,7 +13,7 @@ from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from tests.property.decisions import CLIENTS, TAGS, WORKERS, Reach
+from tests.property.decisions import CLIENTS, TAGS, TO_THE_END, WORKERS, Reach
 from tests.property.gates import Actor
 from tests.property.model import Content, DocumentTruth, KnowledgeBaseTruth, Model
 from tests.property.processes import (
@@ -94,7 +94,7 @@ class World:
     # ── Actors ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def go_on(self, actor: Actor, reach: Reach, noted: Noted) -> None:
-        """Move an actor from gate to gate as far as `reach`, and look at everything after each of its writes."""
+        """Move an actor past `reach` gates, or to its end, and look at everything after each of its writes."""
         await actor.settle_down()
         while not actor.is_done:
             left = actor.place
@@ -103,20 +103,15 @@ class World:
             if actor.has_written:
                 await noted()
                 await self.watching.look()
-            is_there = {
-                Reach.COMMAND: True,
-                Reach.WRITE: actor.has_written,
-                Reach.CHECKPOINT: actor.place.startswith("checkpoint"),
-                Reach.END: False,
-            }
-            if is_there[reach]:
+            reach -= 1
+            if not reach:
                 return
 
-    async def work(self, number: int, pick: int, reach: Reach) -> bool:
+    async def work(self, number: int, pick: int, reach: Reach, *, job_id: str | None = None) -> bool:
         """Let a worker go on, or take a job; False where there is none."""
         worker = self.workers[number]
         if worker.actor is None:
-            worker.job = await self._claim(pick, f"worker {number}")
+            worker.job = await self._claim(pick, job_id, f"worker {number}")
             if worker.job is None:
                 return False
             job = worker.job
@@ -128,13 +123,14 @@ class World:
             worker.actor = worker.job = None
         return True
 
-    async def _claim(self, pick: int, worker: str) -> Job | None:
+    async def _claim(self, pick: int, job_id: str | None, worker: str) -> Job | None:
         """The due job at `pick` in order of name: ids grow, so a schedule that is run again picks the same."""
-        due = {"state": "available", "$expr": {"$lte": ["$run_at", "$$NOW"]}}
-        rows = [row async for row in self.connection.database["jobs"].find(due, {"_id": 1}).sort("_id", 1)]
-        if not rows:
-            return None
-        job_id = str(rows[pick % len(rows)]["_id"])
+        if job_id is None:
+            due = {"state": "available", "$expr": {"$lte": ["$run_at", "$$NOW"]}}
+            rows = [row async for row in self.connection.database["jobs"].find(due, {"_id": 1}).sort("_id", 1)]
+            if not rows:
+                return None
+            job_id = str(rows[pick % len(rows)]["_id"])
         return await self.observer.jobs._take(job_id, worker, new_id(), ENDLESS_SECONDS)
 
     async def crash_worker(self, number: int) -> None:
@@ -151,13 +147,24 @@ class World:
         if worker.actor is not None:
             self.trace.append(f"worker {number} is stopped at {worker.actor.place}")
             worker.actor.task.cancel()
-            await self.work(number, 0, Reach.END)
+            await self.work(number, 0, TO_THE_END)
 
     async def lose_lease(self, number: int) -> None:
         worker = self.workers[number]
         if worker.job is not None:
             self.trace.append(f"worker {number} sleeps through its lease")
             await self._expire({"_id": worker.job.id, "lease_token": worker.job.lease_token})
+
+    async def rival(self, number: int, reach: Reach) -> None:
+        """Two at the same job, of whom the first does not know that it is not its own any more."""
+        other = (number + 1) % WORKERS
+        if self.workers[number].job is None:
+            return
+        if self.workers[other].actor is not None:
+            await self.work(other, 0, TO_THE_END)
+        job_id = self.workers[number].job.id
+        await self.lose_lease(number)
+        await self.work(other, 0, reach, job_id=job_id)
 
     async def notice_lost_lease(self, number: int) -> None:
         worker = self.workers[number]
@@ -166,7 +173,7 @@ class World:
         if await self.observer.jobs.heartbeat(worker.job, lease_seconds=ENDLESS_SECONDS) is None:
             self.trace.append(f"worker {number} finds its lease lost")
             worker.runner.stop_work()
-            await self.work(number, 0, Reach.COMMAND)
+            await self.work(number, 0, 1)
 
     async def new_worker(self) -> Worker:
         runner = SteppedRunner(await self.launch())
@@ -184,7 +191,7 @@ class World:
         is_search: bool = False,
     ) -> None:
         """A client's process is asked for something; it ends first what it was at."""
-        await self.move_client(number, Reach.END)
+        await self.move_client(number, TO_THE_END)
         client = self.clients[number]
         client.on_commit, client.noted_commits, client.began_at = lambda: on_commit(client), 0, self.changes
         client.is_search, client.upload_id = is_search, None
@@ -259,11 +266,11 @@ class World:
     async def drain(self) -> None:
         """Let every process end what it is at, and run what is due."""
         for number in range(CLIENTS):
-            await self.move_client(number, Reach.END)
+            await self.move_client(number, TO_THE_END)
         for number in range(WORKERS):
             if self.workers[number].actor is not None:
-                await self.work(number, 0, Reach.END)
-        while await self.work(0, 0, Reach.END):
+                await self.work(number, 0, TO_THE_END)
+        while await self.work(0, 0, TO_THE_END):
             pass
 
     async def finish_all_work(self) -> None:
@@ -299,21 +306,22 @@ async def new_world(connection: MongoConnection, launch: Launch) -> World:
     world = World(connection, launch, observer, organization, foreign, tag_ids, model, watching)
     world.workers = [await world.new_worker() for _ in range(WORKERS)]
     world.clients = [Client(await launch()) for _ in range(CLIENTS)]
-    await _settle_foreign(world)
+    world.document_slots[0], world.kb_slots[0] = await _settle(world, organization, "ours", (tag_ids[0],))
+    # Nothing but the organization tells theirs from ours.
+    await _settle(world, foreign, "theirs", tag_ids)
+    await observer.queue_runner().run_until_idle()
     return world
 
 
-async def _settle_foreign(world: World) -> None:
-    """The other organization's document is indexed, as near to ours as can be."""
+async def _settle(world: World, owner: Organization, name: str, tag_ids: tuple[str, ...]) -> tuple[str, str]:
+    """A document and a knowledge base; their ids."""
     content = Content(world.next_number(), 2)
-    staged = await stage(world.observer, world.foreign.id, "theirs.txt", content)
-    result = await commit(world.observer, staged, tag_ids=world.tag_ids, policy=DuplicatePolicy.RETURN)
-    kb = await create_knowledge_base(world.observer, world.foreign, "theirs", world.tag_ids)
-    world.model.documents[result.document.id] = DocumentTruth(
-        world.foreign.id, "theirs.txt", world.tag_ids, [content]
-    )
-    world.model.knowledge_bases[kb.id] = KnowledgeBaseTruth(world.foreign.id, "theirs", world.tag_ids)
-    await world.observer.queue_runner().run_until_idle()
+    staged = await stage(world.observer, owner.id, f"{name}.txt", content)
+    result = await commit(world.observer, staged, tag_ids=tag_ids, policy=DuplicatePolicy.RETURN)
+    kb = await create_knowledge_base(world.observer, owner, name, tag_ids)
+    world.model.documents[result.document.id] = DocumentTruth(owner.id, f"{name}.txt", tag_ids, [content])
+    world.model.knowledge_bases[kb.id] = KnowledgeBaseTruth(owner.id, name, tag_ids)
+    return result.document.id, kb.id
 
 
 async def _nothing() -> None:

@@ -48,7 +48,6 @@ _NO_LEASE: Row = {
     "worker": None,
     "served": None,
     "progress": None,
-    "is_cancel_wanted": False,
 }
 
 
@@ -237,6 +236,7 @@ class JobRepository:
             return
         again: Row = {
             **_NO_LEASE,
+            "is_cancel_wanted": False,
             "state": JobState.AVAILABLE.value,
             "run_at": "$$NOW",
             "attempt": 0,
@@ -270,6 +270,7 @@ class JobRepository:
             job,
             {
                 **_NO_LEASE,
+                "is_cancel_wanted": False,
                 "state": {"$cond": [asked_again, JobState.AVAILABLE.value, JobState.DEAD.value]},
                 "attempt": {"$cond": [asked_again, 0, "$attempt"]},
                 "run_at": "$$NOW",
@@ -353,6 +354,7 @@ class JobRepository:
             wanted["_id"] = job_id
         afresh: Row = {
             **_NO_LEASE,
+            "is_cancel_wanted": False,
             "state": JobState.AVAILABLE.value,
             "attempt": 0,
             "deaths": 0,
@@ -366,7 +368,8 @@ class JobRepository:
         return result.modified_count
 
     async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
-        """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat.
+        """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat, or when it is
+        claimed again, where its attempt ends or its worker dies before that.
 
         Returns the state that it was in; None where the organization has no such job. A cancelled job stays as a
         dead one, so that the reconciler does not ask for it again and a person can.
@@ -428,6 +431,16 @@ class JobRepository:
             ]
         )
         return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
+
+    async def delete_dead_of_document(self, organization_id: str, document_id: str) -> None:
+        """Forget what was given up for a document that is gone: nobody can mend it any more."""
+        await self._collection.delete_many(
+            {
+                "subject.document_id": document_id,
+                "organization_id": organization_id,
+                "state": JobState.DEAD.value,
+            }
+        )
 
     async def delete_of_kb(self, organization_id: str, kb_id: str, *, but: str) -> None:
         """Forget what was still to be done for a deleted knowledge base, except the job with id `but`."""

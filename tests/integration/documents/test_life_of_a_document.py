@@ -60,6 +60,18 @@ async def test_deleted_document_leaves_nothing_in_any_collection(
     assert await migrated.database["kb_changes"].count_documents({}) == 6
 
 
+async def test_what_was_given_up_for_a_deleted_document_is_forgotten(
+    tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer
+) -> None:
+    await tenant.knowledge_base()
+    embedding_server.script(Failure.REFUSED)
+    document = await tenant.document("a.txt", prose("whales", 2))
+    assert await migrated.database["jobs"].count_documents({"state": "dead"}) == 1
+    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.drain()
+    assert await rows_that_mention(migrated, document.id) == []
+
+
 @pytest.mark.parametrize("when", ["before extraction", "while embedding"])
 async def test_document_deleted_while_it_is_worked_on_leaves_nothing_either(
     tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer, when: str

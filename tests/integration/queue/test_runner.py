@@ -17,7 +17,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.queue.history import History
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
 from analytiq.settings import QueueSettings
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
@@ -388,3 +388,21 @@ async def test_running_until_idle_does_not_stop_at_a_job_that_is_held_up_for_a_m
         await eventually(lambda: bool(misses))
         await session.abort_transaction()
     assert await running == 1
+
+
+async def test_job_cancelled_while_its_attempt_fails_is_not_run_again(jobs: JobRepository) -> None:
+    ran: list[str] = []
+
+    async def handler(running: RunningJob) -> None:
+        ran.append(running.job.id)
+        await jobs.cancel("o", running.job.id, cancelled())
+        raise RateLimitedError("slow down", retry_after=0.0)
+
+    await jobs.enqueue([request()])
+    ended: Ended = []
+    runner = runner_of(jobs, handler, ended=ended)
+    await runner.run_until_idle()
+    await jobs.enqueue([request()])  # due at once, whatever the provider asked for
+    await runner.run_until_idle()
+    assert ran == ["extract:a"]
+    assert ended == [("dead", "cancelled"), ("settled", "extract:a")]
