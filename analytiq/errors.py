@@ -52,9 +52,7 @@ class InvalidInputError(AnalytiqError):
 
     code = "invalid_input"
 
-    def __init__(
-        self, detail: str, *, errors: Sequence[FieldError] = (), code: str | None = None
-    ) -> None:
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), code: str | None = None) -> None:
         super().__init__(detail, code=code)
         self.errors = tuple(errors)
 
@@ -93,9 +91,7 @@ class TransientError(AnalytiqError):
 
     code = "temporarily_unavailable"
 
-    def __init__(
-        self, detail: str, *, retry_after: float | None = None, code: str | None = None
-    ) -> None:
+    def __init__(self, detail: str, *, retry_after: float | None = None, code: str | None = None) -> None:
         super().__init__(detail, code=code)
         self.retry_after = retry_after
 

@@ -20,9 +20,7 @@ def sync_request(
 ) -> JobRequest:
     """The job that makes one pair as it should be."""
     subject = JobSubject(kb_id=kb_id, document_id=document_id)
-    return JobRequest(
-        kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority
-    )
+    return JobRequest(kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority)
 
 
 def document_changed(organization_id: str, document_id: str) -> JobRequest:
@@ -36,9 +34,7 @@ def document_changed(organization_id: str, document_id: str) -> JobRequest:
 
 def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
     """The job that a change of a knowledge base's tags, or its creation, enqueues."""
-    return JobRequest(
-        kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id)
-    )
+    return JobRequest(kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id))
 
 
 class Membership:
@@ -56,9 +52,7 @@ class Membership:
         self._entries = entries
         self._jobs = jobs
 
-    async def enqueue_pairs_of_document(
-        self, organization_id: str, document_id: str, *, request_id: str | None
-    ) -> int:
+    async def enqueue_pairs_of_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
         """Sync the document with every knowledge base it is in or should be in; returns how many."""
         document = await self._documents.get(organization_id, document_id)
         kb_ids = {entry.kb_id for entry in await self._entries.of_document(organization_id, document_id)}
@@ -70,9 +64,7 @@ class Membership:
         await checkpoint("membership.document_pairs_enqueued")
         return len(requests)
 
-    async def enqueue_pairs_of_kb(
-        self, knowledge_base: KnowledgeBase, *, request_id: str | None
-    ) -> int:
+    async def enqueue_pairs_of_kb(self, knowledge_base: KnowledgeBase, *, request_id: str | None) -> int:
         """Sync the knowledge base with every document that is in it or should be; returns how many.
 
         In batches by key range: a crash in the middle repeats some, which is harmless.
@@ -83,9 +75,7 @@ class Membership:
             count += await self._enqueue(organization_id, kb_id, (pair[0] for pair in members), request_id)
         async for entries in self._entries.document_ids(organization_id, kb_id):
             indexed = [entry.document_id for entry in entries]
-            members = await self._documents.names_of_members(
-                organization_id, indexed, knowledge_base.tag_ids
-            )
+            members = await self._documents.names_of_members(organization_id, indexed, knowledge_base.tag_ids)
             left = [document_id for document_id in indexed if document_id not in members]
             count += await self._enqueue(organization_id, kb_id, left, request_id)
         await checkpoint("membership.kb_pairs_enqueued")
@@ -95,8 +85,7 @@ class Membership:
         self, organization_id: str, kb_id: str, document_ids: Iterable[str], request_id: str | None
     ) -> int:
         requests: Sequence[JobRequest] = [
-            sync_request(organization_id, kb_id, document_id, priority=Priority.BULK)
-            for document_id in document_ids
+            sync_request(organization_id, kb_id, document_id, priority=Priority.BULK) for document_id in document_ids
         ]
         await self._jobs.enqueue(requests, request_id=request_id)
         await checkpoint("membership.kb_batch_enqueued")

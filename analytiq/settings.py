@@ -116,9 +116,7 @@ class ReconcilerSettings(_Section):
 class Settings(BaseSettings):
     """The whole tree."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="ANALYTIQ_", env_nested_delimiter="__", frozen=True, extra="ignore"
-    )
+    model_config = SettingsConfigDict(env_prefix="ANALYTIQ_", env_nested_delimiter="__", frozen=True, extra="ignore")
 
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None

@@ -19,8 +19,7 @@ class Vault:
             self._fernet = Fernet(secret_key.get_secret_value())
         except ValueError as error:
             raise InvalidInputError(
-                "ANALYTIQ_SECRET_KEY is not a key of 32 bytes in URL-safe base64; make one with"
-                " `analytiq secret-key`",
+                "ANALYTIQ_SECRET_KEY is not a key of 32 bytes in URL-safe base64; make one with `analytiq secret-key`",
                 code="secret_key_invalid",
             ) from error
 

@@ -123,9 +123,7 @@ class Documents:
 
         await run_in_transaction(self._connection, commit)
 
-    async def extract_again(
-        self, organization_id: str, document_id: str, *, request_id: str | None = None
-    ) -> Document:
+    async def extract_again(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> Document:
         """Read the file once more; the present text is served until the new one is ready."""
 
         async def commit(session: Session) -> Document:

@@ -11,9 +11,7 @@ def chunk_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def cache_key(
-    text_hash: str, *, model: str, dimensions: int, input_type: InputType, scope: str, endpoint: str
-) -> str:
+def cache_key(text_hash: str, *, model: str, dimensions: int, input_type: InputType, scope: str, endpoint: str) -> str:
     """SHA-256 of everything that shapes the vector, and of who may share it (design 2.5).
 
     `scope` is "global" or an organization's id. `endpoint` is the address of a provider that is not the

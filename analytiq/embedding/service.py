@@ -29,9 +29,7 @@ LONGEST_PAUSE_SECONDS = 5.0
 class EmbeddingService:
     """The one way to embed."""
 
-    def __init__(
-        self, models: EmbeddingModels, cache: EmbeddingCacheRepository, metering: Metering
-    ) -> None:
+    def __init__(self, models: EmbeddingModels, cache: EmbeddingCacheRepository, metering: Metering) -> None:
         self._models = models
         self._cache = cache
         self._metering = metering
@@ -54,18 +52,12 @@ class EmbeddingService:
         Each batch is kept as it arrives: after a failure, a retry pays only for what is still missing.
         """
         chosen = await self._models.choose(organization, knowledge_base.embedding_model)
-        return await self._embed(
-            chosen, organization, knowledge_base, texts, InputType.DOCUMENT, Operation.INDEX
-        )
+        return await self._embed(chosen, organization, knowledge_base, texts, InputType.DOCUMENT, Operation.INDEX)
 
-    async def embed_query(
-        self, organization: Organization, knowledge_base: KnowledgeBase, query: str
-    ) -> Vectors:
+    async def embed_query(self, organization: Organization, knowledge_base: KnowledgeBase, query: str) -> Vectors:
         """Embed a question for a knowledge base; shape (dimensions,). A repeated question is free."""
         chosen = await self._models.choose(organization, knowledge_base.embedding_model)
-        vectors = await self._embed(
-            chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH
-        )
+        vectors = await self._embed(chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH)
         return vectors[0]
 
     async def _embed(
@@ -116,9 +108,7 @@ class EmbeddingService:
                 )
                 for index, key in enumerate(batch)
             ]
-            await self._metering.keep_and_charge(
-                organization.id, knowledge_base.id, operation, model, rows
-            )
+            await self._metering.keep_and_charge(organization.id, knowledge_base.id, operation, model, rows)
             found.update(zip(batch, vectors, strict=True))
         if not keys:
             return np.zeros((0, dimensions), dtype=np.float32)

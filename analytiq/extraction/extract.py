@@ -116,9 +116,7 @@ class Extraction:
             parsed = await parse_in_child(
                 path,
                 content_type=content_type,
-                options=ParseOptions(
-                    max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages
-                ),
+                options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages),
                 limits=ParseLimits(
                     memory_bytes=self._settings.memory_bytes,
                     cpu_seconds=self._settings.cpu_seconds,
@@ -129,9 +127,7 @@ class Extraction:
             )
             return parsed, content_type
 
-    async def _serve(
-        self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str
-    ) -> None:
+    async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
         text = join_pages(parsed.pages)
         warnings = list(parsed.warnings)
         if not text.text.strip():

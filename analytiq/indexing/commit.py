@@ -122,13 +122,9 @@ class Commit:
         if not moved:
             raise TruthChangedError("the staged vectors were purged meanwhile")
 
-    async def _advance(
-        self, session: Session, kb_id: str, added: str | None, before: IndexEntry | None
-    ) -> None:
+    async def _advance(self, session: Session, kb_id: str, added: str | None, before: IndexEntry | None) -> None:
         removed = before.generation_id if before else None
-        epoch = await self._epochs.advance(
-            session, kb_id, commit_id=new_id(), added=added, removed=removed
-        )
+        epoch = await self._epochs.advance(session, kb_id, commit_id=new_id(), added=added, removed=removed)
         if epoch is None:
             raise TruthChangedError("the knowledge base was deleted meanwhile")
 

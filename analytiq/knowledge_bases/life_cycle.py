@@ -121,14 +121,9 @@ class KnowledgeBaseLifeCycle:
         is_counted = await self._knowledge_bases.write_statistics(
             organization_id, kb_id, document_count=documents, chunk_count=chunks
         )
-        if (
-            knowledge_base.status is not KnowledgeBaseStatus.INDEXING
-            or knowledge_base.first_membership_at is None
-        ):
+        if knowledge_base.status is not KnowledgeBaseStatus.INDEXING or knowledge_base.first_membership_at is None:
             return is_counted
-        if await self._jobs.exists_for_kb(
-            organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at
-        ):
+        if await self._jobs.exists_for_kb(organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at):
             return is_counted
         if await self._knowledge_bases.activate(organization_id, kb_id):
             log.info("knowledge_bases.active", kb_id=kb_id, documents=documents, chunks=chunks)

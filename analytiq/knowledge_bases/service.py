@@ -84,9 +84,7 @@ class KnowledgeBases:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
             TransientError: the model's provider cannot be reached to detect the dimensions.
         """
-        check_chunking(
-            wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap
-        )
+        check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
         model = wanted.embedding_model or await self._models.default_model(organization)
         dimensions = await self._embedding.dimensions_of(organization, model)
         kb_id = new_id()
@@ -114,9 +112,7 @@ class KnowledgeBases:
         async def commit(session: Session) -> None:
             await self._knowledge_bases.insert(session, knowledge_base)
             await self._epochs.create(session, kb_id, new_id())
-            await self._jobs.enqueue(
-                [kb_changed(organization.id, kb_id)], request_id=request_id, session=session
-            )
+            await self._jobs.enqueue([kb_changed(organization.id, kb_id)], request_id=request_id, session=session)
 
         try:
             await run_in_transaction(self._connection, commit)
@@ -139,9 +135,7 @@ class KnowledgeBases:
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None
     ) -> tuple[list[KnowledgeBase], int]:
         """A page of knowledge bases with the counts last written, and how many there are."""
-        return await self._knowledge_bases.page(
-            organization_id, skip=skip, limit=limit, name_search=name_search
-        )
+        return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
 
     async def change(
         self,
@@ -161,9 +155,7 @@ class KnowledgeBases:
             if changed is None:
                 raise unknown_knowledge_base(kb_id)
             if "tag_ids" in changes:
-                await self._jobs.enqueue(
-                    [kb_changed(organization_id, kb_id)], request_id=request_id, session=session
-                )
+                await self._jobs.enqueue([kb_changed(organization_id, kb_id)], request_id=request_id, session=session)
             return changed
 
         await run_in_transaction(self._connection, commit)
@@ -176,9 +168,7 @@ class KnowledgeBases:
             if not await self._knowledge_bases.mark_deleting(session, organization_id, kb_id):
                 raise unknown_knowledge_base(kb_id)
             await self._epochs.delete(session, kb_id)
-            await self._jobs.enqueue(
-                [drop_request(organization_id, kb_id)], request_id=request_id, session=session
-            )
+            await self._jobs.enqueue([drop_request(organization_id, kb_id)], request_id=request_id, session=session)
 
         await run_in_transaction(self._connection, commit)
 
@@ -218,4 +208,3 @@ def drop_request(organization_id: str, kb_id: str) -> JobRequest:
 def unknown_knowledge_base(kb_id: str) -> NotFoundError:
     """No knowledge base of the organization has this id."""
     return NotFoundError(f"no knowledge base has the id {kb_id!r}")
-

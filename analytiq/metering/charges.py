@@ -18,9 +18,7 @@ class Metering:
     Invariant: for each organization and model, its `index` SPUs are the cache rows that it first stored.
     """
 
-    def __init__(
-        self, connection: MongoConnection, cache: EmbeddingCacheRepository, ledger: LedgerRepository
-    ) -> None:
+    def __init__(self, connection: MongoConnection, cache: EmbeddingCacheRepository, ledger: LedgerRepository) -> None:
         self._connection = connection
         self._cache = cache
         self._ledger = ledger
@@ -49,8 +47,6 @@ class Metering:
             metrics.spus_charged.labels(operation_type=operation.value).inc(spus)
         return spus
 
-    async def totals(
-        self, organization_id: str, *, since: datetime | None, until: datetime | None
-    ) -> list[UsageTotal]:
+    async def totals(self, organization_id: str, *, since: datetime | None, until: datetime | None) -> list[UsageTotal]:
         """SPUs by knowledge base, operation and model within [since, until)."""
         return await self._ledger.totals(organization_id, since=since, until=until)

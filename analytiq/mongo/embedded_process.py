@@ -26,6 +26,12 @@ LEAST_CACHE_GIBIBYTES = 0.25
 LOG_TAIL_BYTES = 256 * 1024
 MAX_QUOTE = 600
 SHUTDOWN_SECONDS = 60.0
+TRANSACTION_SECONDS = 5
+"""After which a transaction is aborted; ours take milliseconds.
+
+A process that is killed within one leaves it open on the server, which holds what it wrote: a knowledge base's commits
+and the job stood still for 80 to 90 s with the default of 60, to which the server adds up to half.
+"""
 PORTS = range(20_000, 32_768)
 EXIT_ADDRESS_IN_USE = 48
 EXIT_INCOMPATIBLE_DATA = 62
@@ -230,6 +236,7 @@ def command(binary: Path, files: ServerFiles, limits: ServerLimits, port: int) -
         *("--logpath", str(files.log), "--quiet", "--slowms", "2000"),
         # Full-time diagnostics write every second and fill 200 MB, for a vendor's support nobody here calls.
         *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+        *("--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"),
     ]
 
 

@@ -52,9 +52,7 @@ class Organizations:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
         return organization
 
-    async def issue_token(
-        self, organization_id: str, *, name: str, expires_at: datetime | None = None
-    ) -> IssuedToken:
+    async def issue_token(self, organization_id: str, *, name: str, expires_at: datetime | None = None) -> IssuedToken:
         """Make an access token."""
         secret = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         token = AccessToken(

@@ -315,9 +315,7 @@ class QueueRunner:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
         try:
-            await self._jobs.retry(
-                job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
-            )
+            await self._jobs.retry(job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted)
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)

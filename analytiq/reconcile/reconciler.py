@@ -104,9 +104,7 @@ class Reconciler:
         async for batch in self._entries.document_ids(organization_id, kb_id):
             report.entries += len(batch)
             indexed = [entry.document_id for entry in batch]
-            names = await self._documents.names_of_members(
-                organization_id, indexed, knowledge_base.tag_ids
-            )
+            names = await self._documents.names_of_members(organization_id, indexed, knowledge_base.tag_ids)
             drift += [
                 Drift(DriftKind.STALE, organization_id, kb_id, document_id)
                 for document_id in indexed
@@ -117,9 +115,7 @@ class Reconciler:
     async def _without_jobs(self, drift: list[Drift], report: Report) -> list[JobRequest]:
         """What a job is waiting for is not drift; what a job has given up is for a person to replay."""
         requests = {
-            item: sync_request(
-                item.organization_id, item.kb_id or "", item.document_id or "", priority=Priority.BULK
-            )
+            item: sync_request(item.organization_id, item.kb_id or "", item.document_id or "", priority=Priority.BULK)
             for item in drift
         }
         keys = [request.deduplication_key for request in requests.values()]
@@ -128,9 +124,7 @@ class Reconciler:
         report.drift += list(left)
         return list(left.values())
 
-    async def _find_unknown_generations(
-        self, knowledge_base: KnowledgeBase, report: Report
-    ) -> list[JobRequest]:
+    async def _find_unknown_generations(self, knowledge_base: KnowledgeBase, report: Report) -> list[JobRequest]:
         """Vectors without a `generations` row, which is always written before the first of them."""
         present = await self._vectors.generation_ids(knowledge_base.id)
         known = await self._generations.known(knowledge_base.id, present)
@@ -164,8 +158,7 @@ class Reconciler:
         found = [item for item in left if item.id in requests]
         found = [item for item in found if requests[item.id].deduplication_key not in known]
         report.drift += [
-            Drift(DriftKind.ORPHAN, item.organization_id, item.kb_id, item.document_id, item.id)
-            for item in found
+            Drift(DriftKind.ORPHAN, item.organization_id, item.kb_id, item.document_id, item.id) for item in found
         ]
         return [requests[item.id] for item in found]
 
@@ -216,9 +209,7 @@ class Reconciler:
     async def _fail(self, document: Document, job: Job) -> None:
         """A worker that died with its document cannot say so; its job's row does."""
         if job.error is not None:
-            await self._documents.mark_failed(
-                document.organization_id, document.id, document.file_id, job.error
-            )
+            await self._documents.mark_failed(document.organization_id, document.id, document.file_id, job.error)
 
     async def _find_abandoned_uploads(self, report: Report) -> list[Upload]:
         abandoned = await self._uploads.abandoned(clock.now(), limit=BOUND)
@@ -233,14 +224,10 @@ class Reconciler:
     async def _settle(self, knowledge_base: KnowledgeBase, report: Report) -> None:
         is_behind = await self._life_cycle.settle(knowledge_base.organization_id, knowledge_base.id)
         if is_behind and knowledge_base.status is not KnowledgeBaseStatus.INDEXING:
-            report.drift.append(
-                Drift(DriftKind.UNSETTLED, knowledge_base.organization_id, knowledge_base.id)
-            )
+            report.drift.append(Drift(DriftKind.UNSETTLED, knowledge_base.organization_id, knowledge_base.id))
 
 
-def _unlike(
-    knowledge_base: KnowledgeBase, text_hashes: dict[str, str], entries: dict[str, IndexEntry]
-) -> list[Drift]:
+def _unlike(knowledge_base: KnowledgeBase, text_hashes: dict[str, str], entries: dict[str, IndexEntry]) -> list[Drift]:
     """The members that have no entry, or one of another text or configuration."""
     found: list[Drift] = []
     for document_id, text_hash in text_hashes.items():

@@ -28,9 +28,7 @@ def plan(hits: Sequence[VectorHit], *, neighbors: int, chunk_counts: Mapping[str
     for hit in hits:
         if (hit.generation_id, hit.chunk_index) in shown:
             continue
-        start, stop = next(
-            window for window in windows[hit.generation_id] if window[0] <= hit.chunk_index < window[1]
-        )
+        start, stop = next(window for window in windows[hit.generation_id] if window[0] <= hit.chunk_index < window[1])
         for index in range(start, stop):
             shown.add((hit.generation_id, index))
             match = hit_at.get((hit.generation_id, index))

@@ -164,9 +164,7 @@ class Search:
         wanted = request.skip + request.top_k
         limit = wanted
         while True:
-            hits = await self._store.search(
-                knowledge_base, epoch, query, limit=limit, document_ids=allowed
-            )
+            hits = await self._store.search(knowledge_base, epoch, query, limit=limit, document_ids=allowed)
             timer.lap("vector")
             checked = await self._check.check(knowledge_base, hits)
             timer.lap("check")

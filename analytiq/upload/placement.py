@@ -90,9 +90,7 @@ class Placing:
             )
         return named[0] if named else None
 
-    async def _create(
-        self, session: Session, placement: Placement, *, is_copy: bool
-    ) -> tuple[Document, UploadOutcome]:
+    async def _create(self, session: Session, placement: Placement, *, is_copy: bool) -> tuple[Document, UploadOutcome]:
         document = _new_document(placement)
         existing = await self._documents.insert_unless_known(session, document)
         if existing is not None and not is_copy:

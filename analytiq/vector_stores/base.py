@@ -43,9 +43,7 @@ class VectorStore(Protocol):
         """The nearest chunks, best first; ties in order of document and chunk."""
         ...
 
-    async def count(
-        self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None
-    ) -> int:
+    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None) -> int:
         """How many chunks a search could find."""
         ...
 

@@ -5,6 +5,7 @@ before it are left out.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -144,7 +145,11 @@ class Work:
 
 @dataclass(frozen=True)
 class CrashWorker:
+    """The worker goes on as at `Work`, and dies there."""
+
     worker: int
+    pick: int
+    reach: Reach
 
 
 @dataclass(frozen=True)
@@ -163,10 +168,15 @@ class LoseLease:
 
 @dataclass(frozen=True)
 class Rival:
-    """The worker sleeps through its lease; the other one, after ending what it was at, takes the job and goes on."""
+    """The worker goes on as at `Work`, and sleeps through its lease; the other one takes the job and goes on.
+
+    Before, the other one ends what it was at.
+    """
 
     worker: int
+    pick: int
     reach: Reach
+    others_reach: Reach
 
 
 @dataclass(frozen=True)
@@ -212,43 +222,51 @@ _workers = st.integers(0, WORKERS - 1)
 _clients = st.integers(0, CLIENTS - 1)
 _tags = st.sampled_from([(0,), (1,), (0, 1), ()])
 _lines = st.integers(1, 3)
-_reaches = st.one_of(st.just(TO_THE_END), st.integers(1, 8), st.integers(1, 40))
+_picks = st.integers(0, 5)
+_short = st.integers(1, 30)
+_reaches = st.just(TO_THE_END) | _short | st.integers(1, 6)
 
-_wishes: st.SearchStrategy[Wish] = st.one_of(
-    st.builds(Upload, _documents, _tags, _lines),
-    st.builds(Upload, _documents, st.just((0, 1)), _lines),
-    st.builds(Replace, _documents, st.integers(0, 3), st.none() | _tags),
-    st.builds(TagDocument, _documents, _tags),
-    st.builds(DeleteDocument, _documents),
-    st.builds(CreateKnowledgeBase, _kbs, _tags),
-    st.builds(TagKnowledgeBase, _kbs, _tags),
-    st.builds(DeleteKnowledgeBase, _kbs),
-    st.builds(ExtractAgain, _documents),
-    st.builds(SearchSlowly, _kbs),
-    st.sampled_from([RenameDocument(0), DescribeDocument(0), RenameKnowledgeBase(0)]),
+
+def _weighted(choices: list[tuple[int, st.SearchStrategy[Any]]]) -> st.SearchStrategy[Any]:
+    """One of the choices, each as often as its weight says; `one_of` would count a repeated one once."""
+    places = [place for place, (weight, _) in enumerate(choices) for _ in range(weight)]
+    return st.sampled_from(places).flatmap(lambda place: choices[place][1])
+
+
+_wishes: st.SearchStrategy[Wish] = _weighted(
+    [
+        (4, st.builds(Upload, _documents, _tags, _lines)),
+        (5, st.builds(Replace, _documents, st.integers(0, 3), st.none() | _tags)),
+        (3, st.builds(TagDocument, _documents, _tags)),
+        (2, st.builds(DeleteDocument, _documents)),
+        (2, st.builds(CreateKnowledgeBase, _kbs, _tags)),
+        (2, st.builds(TagKnowledgeBase, _kbs, _tags)),
+        (1, st.builds(DeleteKnowledgeBase, _kbs)),
+        (1, st.builds(ExtractAgain, _documents)),
+        (3, st.builds(SearchSlowly, _kbs)),
+        (1, st.builds(RenameDocument, _documents)),
+        (1, st.builds(DescribeDocument, _documents)),
+        (1, st.builds(RenameKnowledgeBase, _kbs)),
+    ]
 )
-_asks = st.builds(Ask, _clients, _wishes, st.just(TO_THE_END) | _reaches)
-_works = st.builds(Work, _workers, st.integers(0, 7), _reaches)
-
-_decisions: st.SearchStrategy[Decision | None] = st.one_of(
-    st.none(),
-    _asks,
-    _asks,
-    _works,
-    _works,
-    _works,
-    st.builds(MoveClient, _clients, _reaches),
-    st.builds(Rival, _workers, _reaches),
-    st.builds(CrashWorker, _workers),
-    st.one_of(
-        st.builds(CrashClient, _clients),
-        st.builds(StopWorker, _workers),
-        st.builds(LoseLease, _workers),
-        st.builds(NoticeLostLease, _workers),
-    ),
-    st.sampled_from([TimePasses(), Reconcile(), Drain()]),
+_decisions: st.SearchStrategy[Decision | None] = _weighted(
+    [
+        (1, st.none()),
+        (8, st.builds(Ask, _clients, _wishes, st.just(TO_THE_END) | _reaches)),
+        (12, st.builds(Work, _workers, _picks, _reaches)),
+        (4, st.builds(Rival, _workers, _picks, _short, _reaches)),
+        (3, st.builds(MoveClient, _clients, _reaches)),
+        (2, st.builds(CrashWorker, _workers, _picks, _short)),
+        (1, st.builds(CrashClient, _clients)),
+        (1, st.builds(StopWorker, _workers)),
+        (1, st.builds(LoseLease, _workers)),
+        (1, st.builds(NoticeLostLease, _workers)),
+        (1, st.just(TimePasses())),
+        (1, st.just(Reconcile())),
+        (1, st.just(Drain())),
+    ]
 )
 # Lists that may be short mostly are; from one that may not, Hypothesis leaves choices out by choosing None.
-schedules: st.SearchStrategy[list[Decision]] = st.lists(_decisions, min_size=30, max_size=60).map(
+schedules: st.SearchStrategy[list[Decision]] = st.lists(_decisions, min_size=25, max_size=60).map(
     lambda chosen: [decision for decision in chosen if decision is not None]
 )

@@ -27,14 +27,16 @@ async def decide(world: World, decision: Decision) -> None:
             await world.crash_client(client)
         case decisions.Work(worker, pick, reach):
             await world.work(worker, pick, reach)
-        case decisions.CrashWorker(worker):
+        case decisions.CrashWorker(worker, pick, reach):
+            await world.work(worker, pick, reach)
             await world.crash_worker(worker)
         case decisions.StopWorker(worker):
             await world.stop_worker(worker)
         case decisions.LoseLease(worker):
             await world.lose_lease(worker)
-        case decisions.Rival(worker, reach):
-            await world.rival(worker, reach)
+        case decisions.Rival(worker, pick, reach, others_reach):
+            await world.work(worker, pick, reach)
+            await world.rival(worker, others_reach)
         case decisions.NoticeLostLease(worker):
             await world.notice_lost_lease(worker)
         case decisions.TimePasses():

@@ -65,9 +65,7 @@ class DocumentRepository:
         existing: Row | None = await self._collection.find_one(key, session=session)
         return decode(Document, existing) if existing else None
 
-    async def get(
-        self, organization_id: str, document_id: str, *, session: Session | None = None
-    ) -> Document | None:
+    async def get(self, organization_id: str, document_id: str, *, session: Session | None = None) -> Document | None:
         """The organization's document with this id."""
         ids = object_ids([document_id])
         if not ids:
@@ -78,9 +76,7 @@ class DocumentRepository:
 
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
         """The organization's document with these bytes under this name, as a majority holds it."""
-        row: Row | None = await self._majority.find_one(
-            {"organization_id": organization_id, "identity": identity}
-        )
+        row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
         return decode(Document, row) if row else None
 
     async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:

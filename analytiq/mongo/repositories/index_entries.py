@@ -85,9 +85,7 @@ class IndexEntryRepository:
         entries = [decode(IndexEntry, row) async for row in cursor]
         return {entry.document_id: entry for entry in entries}
 
-    async def page(
-        self, organization_id: str, kb_id: str, *, skip: int, limit: int
-    ) -> tuple[list[IndexEntry], int]:
+    async def page(self, organization_id: str, kb_id: str, *, skip: int, limit: int) -> tuple[list[IndexEntry], int]:
         """A page of a knowledge base's entries, latest first, and how many there are in all."""
         query = {"kb_id": kb_id, "organization_id": organization_id}
         cursor = self._collection.find(query).sort([("indexed_at", -1), ("_id", -1)]).skip(skip).limit(limit)
@@ -108,9 +106,7 @@ class IndexEntryRepository:
             yield entries
             after = entries[-1].document_id
 
-    async def statistics(
-        self, kb_id: str, *, document_ids: Collection[str] | None = None
-    ) -> tuple[int, int]:
+    async def statistics(self, kb_id: str, *, document_ids: Collection[str] | None = None) -> tuple[int, int]:
         """(documents, chunks) of a knowledge base, or of those of its documents."""
         match: Row = {"kb_id": kb_id}
         if document_ids is not None:
@@ -178,9 +174,7 @@ class GenerationRepository:
 
     async def delete(self, organization_id: str, generation_id: str) -> None:
         """Remove the row, once its vectors are gone."""
-        await self._collection.delete_one(
-            {"_id": object_id(generation_id), "organization_id": organization_id}
-        )
+        await self._collection.delete_one({"_id": object_id(generation_id), "organization_id": organization_id})
 
     async def staged_for(self, organization_id: str, kb_id: str, document_id: str) -> list[Generation]:
         """What earlier attempts at the pair have left in staging."""

@@ -41,9 +41,7 @@ class JobHistoryRepository:
 
     async def delete_of_document(self, organization_id: str, document_id: str) -> None:
         """Forget a deleted document."""
-        await self._collection.delete_many(
-            {"organization_id": organization_id, "subject.document_id": document_id}
-        )
+        await self._collection.delete_many({"organization_id": organization_id, "subject.document_id": document_id})
 
     async def _page(self, query: Row, skip: int, limit: int) -> tuple[list[JobAttempt], int]:
         cursor = self._collection.find(query).sort("ended_at", -1).skip(skip).limit(limit)

@@ -38,8 +38,11 @@ CLAIM_ROUNDS = 3
 """How often a claim looks anew where others were faster for every job that it saw."""
 CLAIM_MILLISECONDS = 50
 """A claim gives up a job that an open transaction holds, instead of waiting for it: the next one is free."""
+RESCUE_MILLISECONDS = 200
+"""As for a claim, but longer: this write waits for a majority as well, and there are few of them."""
 _WRITE_CONFLICT = 112
 
+_LEFT: Row = {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
 _DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
 _ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _NO_LEASE: Row = {
@@ -229,9 +232,7 @@ class JobRepository:
         """
         held = {"_id": job.id, "lease_token": job.lease_token}
         # Within a transaction the commit says how it is acknowledged.
-        done = await self._by_primary.delete_one(
-            {**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session
-        )
+        done = await self._by_primary.delete_one({**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session)
         if done.deleted_count:
             return
         again: Row = {
@@ -248,9 +249,7 @@ class JobRepository:
         if not released.matched_count:
             raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
 
-    async def retry(
-        self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True
-    ) -> bool:
+    async def retry(self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True) -> bool:
         """Make the job available again later; False where the lease is no longer ours."""
         return await self._set_if_held(
             job,
@@ -311,32 +310,39 @@ class JobRepository:
             "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": deaths}, " times"]},
             "at": "$$NOW",
         }
-        result = await self._collection.update_many(
-            {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}},
-            [
-                {
-                    "$set": {
-                        **_NO_LEASE,
-                        "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
-                        "attempt": {"$cond": [asked_again, 0, "$attempt"]},
-                        "deaths": {"$cond": [asked_again, 0, deaths]},
-                        "error": {"$cond": [spent, died, "$error"]},
-                        "run_at": "$$NOW",
-                        "updated_at": "$$NOW",
-                    }
-                }
-            ],
-        )
-        return result.modified_count
+        taken_back: Row = {
+            **_NO_LEASE,
+            "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
+            "attempt": {"$cond": [asked_again, 0, "$attempt"]},
+            "deaths": {"$cond": [asked_again, 0, deaths]},
+            "error": {"$cond": [spent, died, "$error"]},
+            "run_at": "$$NOW",
+            "updated_at": "$$NOW",
+        }
+        # One by one: a worker that dies within a transaction leaves it open on the server for a while, and its job
+        # held; the others need not wait for it.
+        left = [str(row["_id"]) async for row in self._collection.find(_LEFT, {"_id": 1})]
+        return sum([await self._take_back(job_id, taken_back) for job_id in left])
+
+    async def _take_back(self, job_id: str, taken_back: Row) -> bool:
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": job_id, **_LEFT}, [{"$set": taken_back}], projection={"_id": 1}, maxTimeMS=RESCUE_MILLISECONDS
+            )
+        except ExecutionTimeout:
+            return False
+        except OperationFailure as error:
+            if error.code == _WRITE_CONFLICT:
+                return False
+            raise
+        return row is not None
 
     async def get(self, job_id: str) -> Job | None:
         """The row with this deduplication key."""
         row: Row | None = await self._collection.find_one({"_id": job_id})
         return decode(Job, row) if row else None
 
-    async def page(
-        self, organization_id: str, query: JobQuery, *, skip: int, limit: int
-    ) -> tuple[list[Job], int]:
+    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> tuple[list[Job], int]:
         """A page of an organization's jobs, latest change first, and how many match in all."""
         wanted = _matching(organization_id, query)
         cursor = self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]).skip(skip).limit(limit)
@@ -402,9 +408,7 @@ class JobRepository:
 
     async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
         """All that is still to be done, or was given up, for a document."""
-        cursor = self._collection.find(
-            {"subject.document_id": document_id, "organization_id": organization_id}
-        )
+        cursor = self._collection.find({"subject.document_id": document_id, "organization_id": organization_id})
         return [decode(Job, row) async for row in cursor]
 
     async def exists_for_kb(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:

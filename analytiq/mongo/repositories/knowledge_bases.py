@@ -93,9 +93,7 @@ class KnowledgeBaseRepository:
 
     async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
         """Hide it at once; a job removes what it had."""
-        changed = await self.change(
-            session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value}
-        )
+        changed = await self.change(session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value})
         return changed is not None
 
     async def delete(self, organization_id: str, kb_id: str) -> None:
@@ -134,9 +132,7 @@ class KnowledgeBaseRepository:
         query: Row = {"_id": object_id(kb_id), "organization_id": organization_id}
         counts = {"document_count": document_count, "chunk_count": chunk_count}
         query["$or"] = [{name: {"$ne": value}} for name, value in counts.items()]
-        result = await self._collection.update_one(
-            query, {"$set": {**counts, "last_indexed_at": clock.now()}}
-        )
+        result = await self._collection.update_one(query, {"$set": {**counts, "last_indexed_at": clock.now()}})
         return result.modified_count == 1
 
     async def all_shown(self) -> list[KnowledgeBase]:

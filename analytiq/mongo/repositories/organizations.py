@@ -61,9 +61,7 @@ class AccessTokenRepository:
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
         """A page of an organization's tokens, newest first."""
         cursor = self._collection.find({"organization_id": organization_id})
-        return [
-            decode(AccessToken, row) async for row in cursor.sort("created_at", -1).skip(skip).limit(limit)
-        ]
+        return [decode(AccessToken, row) async for row in cursor.sort("created_at", -1).skip(skip).limit(limit)]
 
     async def count(self, organization_id: str) -> int:
         """How many tokens the organization has, revoked ones included."""

@@ -72,9 +72,7 @@ class TextRepository:
 
     async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
         """Mark a staged text as current, and the one before it as superseded."""
-        await self._heads.update_one(
-            {"_id": object_id(text_id)}, {"$set": {"state": "current"}}, session=session
-        )
+        await self._heads.update_one({"_id": object_id(text_id)}, {"$set": {"state": "current"}}, session=session)
         if instead_of is not None:
             await self._heads.update_one(
                 {"_id": object_id(instead_of)}, {"$set": {"state": "superseded"}}, session=session
@@ -99,9 +97,7 @@ class TextRepository:
         Raises:
             TransientError: it was replaced meanwhile; read the document again.
         """
-        head: Row | None = await self._heads.find_one(
-            {"_id": object_id(text_id), "organization_id": organization_id}
-        )
+        head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
         if head is None:
             raise _replaced()
         text: str | None = head.get("text")
@@ -201,6 +197,4 @@ def _span(page: list[Any]) -> PageSpan:
 
 
 def _replaced() -> TransientError:
-    return TransientError(
-        "the document's text was replaced while it was read; read it again", retry_after=0.1
-    )
+    return TransientError("the document's text was replaced while it was read; read it again", retry_after=0.1)
