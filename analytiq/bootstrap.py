@@ -78,9 +78,14 @@ class Application:
     job_history: JobHistoryRepository
     job_operations: Jobs
     document_rows: DocumentRepository
+    kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
     handlers: Mapping[JobKind, Handler]
+
+    def new_history(self) -> History:
+        """What a runner keeps of the attempts at its jobs."""
+        return History(self.job_history, self.document_rows, self.kb_rows)
 
     def queue_runner(self) -> QueueRunner:
         """A runner of all kinds of jobs, for a worker process."""
@@ -91,7 +96,7 @@ class Application:
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
             on_dead=self.extraction.fail_document_of,
-            history=History(self.job_history, self.document_rows),
+            history=self.new_history(),
         )
 
     def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
@@ -156,7 +161,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs)
+    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
@@ -215,6 +220,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, jobs, history, document_rows, on_dead=extraction.fail_document_of, on_settled=settle_after
         ),
         document_rows=document_rows,
+        kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
         handlers={

@@ -8,6 +8,7 @@ from analytiq.membership import Membership
 from analytiq.models.job import Job, JobKind
 from analytiq.models.knowledge_base import KnowledgeBaseStatus
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
@@ -33,6 +34,7 @@ class KnowledgeBaseLifeCycle:
         generations: GenerationRepository,
         vectors: VectorRepository,
         jobs: JobRepository,
+        history: JobHistoryRepository,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -41,6 +43,7 @@ class KnowledgeBaseLifeCycle:
         self._generations = generations
         self._vectors = vectors
         self._jobs = jobs
+        self._history = history
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -81,6 +84,7 @@ class KnowledgeBaseLifeCycle:
         await checkpoint("knowledge_base.entries_deleted")
         await self._epochs.delete_changes(kb_id)
         await checkpoint("knowledge_base.changes_deleted")
+        await self._history.delete_of_kb(job.organization_id, kb_id)
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 

@@ -11,6 +11,7 @@ from analytiq.models.job import Job
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.session import DatabaseError
 
 log = structlog.get_logger(__name__)
@@ -23,9 +24,15 @@ MOST_WAITING = 10_000
 class History:
     """Collects attempts of this process and writes them every FLUSH_SECONDS."""
 
-    def __init__(self, history: JobHistoryRepository, documents: DocumentRepository) -> None:
+    def __init__(
+        self,
+        history: JobHistoryRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+    ) -> None:
         self._history = history
         self._documents = documents
+        self._knowledge_bases = knowledge_bases
         self._waiting: list[JobAttempt] = []
         self._has_waiting = asyncio.Event()
 
@@ -58,7 +65,7 @@ class History:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what is noted now; of a document that is gone by now, nothing is kept."""
+        """Write what is noted now; of a document or knowledge base that is gone by now, nothing is kept."""
         attempts, self._waiting = self._waiting, []
         self._has_waiting.clear()
         try:
@@ -70,10 +77,15 @@ class History:
 
     async def _of_what_exists(self, attempts: list[JobAttempt]) -> list[JobAttempt]:
         named: dict[str, set[str]] = {}
+        kb_ids: set[str] = set()
         for attempt in attempts:
             if attempt.subject.document_id is not None:
                 named.setdefault(attempt.organization_id, set()).add(attempt.subject.document_id)
-        existing: set[str] = set()
+            if attempt.subject.kb_id is not None:
+                kb_ids.add(attempt.subject.kb_id)
+        existing: set[str | None] = {None}
         for organization_id, document_ids in named.items():
             existing |= (await self._documents.names(organization_id, document_ids)).keys()
-        return [item for item in attempts if item.subject.document_id is None or item.subject.document_id in existing]
+        if kb_ids:
+            existing |= await self._knowledge_bases.shown(kb_ids)
+        return [item for item in attempts if item.subject.document_id in existing and item.subject.kb_id in existing]

@@ -65,7 +65,7 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         reference = answer.get("application/json", {}).get("schema", {}).get("$ref")
-        if reference is None:
+        if reference is None or "{job_id}" in path:  # a finished job has no row: see test_http_jobs.py
             continue
         url = f"{running.url}{path.format(**ids)}"
         body = accepted(client.get(url))

@@ -66,7 +66,8 @@ def test_metrics_count_what_happened_in_every_process(client: httpx.Client, runn
     grown = {name: after[name] - before[name] for name in samples}
     assert grown == {"misses": 2, "hits": 1, "calls": 2, "index": 1, "search": 1, "searches": 2}
     assert metric(running, f'kb_chunks_indexed_total{{kb_id="{kb}"}}') == 1
-    assert metric(running, "kb_indexing_queue_depth") == 0
+    # Another test's document may still be waiting, but not for long.
+    assert eventually(lambda: metric(running, "kb_indexing_queue_depth") == 0)
     response = httpx.get(f"{running.url}/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", response.text, re.MULTILINE))

@@ -19,7 +19,6 @@ from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.client import MongoConnection, translate
 from analytiq.mongo.session import DatabaseError
-from analytiq.queue.history import History
 from analytiq.queue.runner import QueueRunner, RunningJob
 from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, SearchSettings, Settings
 from analytiq.upload.store import StagedFile, UploadResult
@@ -79,7 +78,7 @@ class SteppedRunner(QueueRunner):
             concurrency=1,
             on_settled=application.life_cycle.after_job,
             on_dead=application.extraction.fail_document_of,
-            history=History(application.job_history, application.document_rows),
+            history=application.new_history(),
         )
         self.unforeseen: list[Exception] = []
         self._work_in_hand: asyncio.Task[None] | None = None

@@ -12,6 +12,7 @@ INDEXES = {
     "job_history": [
         IndexModel([("organization_id", 1), ("subject.document_id", 1), ("ended_at", -1)]),
         IndexModel([("organization_id", 1), ("job_id", 1), ("ended_at", -1)]),
+        IndexModel([("organization_id", 1), ("subject.kb_id", 1)]),
         IndexModel([("ended_at", 1)], expireAfterSeconds=HISTORY_DAYS * 24 * 3600),
     ],
 }
@@ -42,6 +43,10 @@ class JobHistoryRepository:
     async def delete_of_document(self, organization_id: str, document_id: str) -> None:
         """Forget a deleted document."""
         await self._collection.delete_many({"organization_id": organization_id, "subject.document_id": document_id})
+
+    async def delete_of_kb(self, organization_id: str, kb_id: str) -> None:
+        """Forget a deleted knowledge base."""
+        await self._collection.delete_many({"organization_id": organization_id, "subject.kb_id": kb_id})
 
     async def _page(self, query: Row, skip: int, limit: int) -> tuple[list[JobAttempt], int]:
         cursor = self._collection.find(query).sort("ended_at", -1).skip(skip).limit(limit)

@@ -145,6 +145,11 @@ class KnowledgeBaseRepository:
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
+    async def shown(self, kb_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row and are not being deleted, of whatever organization."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
     async def all_deleting(self) -> list[KnowledgeBase]:
         """Every half deleted knowledge base, for the reconciler."""
         cursor = self._collection.find({"status": KnowledgeBaseStatus.DELETING.value})

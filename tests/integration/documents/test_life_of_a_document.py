@@ -64,6 +64,7 @@ async def test_what_was_given_up_for_a_deleted_document_is_forgotten(
     tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer
 ) -> None:
     await tenant.knowledge_base()
+    await tenant.drain()
     embedding_server.script(Failure.REFUSED)
     document = await tenant.document("a.txt", prose("whales", 2))
     assert await migrated.database["jobs"].count_documents({"state": "dead"}) == 1

@@ -19,7 +19,6 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.jobs import JobQuery
 from analytiq.queue import operations
-from analytiq.queue.history import History
 from analytiq.queue.retry import failure_of
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.settings import QueueSettings
@@ -42,7 +41,7 @@ def runner_with(
         concurrency=concurrency,
         on_settled=application.life_cycle.after_job,
         on_dead=application.extraction.fail_document_of,
-        history=History(application.job_history, application.document_rows),
+        history=application.new_history(),
     )
 
 

@@ -16,6 +16,7 @@ from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.workers import FORGOTTEN_SECONDS, RuntimeSettingRepository, WorkerRepository
 from analytiq.queue.history import History
 from analytiq.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
@@ -46,7 +47,9 @@ def runner_on(
         concurrency=concurrency,
         on_settled=on_settled,
         on_dead=on_dead,
-        history=History(JobHistoryRepository(connection), DocumentRepository(connection)),
+        history=History(
+            JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
 from analytiq.settings import QueueSettings
@@ -60,7 +61,9 @@ def runner_of(
 def history_of(jobs: JobRepository) -> History:
     database = jobs._collection.database
     connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
-    return History(JobHistoryRepository(connection), DocumentRepository(connection))
+    return History(
+        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
+    )
 
 
 @asynccontextmanager
