@@ -5,6 +5,7 @@
                                         └─▶ start mongod (old port if free) ────────┘        │
                                                       ▲                                      │
                                                       └──────── it ended by itself ◀─────────┘
+                                                        (its disk is full: once there is room)
 
 It listens on the loopback only, with authentication; key and password are made at first start and kept in
 the data directory. It ends when this process ends, however that happens (`embedded_guardian`). Linux only.
@@ -22,6 +23,7 @@ import structlog
 from pydantic import SecretStr
 
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, PermanentError, TransientError
+from analytiq.mongo import embedded_disk
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded_binary import find_binaries
 from analytiq.mongo.embedded_process import (
@@ -49,6 +51,7 @@ PORT_ATTEMPTS = 5
 SHORT_LIFE_SECONDS = 30.0
 MAX_SHORT_LIVES = 5
 MAX_RESTART_PAUSE_SECONDS = 30.0
+DISK_FULL = "embedded_server_disk_full"
 
 _log = structlog.get_logger(__name__)
 
@@ -70,7 +73,8 @@ class EmbeddedServer:
             directory: claimed, and kept claimed until `stop` has returned.
             cache_bytes: WiredTiger's cache, at least 256 MiB.
             oplog_mebibytes: fixed when the data are first made.
-            on_death: told, in a sentence, each time mongod ends by itself and is restarted.
+            on_death: told, in sentences, each time mongod ends by itself and is restarted, and what to do where its
+                disk is full.
         """
         self._directory = directory
         self._files = ServerFiles(directory.path)
@@ -186,6 +190,8 @@ class EmbeddedServer:
         detail = " ".join(failure.detail for failure in failures)
         if failures[-1].kind is FailureKind.PORT_TAKEN:
             raise TransientError(detail, code="embedded_server_failed")
+        if failures[-1].kind is FailureKind.DISK_FULL:
+            raise PermanentError(detail, code=DISK_FULL)
         raise PermanentError(detail, code="embedded_server_failed")
 
     async def _launch_on_a_port(
@@ -206,6 +212,8 @@ class EmbeddedServer:
         try:
             process = await spawn(binary, self._files, self._limits, port)
         except OSError as error:
+            if embedded_disk.says_full(error):
+                raise
             return StartFailure(
                 FailureKind.OTHER,
                 f"{binary} cannot be executed ({error.strerror}): check that it is a MongoDB server for this"
@@ -272,6 +280,8 @@ class EmbeddedServer:
             self._process = None
             short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_SECONDS else 0
             self._report_death(process, status)
+            if embedded_disk.is_full(self._files.root):
+                short_lives = 0  # it will live longer once there is room
             if short_lives >= MAX_SHORT_LIVES:
                 raise PermanentError(
                     f"The embedded database ended {short_lives} times, each within {SHORT_LIFE_SECONDS:g} s"
@@ -282,7 +292,25 @@ class EmbeddedServer:
             if short_lives > 1:
                 await asyncio.sleep(min(MAX_RESTART_PAUSE_SECONDS, 2.0**short_lives))
             # Clients hold the URI: no other port will do.
-            self._process = await self._launch(password, port=process.port)
+            self._process = await self._launch_again(password, process.port)
+
+    async def _launch_again(self, password: SecretStr, port: int) -> MongodProcess:
+        """Start another mongod on the port that clients know; while the disk is full, wait for room."""
+        while True:
+            try:
+                if not embedded_disk.is_full(self._files.root):
+                    return await self._launch(password, port=port)
+            except PermanentError as error:
+                if error.code != DISK_FULL:
+                    raise
+            except OSError as error:
+                if not embedded_disk.says_full(error):
+                    raise
+            why = embedded_disk.waiting_for_room(self._files.root)
+            _log.error("embedded_mongod.waits_for_room", detail=why)
+            if self._on_death is not None:
+                self._on_death(why)
+            await embedded_disk.wait_for_room(self._files.root)
 
     def _report_death(self, process: MongodProcess, status: int | None) -> None:
         words = last_words(self._files)

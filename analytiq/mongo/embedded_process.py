@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
-from analytiq.mongo import embedded_guardian
+from analytiq.mongo import embedded_disk, embedded_guardian
 from analytiq.mongo.embedded_replica_set import HOST, REPLICA_SET
 
 GIBIBYTE = 1024**3
@@ -41,12 +41,14 @@ INCOMPATIBLE_DATA_SIGNS = (
     "Invalid featureCompatibilityVersion document",
 )
 
+NO_SPACE_SIGNS = ("No space left on device", "Disk quota exceeded")
+
 ADVICE = {
     ("error while loading shared libraries",): (
         "A system library is missing: on Debian and Ubuntu `apt-get install libssl3 libcurl4` brings"
         " libcrypto, libssl and libcurl. Or set MONGODB_URI to a replica set that runs already."
     ),
-    ("No space left on device", "Disk quota exceeded"): (
+    NO_SPACE_SIGNS: (
         "The disk that holds {root} is full: free at least 500 MB, or set ANALYTIQ_DATA_DIR to a directory on"
         " another disk. Nothing is lost."
     ),
@@ -112,6 +114,7 @@ class FailureKind(Enum):
 
     PORT_TAKEN = "another port"
     INCOMPATIBLE_DATA = "another binary"
+    DISK_FULL = "the same, once there is room"
     OTHER = "nothing"
 
 
@@ -338,9 +341,12 @@ def _advice(text: str, files: ServerFiles, status: int | None, port: int) -> tup
         )
     for signs, advice in ADVICE.items():
         if any(sign in text for sign in signs):
-            return FailureKind.OTHER, advice.format(
+            kind = FailureKind.DISK_FULL if signs is NO_SPACE_SIGNS else FailureKind.OTHER
+            return kind, advice.format(
                 root=files.root, data=files.data, lock=files.data / "mongod.lock", user=os.getuid()
             )
+    if embedded_disk.is_full(files.root):  # the log, on the same disk, could not say so
+        return FailureKind.DISK_FULL, ADVICE[NO_SPACE_SIGNS].format(root=files.root)
     if status == -signal.SIGILL:
         return FailureKind.OTHER, (
             "This processor lacks AVX, which MongoDB needs since 5.0: set MONGODB_URI to a server on another machine."

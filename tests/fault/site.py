@@ -13,9 +13,8 @@ from pymongo.errors import PyMongoError
 from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault, new_secret_key
 from analytiq.credentials.providers import Credentials
-from analytiq.models.document import Document
-from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.client import MongoConnection
+from analytiq.errors import TransientError
+from analytiq.mongo.client import MongoConnection, translate
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.reconcile.report import Report
 from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, Settings
@@ -48,7 +47,7 @@ class Site:
         return self.connection.database
 
     async def until(self, condition: Callable[[], Awaitable[bool]], otherwise: Callable[[], Awaitable[object]]) -> None:
-        """Wait until the condition holds; the error tells what `otherwise` answers. An absent database is waited for."""
+        """Wait until the condition holds, also while the database is away; else the error tells `otherwise`."""
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 while True:
@@ -82,27 +81,9 @@ class Site:
     async def is_indexed(self, kb_id: str, document_id: str) -> bool:
         return await self.database["document_index"].find_one({"kb_id": kb_id, "document_id": document_id}) is not None
 
-    async def upload_patiently(self, name: str, content: str, **options: Any) -> Document:
-        """Upload until it is acknowledged, as a client does; the same bytes under the same name are one document."""
-        staged = await self.tenant.stage(name, content)
-        while True:
-            try:
-                result = await self.application.uploads.commit(
-                    staged, tag_ids=[self.tenant.tag.id], metadata=None, policy=DuplicatePolicy.RETURN, **options
-                )
-            except Exception as error:
-                if not is_passing(error):
-                    raise
-                await asyncio.sleep(LOOK_SECONDS)
-            else:
-                return result.document
-
 
 def is_passing(error: Exception) -> bool:
     """Whether a client that meets it should simply ask again."""
-    from analytiq.errors import TransientError
-    from analytiq.mongo.client import translate
-
     return isinstance(error, TransientError) or (isinstance(error, PyMongoError) and translate(error) is not None)
 
 

@@ -84,9 +84,7 @@ async def die_in_a_worker(site: Site, checkpoint: str) -> None:
 async def die_in_an_upload(site: Site, life: Life, checkpoint: str) -> None:
     text = prose("sent", 2)
     arguments = {"document_name": "sent.txt", "content": text, "tag_ids": [site.tenant.tag.id]}
-    caller = site.processes.caller(
-        "upload", site.tenant.id, arguments, Fault(checkpoint), constants=UPLOAD_CONSTANTS
-    )
+    caller = site.processes.caller("upload", site.tenant.id, arguments, Fault(checkpoint), constants=UPLOAD_CONSTANTS)
     await caller.reach(checkpoint)
     await caller.end()
     row = await site.database["docs"].find_one({"document_name": "sent.txt"})
@@ -102,9 +100,7 @@ async def die_in_a_creation(site: Site, life: Life, checkpoint: str) -> None:
         "name": "begun", "description": "", "tag_ids": [site.tenant.tag.id], "chunker_type": "token",
         "chunk_size": CHUNK_TOKENS, "chunk_overlap": 0, "embedding_model": REMOTE_MODEL, "coalesce_neighbors": 0,
     }  # fmt: skip
-    caller = site.processes.caller(
-        "create_knowledge_base", site.tenant.id, arguments, Fault(checkpoint), constants={}
-    )
+    caller = site.processes.caller("create_knowledge_base", site.tenant.id, arguments, Fault(checkpoint), constants={})
     await caller.reach(checkpoint)
     await caller.end()
     row = await site.database["knowledge_bases"].find_one({"name": "begun"})

@@ -121,9 +121,7 @@ async def _upload(application: Application, organization_id: str, arguments: dic
     staged = await application.uploads.stage(
         organization_id, document_name=arguments["document_name"], content_type="text/plain", source=source()
     )
-    await application.uploads.commit(
-        staged, tag_ids=arguments["tag_ids"], metadata=None, policy=DuplicatePolicy.RETURN
-    )
+    await application.uploads.commit(staged, tag_ids=arguments["tag_ids"], metadata=None, policy=DuplicatePolicy.RETURN)
 
 
 async def _create(application: Application, organization_id: str, arguments: dict[str, Any]) -> None:

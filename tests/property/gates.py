@@ -125,7 +125,9 @@ class Actor:
 class GatedClient(AsyncMongoClient[dict[str, Any]]):
     """The driver's client, with a gate before every command that is not within an open transaction."""
 
-    async def _retry_internal(self, func: Any, session: Any, bulk: Any, operation: str, *args: Any, **kwargs: Any) -> Any:
+    async def _retry_internal(
+        self, func: Any, session: Any, bulk: Any, operation: str, *args: Any, **kwargs: Any
+    ) -> Any:
         async def send() -> Any:
             return await super(GatedClient, self)._retry_internal(func, session, bulk, operation, *args, **kwargs)
 

@@ -91,8 +91,7 @@ class QueueModel:
                 row.is_cancel_wanted = False
             case Outcome.FINISH | Outcome.BURY:
                 self._release(row, "available")
-                row.attempt, row.is_cancel_wanted = 0, False
-                row.deaths = 0 if outcome is Outcome.FINISH else row.deaths
+                row.attempt, row.deaths, row.is_cancel_wanted = 0, 0, False
             case _:
                 self._release(row, "available")
                 row.is_due = outcome is not Outcome.WAIT

@@ -5,13 +5,13 @@ its lease. After every write, every knowledge base is searched and must show wha
 when all work is done, every collection must hold what the model says, and nothing else.
 """
 
-from hypothesis import event, given, note
+from hypothesis import event, example, given, note
 
 from analytiq.mongo.client import MongoConnection
 from tests.property import decisions
 from tests.property.audit import audit
 from tests.property.conftest import emptied, schedules
-from tests.property.decisions import Decision
+from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, Upload, Work
 from tests.property.processes import Launch
 from tests.property.wishes import ask
 from tests.property.world import World, new_world
@@ -67,7 +67,18 @@ async def require_truth(world: World) -> None:
     assert healthy.drift == []
 
 
+STALE_EXTRACTION = [
+    Ask(0, Upload(1, (0,), 1), TO_THE_END),
+    Rival(0, 0, 1, 8),
+    Work(0, 0, 4),
+    Work(1, 0, TO_THE_END),
+]
+"""A worker that lost its lease begins by removing what earlier attempts have staged: here the text of its rival, whose
+commit then pointed the document at a text that was not there any more."""
+
+
 @given(schedule=decisions.schedules)
+@example(schedule=STALE_EXTRACTION)
 @schedules(40)
 async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Launch, schedule: list[Decision]) -> None:
     world = await new_world(gated, launch)

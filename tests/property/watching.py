@@ -23,26 +23,30 @@ class Watching:
         self._observer = observer
         self._model = model
         self._organizations = organizations
-        self._deleted: dict[str, str] = {}
+        self._known: dict[str, str] = {}
         """Knowledge bases that existed once → organization."""
         self.searches = 0
 
-    async def look(self, application: Application | None = None) -> dict[str, Found]:
-        """Search every knowledge base; nothing else moves meanwhile, so every answer is of this moment."""
+    async def look(self, application: Application | None = None, *, only_of: str | None = None) -> dict[str, Found]:
+        """Search every knowledge base, or those of one organization.
+
+        Nothing else moves meanwhile, so every answer is of this moment.
+        """
         model = self._model
         found: dict[str, Found] = {}
-        for kb_id, organization_id in list(self._deleted.items()):
-            if kb_id not in model.knowledge_bases:
+        for kb_id, organization_id in self._known.items():
+            if kb_id not in model.knowledge_bases and only_of is None:
                 await self._require_unknown(application, organization_id, kb_id)
-        for kb_id, kb in model.knowledge_bases.items():
-            self._deleted[kb_id] = kb.organization_id
+        shown = {kb_id: kb for kb_id, kb in model.knowledge_bases.items() if only_of in (None, kb.organization_id)}
+        for kb_id, kb in shown.items():
+            self._known[kb_id] = kb.organization_id
             results = await self.search(application or self._observer, kb.organization_id, kb_id)
-            found[kb_id] = shown = self._read(kb_id, results)
-            strangers = shown.keys() - model.members(kb_id)
+            found[kb_id] = versions = self._read(kb_id, results)
+            strangers = versions.keys() - model.members(kb_id)
             assert not strangers, f"{kb.name} shows {strangers}, which are no members"
-            missing = {item for at, item in model.findable if at == kb_id} - shown.keys()
+            missing = {item for at, item in model.findable if at == kb_id} - versions.keys()
             assert not missing, f"{kb.name} does not show {missing}, which were found before and have not left"
-            for document_id, position in shown.items():
+            for document_id, position in versions.items():
                 self._require_no_older(kb_id, document_id, position, model.seen.get((kb_id, document_id), 0))
                 model.seen[kb_id, document_id] = position
                 model.findable.add((kb_id, document_id))
@@ -57,10 +61,10 @@ class Watching:
 
     def judge(self, watch: Watch, results: tuple[SearchResult, ...]) -> None:
         """An answer that took a while is of some moment of it, for each document."""
-        whole = {item for item in results if item.document_id in watch.steady}
+        steady = tuple(item for item in results if item.document_id in watch.steady)
         strangers = {item.document_id for item in results} - watch.members
         assert not strangers, f"a search showed {strangers}, which were no members at any time of it"
-        shown = self._read(watch.kb_id, tuple(item for item in results if item in whole))
+        shown = self._read(watch.kb_id, steady)
         missing = watch.steady - shown.keys()
         assert not missing, f"a search did not show {missing}, which were members all the time"
         for document_id, position in shown.items():

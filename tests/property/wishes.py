@@ -38,7 +38,9 @@ def _call(world: World, wish: Wish) -> Call | None:
             return _upload(world, wish)
         case decisions.CreateKnowledgeBase(slot, tags):
             return None if slot in world.kb_slots else _create_knowledge_base(world, slot, tags)
-        case decisions.TagKnowledgeBase(slot) | decisions.RenameKnowledgeBase(slot) | decisions.DeleteKnowledgeBase(slot):
+        case (
+            decisions.TagKnowledgeBase(slot) | decisions.RenameKnowledgeBase(slot) | decisions.DeleteKnowledgeBase(slot)
+        ):
             kb_id = world.kb_slots.get(slot)
             return None if kb_id is None else _about_knowledge_base(world, wish, slot, kb_id)
         case decisions.SearchSlowly(slot):
@@ -235,4 +237,3 @@ def _search(world: World, kb_id: str) -> Call:
         """The vector of a new question was kept and charged."""
 
     return Call(run, note, is_search=True)
-

@@ -102,7 +102,7 @@ class World:
             self.trace.append(f"{actor.name}: {left} ⟶ {'end' if actor.is_done else actor.place}")
             if actor.has_written:
                 await noted()
-                await self.watching.look()
+                await self.watching.look(only_of=self.organization.id)
             reach -= 1
             if not reach:
                 return

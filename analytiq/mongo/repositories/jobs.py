@@ -44,6 +44,9 @@ _WRITE_CONFLICT = 112
 
 _LEFT: Row = {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
 _DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
+_ASKED_AGAIN: Row = {"$gt": ["$wanted", "$served"]}
+"""The work was asked for while it was running: what ends the attempt does not end that wish."""
+_CANCEL_IF_NOT_ASKED_AGAIN: Row = {"$and": [{"$ifNull": ["$is_cancel_wanted", False]}, {"$not": [_ASKED_AGAIN]}]}
 _ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
 _NO_LEASE: Row = {
     "lease_token": None,
@@ -255,6 +258,7 @@ class JobRepository:
             job,
             {
                 **_NO_LEASE,
+                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
                 "state": JobState.AVAILABLE.value,
                 "run_at": _in_seconds(delay_seconds),
                 "attempt": "$attempt" if is_counted else _ONE_ATTEMPT_LESS,
@@ -264,14 +268,14 @@ class JobRepository:
 
     async def bury(self, job: Job, failure: Failure) -> bool:
         """Give up, visibly; what was asked for meanwhile is tried once more all the same."""
-        asked_again: Row = {"$gt": ["$wanted", "$served"]}
         return await self._set_if_held(
             job,
             {
                 **_NO_LEASE,
                 "is_cancel_wanted": False,
-                "state": {"$cond": [asked_again, JobState.AVAILABLE.value, JobState.DEAD.value]},
-                "attempt": {"$cond": [asked_again, 0, "$attempt"]},
+                "state": {"$cond": [_ASKED_AGAIN, JobState.AVAILABLE.value, JobState.DEAD.value]},
+                "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
+                "deaths": {"$cond": [_ASKED_AGAIN, 0, {"$ifNull": ["$deaths", 0]}]},
                 "run_at": "$$NOW",
                 "error": {"$literal": failure.model_dump()},
             },
@@ -283,6 +287,7 @@ class JobRepository:
             job,
             {
                 **_NO_LEASE,
+                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
                 "state": JobState.AVAILABLE.value,
                 "run_at": "$$NOW",
                 "attempt": _ONE_ATTEMPT_LESS,
@@ -302,9 +307,8 @@ class JobRepository:
         One that has cost `max_deaths` workers is buried: it probably kills them. What was asked for meanwhile
         is tried all the same, since it may be about another state of the truth.
         """
-        asked_again: Row = {"$gt": ["$wanted", "$served"]}
         deaths: Row = {"$add": [{"$ifNull": ["$deaths", 0]}, 1]}
-        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [asked_again]}]}
+        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [_ASKED_AGAIN]}]}
         died: Row = {
             "code": "worker_died",
             "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": deaths}, " times"]},
@@ -312,9 +316,10 @@ class JobRepository:
         }
         taken_back: Row = {
             **_NO_LEASE,
+            "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
             "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
-            "attempt": {"$cond": [asked_again, 0, "$attempt"]},
-            "deaths": {"$cond": [asked_again, 0, deaths]},
+            "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
+            "deaths": {"$cond": [_ASKED_AGAIN, 0, deaths]},
             "error": {"$cond": [spent, died, "$error"]},
             "run_at": "$$NOW",
             "updated_at": "$$NOW",
@@ -508,6 +513,10 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
         "wanted": {"$add": [{"$ifNull": ["$wanted", 0]}, 1]},
         "attempt": {"$cond": [starts_afresh, 0, "$attempt"]},
         "deaths": {"$cond": [starts_afresh, 0, {"$ifNull": ["$deaths", 0]}]},
+        # What is asked for after a cancellation is wanted; while the job runs, the end of the attempt sees to it.
+        "is_cancel_wanted": {
+            "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
+        },
         "request_id": {"$literal": request_id},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
         "updated_at": "$$NOW",

@@ -71,8 +71,17 @@ class TextRepository:
         return text_id, text_hash(text)
 
     async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
-        """Mark a staged text as current, and the one before it as superseded."""
-        await self._heads.update_one({"_id": object_id(text_id)}, {"$set": {"state": "current"}}, session=session)
+        """Mark a staged text as current, and the one before it as superseded.
+
+        Raises:
+            TransientError: it is not there any more: a worker that lost its lease, and did not know, took it for
+                the leavings of an attempt before its own. Nothing may be pointed at it.
+        """
+        served = await self._heads.update_one(
+            {"_id": object_id(text_id), "state": "staging"}, {"$set": {"state": "current"}}, session=session
+        )
+        if not served.matched_count:
+            raise TransientError("the extracted text was removed by another attempt; it is extracted again")
         if instead_of is not None:
             await self._heads.update_one(
                 {"_id": object_id(instead_of)}, {"$set": {"state": "superseded"}}, session=session

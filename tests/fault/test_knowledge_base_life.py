@@ -1,0 +1,75 @@
+"""Creation, activation and deletion of knowledge bases, whoever dies in the middle of them."""
+
+from tests.fault import invariants
+from tests.fault.poisoned_server import POISON, PoisonedServer
+from tests.fault.site import Site
+from tests.fault.worker_process import Fault
+from tests.integration.tenant import prose
+
+
+async def test_knowledge_base_whose_worker_died_in_its_first_indexing_is_activated_by_the_reconciler(
+    site: Site,
+) -> None:
+    document = (await site.tenant.upload("a.txt", prose("whales", 3))).document
+    await site.tenant.drain()
+    kb = await site.tenant.knowledge_base()
+    worker = site.processes.worker(Fault("indexing.committed"))
+    await worker.reach("indexing.committed")
+    await worker.end()
+    await site.until_idle()  # the last job was done: nothing else would come by
+    (row,) = await invariants.rows(site, "knowledge_bases")
+    assert (row["status"], row["document_count"]) == ("indexing", 0)
+    await site.application.reconciler.run_pass()
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 3)}})
+
+
+async def test_deletion_whose_workers_die_one_after_the_other_ends_all_the_same(site: Site) -> None:
+    doomed = await site.tenant.knowledge_base()
+    kb = await site.tenant.knowledge_base()
+    document = (await site.tenant.upload("a.txt", prose("whales", 3))).document
+    await site.tenant.drain()
+    await site.application.knowledge_bases.delete(site.tenant.id, doomed.id)
+    for place in ("collection_dropped", "entries_deleted", "changes_deleted"):
+        worker = site.processes.worker(Fault(f"knowledge_base.{place}"))
+        await worker.reach(f"knowledge_base.{place}")
+        await worker.end()
+    site.processes.worker()
+    await site.mend()
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 3)}})
+    await invariants.nothing_names(site, doomed.id, but=invariants.LASTING)
+
+
+async def test_deletion_that_lost_its_job_is_taken_up_by_the_reconciler(site: Site) -> None:
+    doomed = await site.tenant.knowledge_base()
+    await site.tenant.document("a.txt", prose("whales", 3))
+    await site.application.knowledge_bases.delete(site.tenant.id, doomed.id)
+    await site.database["jobs"].delete_many({})  # as after a restore of some collections only
+    site.processes.worker()
+    await site.mend()
+    await invariants.nothing_names(site, doomed.id, but=invariants.LASTING)
+
+
+async def test_failing_document_changes_no_status_and_delays_no_other(site: Site) -> None:
+    with PoisonedServer(site.embedding_server) as embedding_server:
+        await embedding_server.become_the_provider(site)
+        kb = await site.tenant.knowledge_base()
+        failing = (await site.tenant.upload("failing.txt", f"{POISON} in the year 1000.")).document
+        texts = {
+            (await site.tenant.upload(f"{name}.txt", prose(name, 2))).document.id: prose(name, 2)
+            for name in ("whales", "birds", "bees")
+        }
+        site.processes.worker(concurrency=1)
+
+        async def are_indexed() -> bool:
+            return len(await invariants.rows(site, "document_index")) == len(texts)
+
+        await site.until(are_indexed, site.jobs)
+        (job,) = [row for row in await site.jobs() if row["subject"]["document_id"] == failing.id]
+        assert job["attempt"] < site.application.settings.queue.max_attempts, "it waited for its end"
+
+        async def is_active() -> bool:
+            return (await site.application.knowledge_bases.get(site.tenant.id, kb.id)).status.value == "active"
+
+        await site.application.jobs.cancel(site.tenant.id, job["_id"], cancelled())
+        await site.until(is_active, site.jobs)
+        assert set(await site.tenant.found(kb.id, "year")) == texts.keys()
