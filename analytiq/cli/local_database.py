@@ -50,7 +50,7 @@ def describe(uri: SecretStr, database: str) -> str:
         kind = "a sharded cluster" if connection.is_sharded else "a replica set"
         return f"{kind}, version {'.'.join(map(str, connection.server_version))}"
 
-    return _run(uri, database, say)
+    return run_on_database(uri, database, say)
 
 
 def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts:
@@ -59,7 +59,7 @@ def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts
     async def count(connection: MongoConnection) -> JobCounts:
         return await JobRepository(connection).counts(organization_id)
 
-    return _run(uri, database, count)
+    return run_on_database(uri, database, count)
 
 
 def issue_token(uri: SecretStr, database: str, name: str, organization_id: str | None) -> tuple[str, IssuedToken]:
@@ -79,10 +79,12 @@ def issue_token(uri: SecretStr, database: str, name: str, organization_id: str |
                 raise NotFoundError(f"The database {database!r} has no organization yet: `analytiq up` makes one.")
         return organization.id, await organizations.issue_token(organization.id, name=name)
 
-    return _run(uri, database, issue)
+    return run_on_database(uri, database, issue)
 
 
-def _run(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
+def run_on_database(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
+    """Connect, do the work, close; the driver's passing failures become errors of ours."""
+
     async def run() -> Result:
         connection = await connect(uri, database)
         try:

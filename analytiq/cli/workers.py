@@ -1,20 +1,14 @@
 """`analytiq workers …`, directly on the database: workers belong to the system, not to an organization."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
 
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.local_database import address_of_database
+from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.models.worker import Worker
-from analytiq.mongo.client import MongoConnection, connect, translate
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
-from analytiq.mongo.session import DatabaseError
 from analytiq.queue.registry import OBEY_SECONDS, SILENT_SECONDS
 from analytiq.settings import Settings
-
-Result = TypeVar("Result")
 
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -30,7 +24,8 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
         found = await WorkerRepository(connection).seen_within(SILENT_SECONDS)
         return found, await RuntimeSettingRepository(connection).worker_concurrency()
 
-    workers, wanted = _run(settings, data_dir, read)
+    uri = address_of_database(settings, data_dir)
+    workers, wanted = run_on_database(uri, settings.mongo.database, read)
     if workers:
         rows = [(item.id, str(item.running), str(item.concurrency), f"{item.started_at:{SECOND}}") for item in workers]
         print_rows(("worker", "running", "at most", "since"), rows)
@@ -48,22 +43,6 @@ def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int 
     async def write(connection: MongoConnection) -> None:
         await RuntimeSettingRepository(connection).set_worker_concurrency(concurrency)
 
-    _run(settings, data_dir, write)
+    run_on_database(address_of_database(settings, data_dir), settings.mongo.database, write)
     wanted = "as many as its own settings say" if concurrency is None else str(concurrency)
     note(f"Within {OBEY_SECONDS:g} s each worker runs {wanted} at once; what runs already is finished.")
-
-
-def _run(settings: Settings, data_dir: Path | None, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
-    async def run() -> Result:
-        connection = await connect(address_of_database(settings, data_dir), settings.mongo.database)
-        try:
-            return await work(connection)
-        except DatabaseError as error:
-            known = translate(error)
-            if known is None:
-                raise
-            raise known from error
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())

@@ -1,20 +1,10 @@
 """Knowledge bases of a remote embedding model, over LiteLLM to a provider that can be made to fail."""
 
-import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from pydantic import SecretStr
 
-from analytiq import clock
-from analytiq.cli.embedded_address import address_of_running_database
-from analytiq.credentials.encryption import Vault
-from analytiq.models.provider import LlmProvider
-from analytiq.mongo.client import connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
 from tests.e2e.driving import (
     accepted,
     eventually,
@@ -27,6 +17,7 @@ from tests.e2e.driving import (
     wait_until_active,
     wait_until_indexed,
 )
+from tests.e2e.remote_provider import give_key
 from tests.e2e.running_platform import Running, client_of, make_organization
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
@@ -45,26 +36,7 @@ def tenant(running: Running, provider: EmbeddingServer) -> Iterator[httpx.Client
     """A client of an organization that has a key for the provider."""
     organization_id, token = make_organization(running, "Remote models")
 
-    async def store() -> None:
-        secret_key = (running.data_dir / "secret.key").read_text(encoding="utf-8").strip()
-        connection = await connect(address_of_running_database(running.data_dir), "analytiq")
-        now = clock.now()
-        await ProviderRepository(connection).put_if_absent(
-            LlmProvider(
-                id=new_id(),
-                organization_id=organization_id,
-                litellm_provider="openai",
-                token=Vault(SecretStr(secret_key)).encrypt(SecretStr(provider.api_key)),
-                api_base=provider.url,
-                created_at=now,
-                updated_at=now,
-            )
-        )
-        await connection.close()
-
-    # In a thread: an event loop made here would take the place of the one that asynchronous tests share.
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, store()).result()
+    give_key(running, organization_id, provider)
     with client_of(running.url, organization_id, token) as opened:
         yield opened
 

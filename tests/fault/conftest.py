@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.migrations import migrate
 from tests.fakes.embedding_server import EmbeddingServer
+from tests.fault.poisoned_server import PoisonedServer
 from tests.fault.processes import Nursery
 from tests.fault.site import Site, open_site
 from tests.integration.conftest import migrated, platform_database
@@ -43,7 +44,7 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture
 def embedding_server() -> Iterator[EmbeddingServer]:
-    with EmbeddingServer(retry_after="0") as server:
+    with PoisonedServer(retry_after="0") as server:
         yield server
 
 

@@ -53,8 +53,9 @@ class Process:
         """Wait for its end."""
         await self._until(lambda: self.has_ended, "it does not end")
 
-    async def be_stopped(self) -> None:
-        """Wait until a fault has stopped it (SIGSTOP)."""
+    async def be_stopped_at(self, checkpoint: str) -> None:
+        """Wait until a fault at the checkpoint has stopped it (SIGSTOP)."""
+        await self.reach(checkpoint)
         stat = Path(f"/proc/{self.pid}/stat")
         await self._until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "it is not stopped")
 

@@ -1,7 +1,7 @@
 """Creation, activation and deletion of knowledge bases, whoever dies in the middle of them."""
 
 from tests.fault import invariants
-from tests.fault.poisoned_server import POISON, PoisonedServer
+from tests.fault.poisoned_server import REFUSED_TEXT, UNAVAILABLE_TEXT
 from tests.fault.site import Site
 from tests.fault.worker_process import Fault
 from tests.integration.tenant import prose
@@ -50,26 +50,48 @@ async def test_deletion_that_lost_its_job_is_taken_up_by_the_reconciler(site: Si
 
 
 async def test_failing_document_changes_no_status_and_delays_no_other(site: Site) -> None:
-    with PoisonedServer(site.embedding_server) as embedding_server:
-        await embedding_server.become_the_provider(site)
-        kb = await site.tenant.knowledge_base()
-        failing = (await site.tenant.upload("failing.txt", f"{POISON} in the year 1000.")).document
-        texts = {
-            (await site.tenant.upload(f"{name}.txt", prose(name, 2))).document.id: prose(name, 2)
-            for name in ("whales", "birds", "bees")
-        }
-        site.processes.worker(concurrency=1)
+    kb = await site.tenant.knowledge_base()
+    await site.tenant.drain()
+    failing = (await site.tenant.upload("failing.txt", f"{UNAVAILABLE_TEXT} in the year 1000.")).document
+    texts = {
+        (await site.tenant.upload(f"{name}.txt", prose(name, 2))).document.id: prose(name, 2)
+        for name in ("whales", "birds", "bees")
+    }
+    site.processes.worker(concurrency=1)
+    statuses: set[str] = set()
 
-        async def are_indexed() -> bool:
-            return len(await invariants.rows(site, "document_index")) == len(texts)
+    async def are_indexed_and_counted() -> bool:
+        (row,) = await invariants.rows(site, "knowledge_bases")
+        statuses.add(row["status"])
+        return bool(row["document_count"] == len(texts))
 
-        await site.until(are_indexed, site.jobs)
-        (job,) = [row for row in await site.jobs() if row["subject"]["document_id"] == failing.id]
-        assert job["attempt"] < site.application.settings.queue.max_attempts, "it waited for its end"
+    async def has_failed() -> bool:
+        return any(row["error"] is not None for row in await site.jobs() if row["kind"] == "sync")
 
-        async def is_active() -> bool:
-            return (await site.application.knowledge_bases.get(site.tenant.id, kb.id)).status.value == "active"
+    await site.until(are_indexed_and_counted, site.jobs)
+    await site.until(has_failed, site.jobs)
+    (job,) = [row for row in await site.jobs() if row["kind"] == "sync"]
+    assert (job["subject"]["document_id"], job["state"] == "dead") == (failing.id, False)
+    assert statuses == {"active"}
+    assert set(await site.tenant.found(kb.id, "year")) == texts.keys()
 
-        await site.application.jobs.cancel(site.tenant.id, job["_id"], cancelled())
-        await site.until(is_active, site.jobs)
-        assert set(await site.tenant.found(kb.id, "year")) == texts.keys()
+
+async def test_knowledge_base_is_activated_though_a_document_of_its_first_indexing_was_refused(site: Site) -> None:
+    refused = (await site.tenant.upload("refused.txt", f"{REFUSED_TEXT} in the year 1000.")).document
+    document = (await site.tenant.upload("a.txt", prose("whales", 3))).document
+    await site.tenant.drain()
+    kb = await site.tenant.knowledge_base()
+    site.processes.worker()
+
+    async def is_active() -> bool:
+        (row,) = await invariants.rows(site, "knowledge_bases")
+        return (row["status"], row["document_count"]) == ("active", 1)
+
+    await site.until(is_active, site.jobs)
+    assert await site.tenant.found(kb.id, "year") == [document.id]
+    states = await site.application.indexing_states.of_document(
+        await site.application.documents.get(site.tenant.id, refused.id)
+    )
+    assert [(state.state.value, state.error and state.error.code) for state in states] == [
+        ("failed", "provider_refused")
+    ]
