@@ -164,7 +164,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
-    commit = Commit(connection, document_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
+    commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
     sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
     store = LocalVectorStore(
         vectors,
@@ -202,6 +202,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         metering=metering,
         reconciler=Reconciler(
             document_rows,
+            text_rows,
             kb_rows,
             entries,
             generations,

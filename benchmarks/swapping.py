@@ -19,7 +19,7 @@ from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
@@ -70,6 +70,7 @@ class Swapping:
         self._commit = Commit(
             connection,
             self._documents,
+            KnowledgeBaseRepository(connection),
             IndexEntryRepository(connection),
             self._generations,
             EpochRepository(connection),

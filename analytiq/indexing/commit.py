@@ -17,7 +17,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
@@ -38,6 +38,7 @@ class Commit:
         self,
         connection: MongoConnection,
         documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
         entries: IndexEntryRepository,
         generations: GenerationRepository,
         epochs: EpochRepository,
@@ -47,6 +48,7 @@ class Commit:
     ) -> None:
         self._connection = connection
         self._documents = documents
+        self._knowledge_bases = knowledge_bases
         self._entries = entries
         self._generations = generations
         self._epochs = epochs
@@ -83,12 +85,15 @@ class Commit:
     async def take_out(self, running: RunningJob, entry: IndexEntry) -> None:
         """Remove the pair's entry; its vectors are swept at once.
 
+        A document that has become a member again is found by this very entry, so that it must not be removed then.
+
         Raises:
-            TruthChangedError: the entry names another generation by now.
+            TruthChangedError: the document is a member by now, or its entry names another generation.
             LeaseLostError: another worker has the job; nothing was written.
         """
 
         async def commit(session: Session) -> None:
+            await self._hold_outside(session, entry)
             removed = await self._entries.remove(
                 session, entry.organization_id, entry.kb_id, entry.document_id, entry.generation_id
             )
@@ -121,6 +126,16 @@ class Commit:
         )
         if not moved:
             raise TruthChangedError("the staged vectors were purged meanwhile")
+
+    async def _hold_outside(self, session: Session, entry: IndexEntry) -> None:
+        tag_ids = await self._knowledge_bases.tag_ids_in(session, entry.organization_id, entry.kb_id)
+        if tag_ids is None:
+            raise TruthChangedError("the knowledge base was deleted meanwhile")
+        is_outside = await self._documents.hold_for_removal(
+            session, entry.organization_id, entry.document_id, tag_ids=tag_ids
+        )
+        if not is_outside:
+            raise TruthChangedError("the document has become a member again meanwhile")
 
     async def _advance(self, session: Session, kb_id: str, added: str | None, before: IndexEntry | None) -> None:
         removed = before.generation_id if before else None

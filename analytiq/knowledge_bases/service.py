@@ -155,6 +155,8 @@ class KnowledgeBases:
             if changed is None:
                 raise unknown_knowledge_base(kb_id)
             if "tag_ids" in changes:
+                # A removal that goes by the old tags would take out what is a member by the new ones.
+                await self._epochs.make_commits_conflict(session, kb_id)
                 await self._jobs.enqueue([kb_changed(organization_id, kb_id)], request_id=request_id, session=session)
             return changed
 

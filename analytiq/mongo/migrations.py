@@ -76,6 +76,7 @@ MIGRATIONS = (
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
     Migration(3, "indexes of workers", _create_indexes),
     Migration(4, "index of the history of knowledge bases", _create_indexes),
+    Migration(5, "index of staged texts", _create_indexes),
 )
 
 

@@ -22,6 +22,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.mongo.repositories.texts import StagedText, TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.reconcile.report import Drift, DriftKind, Report
@@ -41,6 +42,7 @@ class Reconciler:
     def __init__(
         self,
         documents: DocumentRepository,
+        texts: TextRepository,
         knowledge_bases: KnowledgeBaseRepository,
         entries: IndexEntryRepository,
         generations: GenerationRepository,
@@ -52,6 +54,7 @@ class Reconciler:
         settings: ReconcilerSettings,
     ) -> None:
         self._documents = documents
+        self._texts = texts
         self._knowledge_bases = knowledge_bases
         self._entries = entries
         self._generations = generations
@@ -75,6 +78,7 @@ class Reconciler:
         stuck, given_up = await self._find_stuck_documents(report)
         requests += stuck
         abandoned = await self._find_abandoned_uploads(report)
+        abandoned_texts = await self._find_abandoned_texts(report)
         half_created = await self._find_half_created(report)
         report.knowledge_bases = len(shown)
         if not is_dry:
@@ -83,6 +87,8 @@ class Reconciler:
                 await self._fail(document, job)
             for upload in abandoned:
                 await self._give_up(upload)
+            for text in abandoned_texts:
+                await self._texts.delete_unless_served(text.organization_id, text.document_id, text.text_id)
             for kb_id in half_created:
                 await self._vectors.drop_collection(kb_id)
             for knowledge_base in shown:
@@ -215,6 +221,22 @@ class Reconciler:
         abandoned = await self._uploads.abandoned(clock.now(), limit=BOUND)
         report.drift += [Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id) for item in abandoned]
         return abandoned
+
+    async def _find_abandoned_texts(self, report: Report) -> list[StagedText]:
+        """Staged texts that no job will serve: the next extraction would remove them, but may never come."""
+        grace = timedelta(seconds=self._settings.orphan_grace_seconds)
+        # Texts first, jobs after: a text is served in the transaction that ends its job, so one that is listed, and
+        # whose document has no job then, was served or never will be; the deletion spares the served.
+        staged = await self._texts.staged_before(clock.now() - grace, limit=BOUND)
+        keys = {
+            text.text_id: extract_request(text.organization_id, text.document_id).deduplication_key for text in staged
+        }
+        known = await self._jobs.existing(set(keys.values()))
+        found = [text for text in staged if keys[text.text_id] not in known]
+        report.drift += [
+            Drift(DriftKind.ABANDONED_TEXT, text.organization_id, document_id=text.document_id) for text in found
+        ]
+        return found
 
     async def _give_up(self, upload: Upload) -> None:
         """End the lease first: from then on the upload cannot commit, and its bytes are nobody's."""

@@ -19,6 +19,8 @@ class DriftKind(StrEnum):
     """A knowledge base's status or counts are behind."""
     STUCK_DOCUMENT = "stuck_document"
     """A document waits for extraction, and no job will do it."""
+    ABANDONED_TEXT = "abandoned_text"
+    """A text that an extraction staged whose worker has died, or has lost its job to another."""
     ABANDONED_UPLOAD = "abandoned_upload"
     """Bytes of an upload whose sender has gone."""
     HALF_DELETED = "half_deleted"

@@ -4,6 +4,8 @@ import signal
 
 import pytest
 
+from analytiq.models.text import ParsedPage, join_pages
+from analytiq.mongo.repositories.texts import TextRepository
 from tests.fault import invariants
 from tests.fault.site import Site
 from tests.fault.worker_process import STOP, Fault
@@ -75,3 +77,18 @@ async def test_sweep_that_wakes_up_deletes_nothing_but_what_it_was_to_delete(sit
     await paused.say("queue.lease_lost")
     await site.mend()
     await invariants.hold(site, {kb.id: {document.id: prose("birds", 4)}})
+
+
+async def test_text_that_a_worker_staged_after_it_had_lost_its_job_is_removed_by_the_reconciler(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    document = await site.tenant.document("a.txt", prose("whales", 3))
+    busy = (await site.tenant.upload("busy.txt", prose("birds", 3))).document
+    text = join_pages([ParsedPage(1, "too late")])
+    for owner in (document, busy):
+        await TextRepository(site.connection).stage(site.tenant.id, owner.id, text)
+    await site.application.reconciler.run_pass()
+    staged = [row["document_id"] for row in await invariants.rows(site, "document_texts") if row["state"] == "staging"]
+    assert staged == [busy.id], "a text is spared while a job may serve it"
+    site.processes.worker()
+    await site.mend()
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 3), busy.id: prose("birds", 3)}})

@@ -125,7 +125,7 @@ class QueueModel:
         row = self.rows.get(key)
         if row is None or row.state != "dead":
             return count == 0
-        row.state, row.is_due, row.attempt, row.deaths = "available", True, 0, 0
+        row.state, row.is_due, row.attempt, row.deaths, row.is_cancel_wanted = "available", True, 0, 0, False
         row.wanted += 1
         return count == 1
 

@@ -11,7 +11,7 @@ from analytiq.mongo.client import MongoConnection
 from tests.property import decisions
 from tests.property.audit import audit
 from tests.property.conftest import emptied, schedules
-from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, Upload, Work
+from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, TagDocument, TagKnowledgeBase, Upload, Work
 from tests.property.processes import Launch
 from tests.property.wishes import ask
 from tests.property.world import World, new_world
@@ -76,9 +76,19 @@ STALE_EXTRACTION = [
 """A worker that lost its lease begins by removing what earlier attempts have staged: here the text of its rival, whose
 commit then pointed the document at a text that was not there any more."""
 
+STALE_REMOVAL = [
+    Ask(0, TagKnowledgeBase(0, (1,)), TO_THE_END),
+    Work(0, 0, TO_THE_END),
+    Work(0, 0, 6),
+    Ask(0, TagDocument(0, (1,)), TO_THE_END),
+    Work(0, 0, TO_THE_END),
+]
+"""A document left and came back between the plan to take it out and its commit: it was found, and was taken out."""
+
 
 @given(schedule=decisions.schedules)
 @example(schedule=STALE_EXTRACTION)
+@example(schedule=STALE_REMOVAL)
 @schedules(40)
 async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Launch, schedule: list[Decision]) -> None:
     world = await new_world(gated, launch)

@@ -219,6 +219,21 @@ class DocumentRepository:
         )
         return result.matched_count == 1
 
+    async def hold_for_removal(
+        self, session: Session, organization_id: str, document_id: str, *, tag_ids: Collection[str]
+    ) -> bool:
+        """Check that the document is gone, or has none of these tags or no text, and make rivals conflict."""
+        key: Row = {"_id": object_id(document_id), "organization_id": organization_id}
+        no_member: Row = {
+            "$or": [
+                {"tag_ids": {"$nin": list(tag_ids)}},
+                {"text_hash": None},
+                {"character_count": {"$in": [None, 0]}},
+            ]
+        }
+        held = await self._collection.update_one({**key, **no_member}, {"$inc": {"rev": 1}}, session=session)
+        return held.matched_count == 1 or await self._collection.find_one(key, {"_id": 1}, session=session) is None
+
     async def names_of_members(
         self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
     ) -> dict[str, str]:

@@ -50,6 +50,15 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def tag_ids_in(self, session: Session, organization_id: str, kb_id: str) -> tuple[str, ...] | None:
+        """Its tags as the transaction sees them; None where it is gone."""
+        row: Row | None = await self._collection.find_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
+            {"tag_ids": 1},
+            session=session,
+        )
+        return None if row is None else tuple(str(tag_id) for tag_id in row["tag_ids"])
+
     async def get_deleting(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
         """The row of a knowledge base that is being deleted."""
         row: Row | None = await self._collection.find_one(
@@ -162,7 +171,7 @@ class KnowledgeBaseRepository:
 
 
 class EpochRepository:
-    """Freshness: one counter and one log a knowledge base; only commits and removals write them."""
+    """Freshness: one counter and one log a knowledge base; only commits and removals raise and append to them."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._epochs = connection.database["kb_epochs"]
@@ -206,6 +215,10 @@ class EpochRepository:
             session=session,
         )
         return int(row["epoch"])
+
+    async def make_commits_conflict(self, session: Session, kb_id: str) -> None:
+        """Let every open commit begin again, and see what this transaction has changed; the epoch stays."""
+        await self._epochs.update_one({"_id": object_id(kb_id)}, {"$inc": {"conflicts": 1}}, session=session)
 
     async def delete(self, session: Session, kb_id: str) -> None:
         """From now on, no open commit can match (design 2.2)."""

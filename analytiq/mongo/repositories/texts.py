@@ -6,6 +6,8 @@ Like vectors, a text is staged under a fresh id, and served once the document po
 """
 
 import hashlib
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pymongo import IndexModel
@@ -25,12 +27,24 @@ HEAD_CHARACTERS = 100_000
 """Up to so many the text lies in the head: one command instead of two, to write it and to read it."""
 
 INDEXES = {
-    "document_texts": [IndexModel([("document_id", 1), ("state", 1)])],
+    "document_texts": [
+        IndexModel([("document_id", 1), ("state", 1)]),
+        IndexModel([("state", 1), ("created_at", 1)]),
+    ],
     "document_text_segments": [
         IndexModel([("text_id", 1), ("segment_index", 1)], unique=True),
         IndexModel([("document_id", 1)]),
     ],
 }
+
+
+@dataclass(frozen=True, slots=True)
+class StagedText:
+    """A text that nobody reads yet, and whose it is."""
+
+    organization_id: str
+    document_id: str
+    text_id: str
 
 
 class TextRepository:
@@ -170,6 +184,13 @@ class TextRepository:
         For the attempt that holds the document's lease: one that has lost it cannot serve its text any more.
         """
         return await self._delete_in_state(organization_id, document_id, "staging")
+
+    async def staged_before(self, moment: datetime, *, limit: int) -> list[StagedText]:
+        """Texts staged before `moment` that are not served, of any organization; for the reconciler."""
+        cursor = self._heads.find(
+            {"state": "staging", "created_at": {"$lt": moment}}, {"organization_id": 1, "document_id": 1}
+        ).limit(limit)
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
 
     async def _delete_in_state(self, organization_id: str, document_id: str, state: str) -> int:
         cursor = self._heads.find(

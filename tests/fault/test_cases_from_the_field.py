@@ -1,0 +1,140 @@
+"""What has gone wrong elsewhere, each case as a test."""
+
+import asyncio
+
+import pytest
+
+from analytiq.models.upload import UploadOutcome
+from tests.fault import invariants
+from tests.fault.poisoned_server import REFUSED_TEXT
+from tests.fault.reader import reader_of
+from tests.fault.site import Site
+from tests.fault.worker_process import Fault
+from tests.integration.tenant import prose
+
+ROUNDS = 100
+STAGE_FAILURES = {
+    "network": {"closeConnection": True},
+    "refused": {"errorCode": 8000},
+    "duplicate": {"errorCode": 11000},
+}
+"""How the server fails an insert: it hangs up, or answers with an error that nobody foresaw."""
+
+
+async def test_job_of_a_document_deleted_meanwhile_holds_up_no_job_behind_it(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    await site.tenant.drain()
+    gone = (await site.tenant.upload("gone.txt", prose("whales", 3))).document
+    good = (await site.tenant.upload("good.txt", prose("birds", 3))).document
+    await site.database["docs"].delete_one({"document_name": "gone.txt"})  # its extraction is still to be done
+    site.processes.worker(concurrency=1)
+    await site.until(lambda: site.is_indexed(kb.id, good.id), site.jobs)
+    await site.until_idle()
+    assert await site.tenant.found(kb.id, "year") == [good.id]
+    assert not await site.is_indexed(kb.id, gone.id)
+
+
+async def test_worker_killed_in_the_middle_of_embedding_embeds_nothing_again(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    await site.tenant.drain()
+    document = (await site.tenant.upload("a.txt", prose("whales", 40))).document
+    batches = {"ANALYTIQ_EMBEDDING__BATCH_SIZE": "10", "ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "10"}
+    dying = site.processes.worker(Fault("indexing.window_embedded", nth=3), settings=batches)
+    await dying.reach("indexing.window_embedded")
+    await dying.end()
+    assert embedded(site) == (30, 30)
+    site.processes.worker(settings=batches)
+    await site.mend()
+    assert embedded(site) == (40, 40)
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 40)}})
+
+
+def embedded(site: Site) -> tuple[int, int]:
+    """How many texts the provider was given, and how many of them were different."""
+    counts = [count for text, count in site.embedding_server.text_counts.items() if "whales" in text]
+    return sum(counts), len(counts)
+
+
+async def test_version_that_cannot_be_embedded_leaves_the_one_before_and_says_why(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    document = await site.tenant.document("a.txt", prose("whales", 3))
+    reader = reader_of(site, kb.id)
+    reader.present(document.id, prose("whales", 3))
+    async with reader.reading():
+        await site.tenant.replace("a.txt", prose(REFUSED_TEXT, 3))
+        site.processes.worker()
+
+        async def has_failed() -> bool:
+            jobs = await site.jobs()
+            return [(job["kind"], job["state"]) for job in jobs] == [("sync", "dead")]
+
+        await site.until(has_failed, site.jobs)
+    shown = await site.application.documents.get(site.tenant.id, document.id)
+    (state,) = await site.application.indexing_states.of_document(shown)
+    assert (state.state.value, state.is_searchable, state.error and state.error.code) == (
+        "failed",
+        True,
+        "provider_refused",
+    )
+
+
+async def test_deleted_word_is_never_found_again(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    document = await site.tenant.document("a.txt", "The word is xylophonist, in the year 1000.")
+    assert await site.tenant.found(kb.id, "xylophonist") == [document.id]
+    await site.application.documents.delete(site.tenant.id, document.id)
+    assert await site.tenant.found(kb.id, "xylophonist") == []
+    site.processes.worker()
+    await site.mend()
+    assert await site.tenant.found(kb.id, "xylophonist") == []
+    await invariants.nothing_names(site, document.id)
+    for name in await site.database.list_collection_names():
+        holding = [row for row in await invariants.rows(site, name) if b"xylophonist" in _bytes_of(row)]
+        assert holding == [], f"{name} still holds what was deleted"
+
+
+def _bytes_of(row: object) -> bytes:
+    return repr(row).encode()
+
+
+async def test_same_file_uploaded_twice_at_the_same_moment_is_one_document(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    results = await asyncio.gather(*(site.tenant.upload("a.txt", prose("whales", 3)) for _ in range(2)))
+    assert sorted(result.outcome.value for result in results) == ["created", "returned"]
+    (document_id,) = {result.document.id for result in results}
+    for _ in range(2):
+        site.processes.worker()
+    await site.mend()
+    await invariants.hold(site, {kb.id: {document_id: prose("whales", 3)}})
+    assert len(await invariants.rows(site, "kb_changes")) == 1
+
+
+async def test_same_large_file_uploaded_ten_times_at_the_same_moment_is_one_document(site: Site) -> None:
+    content = prose("whales", 3) + " " * 70_000
+    uploads = (site.tenant.upload("a.txt", content, tags=[]) for _ in range(10))
+    results = await asyncio.gather(*uploads)
+    assert len({result.document.id for result in results}) == 1
+    assert [result.outcome for result in results].count(UploadOutcome.CREATED) == 1
+    await site.tenant.drain()
+    await invariants.hold(site, {})
+
+
+@pytest.mark.parametrize("failure", STAGE_FAILURES)
+async def test_write_that_fails_in_the_middle_of_staging_shows_no_part_of_the_document(
+    site: Site, failure: str
+) -> None:
+    kb = await site.tenant.knowledge_base()
+    document = await site.tenant.document("a.txt", prose("whales", 10))
+    reader = reader_of(site, kb.id)
+    reader.present(document.id, prose("whales", 10), prose("birds", 20))
+    small = {"ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "5"}
+    failing = {
+        "configureFailPoint": "failCommand",
+        "mode": {"skip": 2, "times": 0},
+        "data": {
+            "failCommands": ["insert"],
+            "namespace": f"{site.database.name}.kb_vectors_{kb.id}",
+            **STAGE_FAILURES[failure],
+        },
+    }
+    del small, failing, reader, document

@@ -1,0 +1,108 @@
+"""A job never outlives its truth: random lives of documents and knowledge bases, with crashes between any two commands.
+
+Hypothesis chooses what people ask for, which process goes on next and how far, which dies, and which sleeps through
+its lease. After every write, every knowledge base is searched and must show what the model says that it may and must;
+when all work is done, every collection must hold what the model says, and nothing else.
+"""
+
+from hypothesis import event, example, given, note
+
+from analytiq.mongo.client import MongoConnection
+from tests.property import decisions
+from tests.property.audit import audit
+from tests.property.conftest import emptied, schedules
+from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, TagDocument, TagKnowledgeBase, Upload, Work
+from tests.property.processes import Launch
+from tests.property.wishes import ask
+from tests.property.world import World, new_world
+
+
+async def decide(world: World, decision: Decision) -> None:
+    match decision:
+        case decisions.Ask(client, wish, reach):
+            await ask(world, client, wish, reach)
+        case decisions.MoveClient(client, reach):
+            await world.move_client(client, reach)
+        case decisions.CrashClient(client):
+            await world.crash_client(client)
+        case decisions.Work(worker, pick, reach):
+            await world.work(worker, pick, reach)
+        case decisions.CrashWorker(worker, pick, reach):
+            await world.work(worker, pick, reach)
+            await world.crash_worker(worker)
+        case decisions.StopWorker(worker):
+            await world.stop_worker(worker)
+        case decisions.LoseLease(worker):
+            await world.lose_lease(worker)
+        case decisions.Rival(worker, pick, reach, others_reach):
+            await world.work(worker, pick, reach)
+            await world.rival(worker, others_reach)
+        case decisions.NoticeLostLease(worker):
+            await world.notice_lost_lease(worker)
+        case decisions.TimePasses():
+            await world.pass_time()
+        case decisions.Reconcile():
+            await world.observer.reconciler.run_pass()
+        case decisions.Drain():
+            await world.drain()
+    await world.watching.look()
+
+
+async def require_truth(world: World) -> None:
+    """All work done, one pass of the reconciler, all work done: the state is what the model says."""
+    await world.finish_all_work()
+    assert not world.unforeseen, world.unforeseen
+    reconciling = await world.launch(grace_seconds=0.0)
+    await reconciling.reconciler.run_pass()
+    await world.finish_all_work()
+    # Counts are written after a job, by its process; the next pass does it where that one has died.
+    await reconciling.reconciler.run_pass()
+    found = await world.watching.look()
+    assert found == await world.watching.look(reconciling)
+    for kb_id in world.model.knowledge_bases:
+        latest = {item: len(world.model.documents[item].contents) - 1 for item in world.model.indexed(kb_id)}
+        assert found[kb_id] == latest
+    await audit(world)
+    healthy = await reconciling.reconciler.run_pass(is_dry=True)
+    assert healthy.drift == []
+
+
+STALE_EXTRACTION = [
+    Ask(0, Upload(1, (0,), 1), TO_THE_END),
+    Rival(0, 0, 1, 8),
+    Work(0, 0, 4),
+    Work(1, 0, TO_THE_END),
+]
+"""A worker that lost its lease begins by removing what earlier attempts have staged: here the text of its rival, whose
+commit then pointed the document at a text that was not there any more."""
+
+STALE_REMOVAL = [
+    Ask(0, TagKnowledgeBase(0, (1,)), TO_THE_END),
+    Work(0, 0, TO_THE_END),
+    Work(0, 0, 6),
+    Ask(0, TagDocument(0, (1,)), TO_THE_END),
+    Work(0, 0, TO_THE_END),
+]
+"""A document left and came back between the plan to take it out and its commit: it was found, and was taken out."""
+
+
+@given(schedule=decisions.schedules)
+@example(schedule=STALE_EXTRACTION)
+@example(schedule=STALE_REMOVAL)
+@schedules(1000)
+async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Launch, schedule: list[Decision]) -> None:
+    world = await new_world(gated, launch)
+    try:
+        for decision in schedule:
+            world.trace.append(f"— {decision}")
+            await decide(world, decision)
+        moved = len(world.trace)
+        await require_truth(world)
+        event(f"moves, in hundreds: {moved // 100}")
+        event(f"crashes: {world.crashes}")
+        event(f"searches, in hundreds: {world.watching.searches // 100}")
+        event(f"versions: {max((len(d.contents) for d in world.model.documents.values()), default=0)}")
+    finally:
+        note("\n".join(world.trace))
+        await world.bury()
+        await emptied(gated)
