@@ -69,8 +69,11 @@ class Membership:
 
         In batches by key range: a crash in the middle repeats some, which is harmless.
         """
-        count = 0
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        # First of all, since a sync that is running may have read the tags as they were, and make an entry that is
+        # not there yet below: it is asked to run once more.
+        busy = await self._jobs.documents_being_synced(organization_id, kb_id)
+        count = await self._enqueue(organization_id, kb_id, busy, request_id)
         async for members in self._documents.member_ids(organization_id, knowledge_base.tag_ids):
             count += await self._enqueue(organization_id, kb_id, (pair[0] for pair in members), request_id)
         async for entries in self._entries.document_ids(organization_id, kb_id):

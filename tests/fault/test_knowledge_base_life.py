@@ -66,7 +66,7 @@ async def test_failing_document_changes_no_status_and_delays_no_other(site: Site
         return bool(row["document_count"] == len(texts))
 
     async def has_failed() -> bool:
-        return any(row["error"] is not None for row in await site.jobs() if row["kind"] == "sync")
+        return any(row.get("error") is not None for row in await site.jobs() if row["kind"] == "sync")
 
     await site.until(are_indexed_and_counted, site.jobs)
     await site.until(has_failed, site.jobs)

@@ -416,6 +416,16 @@ class JobRepository:
         cursor = self._collection.find({"subject.document_id": document_id, "organization_id": organization_id})
         return [decode(Job, row) async for row in cursor]
 
+    async def documents_being_synced(self, organization_id: str, kb_id: str) -> list[str]:
+        """The documents of which a sync with the knowledge base is running now."""
+        query: Row = {
+            "subject.kb_id": kb_id,
+            "organization_id": organization_id,
+            "state": JobState.RUNNING.value,
+            "kind": JobKind.SYNC.value,
+        }
+        return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
+
     async def exists_for_kb(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
         """Whether a sync of the knowledge base, first asked for until then, is still waiting or running."""
         row: Row | None = await self._collection.find_one(
