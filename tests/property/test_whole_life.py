@@ -89,7 +89,7 @@ STALE_REMOVAL = [
 @given(schedule=decisions.schedules)
 @example(schedule=STALE_EXTRACTION)
 @example(schedule=STALE_REMOVAL)
-@schedules(40)
+@schedules(15)
 async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Launch, schedule: list[Decision]) -> None:
     world = await new_world(gated, launch)
     try:
