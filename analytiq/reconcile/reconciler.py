@@ -218,7 +218,7 @@ class Reconciler:
             await self._documents.mark_failed(document.organization_id, document.id, document.file_id, job.error)
 
     async def _find_abandoned_uploads(self, report: Report) -> list[Upload]:
-        abandoned = await self._uploads.abandoned(clock.now(), limit=BOUND)
+        abandoned = await self._uploads.abandoned(limit=BOUND)
         report.drift += [Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id) for item in abandoned]
         return abandoned
 

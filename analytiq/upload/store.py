@@ -97,7 +97,7 @@ class Uploads:
         head, is_whole = await _read_head(source, min(WITH_DOCUMENT_BYTES, self._max_bytes))
         if is_whole:
             return StagedFile(upload, describe(head), head, name, content_type)
-        await self._uploads.insert(upload)
+        await self._uploads.insert(upload, lease_seconds=LEASE_SECONDS)
         try:
             blocks = self._renewing(upload, _chained(head, source))
             stored = await self._files.write(upload.file_id, blocks, self._max_bytes)

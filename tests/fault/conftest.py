@@ -2,15 +2,15 @@
 
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.migrations import migrate
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.fault.poisoned_server import PoisonedServer
@@ -66,3 +66,14 @@ async def migrated_view(connection: MongoConnection) -> MongoConnection:
     view = connection.using(f"fault_{uuid.uuid4().hex}")
     await migrate(view)
     return view
+
+
+@asynccontextmanager
+async def site_at(uri: SecretStr, open_a_site: OpenSite) -> AsyncGenerator[Site]:
+    """A platform on a server of the test's own."""
+    connection = await connect(uri, "fault", selection_timeout_seconds=5)
+    try:
+        async with open_a_site(await migrated_view(connection), uri) as site:
+            yield site
+    finally:
+        await connection.close()

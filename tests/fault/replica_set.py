@@ -1,9 +1,9 @@
-"""Three mongods on this machine as one replica set, to be broken one by one."""
+"""Mongods of the test's own as one replica set, to be broken."""
 
 import asyncio
 import contextlib
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,27 +25,28 @@ STEPPED_DOWN_SECONDS = 5
 class ReplicaSet:
     """Its members by port; `kill_primary` and `step_down` return when another one leads."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, options: Sequence[str]) -> None:
         self._members: dict[int, subprocess.Popen[bytes]] = {}
         self._guardians: list[subprocess.Popen[bytes]] = []
         self._directory = directory
+        self._options = options
 
     @property
     def uri(self) -> SecretStr:
         hosts = ",".join(f"127.0.0.1:{port}" for port in self._members)
         return SecretStr(f"mongodb://{hosts}/?replicaSet=rs0")
 
-    async def start(self) -> None:
-        for _ in range(3):
+    async def start(self, members: int) -> None:
+        for _ in range(members):
             self._start_member()
         async with asyncio.timeout(START_SECONDS):
             while not all(_accepts(port) for port in self._members):
                 await asyncio.sleep(LOOK_SECONDS)
-        members = [{"_id": number, "host": f"127.0.0.1:{port}"} for number, port in enumerate(self._members)]
+        configured = [{"_id": number, "host": f"127.0.0.1:{port}"} for number, port in enumerate(self._members)]
         # The defaults wait 10 s for a primary that is gone.
         settings = {"electionTimeoutMillis": 1000, "heartbeatIntervalMillis": 200, "catchUpTimeoutMillis": 2000}
         async with _client_of(next(iter(self._members))) as client:
-            await client.admin.command("replSetInitiate", {"_id": "rs0", "members": members, "settings": settings})
+            await client.admin.command("replSetInitiate", {"_id": "rs0", "members": configured, "settings": settings})
         await self._primary(but=None)
 
     async def step_down(self) -> None:
@@ -79,6 +80,7 @@ class ReplicaSet:
                 *("--replSet", "rs0", "--nounixsocket", "--wiredTigerCacheSizeGB", "0.25", "--oplogSize", "64"),
                 *("--logpath", str(data / "log"), "--setParameter", "diagnosticDataCollectionEnabled=false"),
                 *("--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"),
+                *self._options,
             ],
             stdout=subprocess.DEVNULL,
         )
@@ -113,11 +115,11 @@ async def _leads(port: int) -> bool:
 
 
 @asynccontextmanager
-async def replica_set(directory: Path) -> AsyncGenerator[ReplicaSet]:
-    """A replica set of three that has a primary; all its members end with the block."""
-    members = ReplicaSet(directory)
+async def replica_set(directory: Path, *options: str, members: int = 3) -> AsyncGenerator[ReplicaSet]:
+    """A replica set that has a primary; all its members, started with the options, end with the block."""
+    started = ReplicaSet(directory, options)
     try:
-        await members.start()
-        yield members
+        await started.start(members)
+        yield started
     finally:
-        members.close()
+        started.close()

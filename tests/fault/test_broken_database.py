@@ -12,10 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.mongo import embedded_disk
-from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
-from tests.fault.conftest import OpenSite, migrated_view
+from tests.fault.conftest import OpenSite, site_at
 from tests.fault.crowd import Crowd, patiently
 from tests.fault.reader import reader_of
 from tests.fault.replica_set import replica_set
@@ -24,16 +23,6 @@ from tests.integration.tenant import prose
 
 DISK_BYTES = 700 * 1024 * 1024
 """mongod takes 300 MB of it at start, and is restarted with as much."""
-
-
-@asynccontextmanager
-async def site_at(uri: SecretStr, open_a_site: OpenSite) -> AsyncGenerator[Site]:
-    connection = await connect(uri, "fault", selection_timeout_seconds=5)
-    try:
-        async with open_a_site(await migrated_view(connection), uri) as site:
-            yield site
-    finally:
-        await connection.close()
 
 
 @asynccontextmanager

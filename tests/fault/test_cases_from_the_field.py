@@ -1,24 +1,27 @@
 """What has gone wrong elsewhere, each case as a test."""
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from analytiq.models.document import Document
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import UploadOutcome
 from tests.fault import invariants
+from tests.fault.conftest import OpenSite, site_at
 from tests.fault.poisoned_server import REFUSED_TEXT
 from tests.fault.reader import reader_of
+from tests.fault.replica_set import replica_set
 from tests.fault.site import Site
-from tests.fault.worker_process import Fault
-from tests.integration.tenant import prose
+from tests.fault.worker_process import WAIT, Fault
+from tests.integration.tenant import Tenant, prose
 
 ROUNDS = 100
-STAGE_FAILURES = {
-    "network": {"closeConnection": True},
-    "refused": {"errorCode": 8000},
-    "duplicate": {"errorCode": 11000},
-}
-"""How the server fails an insert: it hangs up, or answers with an error that nobody foresaw."""
+STAGE_FAILURES: dict[str, dict[str, Any]] = {"hangs-up": {"closeConnection": True}, "refuses": {"errorCode": 8000}}
+"""How the server fails an insert: without an answer, or with an error that nobody foresaw."""
 
 
 async def test_job_of_a_document_deleted_meanwhile_holds_up_no_job_behind_it(site: Site) -> None:
@@ -89,12 +92,8 @@ async def test_deleted_word_is_never_found_again(site: Site) -> None:
     assert await site.tenant.found(kb.id, "xylophonist") == []
     await invariants.nothing_names(site, document.id)
     for name in await site.database.list_collection_names():
-        holding = [row for row in await invariants.rows(site, name) if b"xylophonist" in _bytes_of(row)]
+        holding = [row for row in await invariants.rows(site, name) if "xylophonist" in repr(row)]
         assert holding == [], f"{name} still holds what was deleted"
-
-
-def _bytes_of(row: object) -> bytes:
-    return repr(row).encode()
 
 
 async def test_same_file_uploaded_twice_at_the_same_moment_is_one_document(site: Site) -> None:
@@ -121,20 +120,95 @@ async def test_same_large_file_uploaded_ten_times_at_the_same_moment_is_one_docu
 
 @pytest.mark.parametrize("failure", STAGE_FAILURES)
 async def test_write_that_fails_in_the_middle_of_staging_shows_no_part_of_the_document(
-    site: Site, failure: str
+    tmp_path: Path, open_a_site: OpenSite, failure: str
 ) -> None:
+    async with (
+        replica_set(tmp_path, "--setParameter", "enableTestCommands=1", members=1) as members,
+        site_at(members.uri, open_a_site) as site,
+    ):
+        kb = await site.tenant.knowledge_base()
+        document = await site.tenant.document("a.txt", prose("whales", 10))
+        reader = reader_of(site, kb.id)
+        reader.present(document.id, prose("whales", 10), prose("birds", 20))
+        await fail_inserts(site, kb, {"skip": 2}, STAGE_FAILURES[failure])
+        async with reader.reading():
+            await site.tenant.replace("a.txt", prose("birds", 20))
+            site.processes.worker(settings={"ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "5"})
+
+            async def has_failed() -> bool:
+                return any(job["kind"] == "sync" and job.get("error") is not None for job in await site.jobs())
+
+            await site.until(has_failed, site.jobs)
+            (entry,) = await invariants.rows(site, "document_index")
+            assert entry["chunk_count"] == 10
+            await fail_inserts(site, kb, "off", {})
+            await site.mend()
+        await invariants.hold(site, {kb.id: {document.id: prose("birds", 20)}})
+
+
+async def fail_inserts(site: Site, kb: KnowledgeBase, mode: Any, failure: dict[str, Any]) -> None:
+    """From now on, inserts into the collection of the knowledge base's vectors fail, in this mode."""
+    data = {"failCommands": ["insert"], "namespace": f"{site.database.name}.kb_vectors_{kb.id}", **failure}
+    point = {"configureFailPoint": "failCommand", "mode": mode}
+    await site.connection.client.admin.command(point if mode == "off" else {**point, "data": data})
+
+
+async def test_document_and_knowledge_base_that_gain_a_tag_at_the_same_moment_find_each_other_every_time(
+    site: Site,
+) -> None:
+    kb = await site.tenant.knowledge_base(tag_ids=())
+    document = await site.tenant.document("a.txt", prose("whales", 2), tags=[])
+    for _ in range(2):
+        site.processes.worker(concurrency=2)
+    for number in range(ROUNDS):
+        tag = await site.tenant.new_tag(f"tag {number}")
+        await asyncio.gather(set_kb_tags(site.tenant, kb, [tag.id]), site.tenant.set_tags(document, [tag.id]))
+        await site.until(lambda: is_found(site, kb, document), site.jobs)
+    await site.mend()
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 2)}})
+
+
+async def test_document_and_knowledge_base_that_lose_their_two_shared_tags_at_the_same_moment_part_every_time(
+    site: Site,
+) -> None:
+    left, right = await site.tenant.new_tag("left"), await site.tenant.new_tag("right")
+    kb = await site.tenant.knowledge_base(tag_ids=(left.id, right.id))
+    document = await site.tenant.document("a.txt", prose("whales", 2), tags=[left.id, right.id])
+    for _ in range(2):
+        site.processes.worker(concurrency=2)
+    for number in range(ROUNDS):
+        await asyncio.gather(set_kb_tags(site.tenant, kb, [left.id]), site.tenant.set_tags(document, [right.id]))
+        assert not await is_found(site, kb, document)
+        if number % 10 == 0:  # now and then let all of it be worked off, else let the next change come in between
+            await site.until_idle()
+            assert not await site.is_indexed(kb.id, document.id)
+        both = [left.id, right.id]
+        await asyncio.gather(set_kb_tags(site.tenant, kb, both), site.tenant.set_tags(document, both))
+    await site.mend()
+    await invariants.hold(site, {kb.id: {document.id: prose("whales", 2)}})
+
+
+async def test_knowledge_base_that_loses_its_tag_while_a_document_is_indexed_keeps_no_entry_of_it(site: Site) -> None:
     kb = await site.tenant.knowledge_base()
-    document = await site.tenant.document("a.txt", prose("whales", 10))
-    reader = reader_of(site, kb.id)
-    reader.present(document.id, prose("whales", 10), prose("birds", 20))
-    small = {"ANALYTIQ_INDEXING__STAGE_BATCH_SIZE": "5"}
-    failing = {
-        "configureFailPoint": "failCommand",
-        "mode": {"skip": 2, "times": 0},
-        "data": {
-            "failCommands": ["insert"],
-            "namespace": f"{site.database.name}.kb_vectors_{kb.id}",
-            **STAGE_FAILURES[failure],
-        },
-    }
-    del small, failing, reader, document
+    await site.tenant.drain()
+    document = (await site.tenant.upload("a.txt", prose("whales", 2))).document
+    indexing = site.processes.worker(Fault("indexing.planned", WAIT), concurrency=1)
+    await indexing.reach("indexing.planned")
+    await set_kb_tags(site.tenant, kb, [])
+    site.processes.worker()
+
+    async def only_the_indexing_is_left() -> bool:
+        return [job["kind"] for job in await site.jobs()] == ["sync"]
+
+    await site.until(only_the_indexing_is_left, site.jobs)
+    indexing.let_go("indexing.planned")
+    await site.until_idle()
+    assert not await site.is_indexed(kb.id, document.id)
+
+
+async def set_kb_tags(tenant: Tenant, kb: KnowledgeBase, tag_ids: Sequence[str]) -> None:
+    await tenant.application.knowledge_bases.change(tenant.id, kb.id, {"tag_ids": list(tag_ids)})
+
+
+async def is_found(site: Site, kb: KnowledgeBase, document: Document) -> bool:
+    return await site.tenant.found(kb.id, "year") == [document.id]

@@ -1,9 +1,15 @@
 """Workers whose wall clock is an hour off: only the server's counts."""
 
+from datetime import timedelta
+
 import pytest
 
+from analytiq import clock
+from analytiq.models.document import DocumentState
 from analytiq.models.job import JobKind, JobRequest, JobSubject
+from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.ids import new_id
+from analytiq.reconcile.report import DriftKind
 from tests.fault import invariants
 from tests.fault.site import LEASE_SECONDS, Site
 from tests.fault.worker_process import WAIT, Fault
@@ -54,3 +60,17 @@ async def not_yet(site: Site) -> None:
         delay_seconds=LATER_SECONDS,
     )
     await site.application.jobs.enqueue([request])
+
+
+async def test_reconciler_whose_clock_is_an_hour_ahead_gives_up_no_upload_under_way(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged = await site.tenant.stage("large.txt", prose("whales", 2) + " " * 70_000)
+    right_now = clock.now
+    monkeypatch.setattr(clock, "now", lambda: right_now() + timedelta(seconds=HOUR))
+    report = await site.application.reconciler.run_pass()
+    assert report.count(DriftKind.ABANDONED_UPLOAD) == 0
+    committed = await site.application.uploads.commit(staged, tag_ids=[], metadata=None, policy=DuplicatePolicy.RETURN)
+    await site.tenant.drain()
+    document = await site.application.documents.get(site.tenant.id, committed.document.id)
+    assert document.state is DocumentState.EXTRACTED

@@ -2,10 +2,11 @@
 
 Run as a program this is a nursery: it imports the library once (0.5 s, and 2 s more for LiteLLM) and forks a process
 for each line of JSON (`Orders`) that it reads, so that a test gets a real process in 0.1 s. `tests.fault.processes`
-is its other end. When that end is closed, all its children are killed.
+is its other end. It ends when that end is closed, and its children are killed whenever it ends.
 """
 
 import asyncio
+import ctypes
 import json
 import os
 import signal
@@ -34,6 +35,7 @@ STOP = "stop"
 WAIT = "wait"
 FAIL = "fail"
 LOOK_SECONDS = 0.01
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +148,15 @@ def _be(orders: Orders) -> int:
 
 
 def _fork(orders: Orders) -> int:
+    nursery = os.getpid()
     pid = os.fork()
     if pid:
         return pid
     status = 1
     try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != nursery:
+            os._exit(status)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         log = os.open(Path(orders.directory) / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for descriptor in (1, 2):
@@ -169,17 +175,10 @@ def main() -> None:
     """Fork for each line until there is no more."""
     provider_of(REMOTE_MODEL)  # imports LiteLLM here, once, and not in every child
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks for exit statuses, and none may stay a zombie
-    children: list[int] = []
     print("ready", flush=True)
     # Not by iterating: that reads ahead, and a child would share what was read.
     while line := sys.stdin.readline():
-        children.append(_fork(Orders.of_line(line)))
-        print(children[-1], flush=True)
-    for child in children:
-        try:
-            os.kill(child, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+        print(_fork(Orders.of_line(line)), flush=True)
 
 
 if __name__ == "__main__":

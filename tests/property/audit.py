@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Any
 
 from analytiq.chunking.registry import create_chunker
+from tests.property.model import Content, Pair
 from tests.property.world import World
 
 Rows = list[dict[str, Any]]
@@ -21,6 +22,21 @@ async def audit(world: World) -> None:
         # What a worker was about to write when it died is of no use to anybody, and expires.
         kept = {row["subject"]["document_id"] for row in stored.job_history} - {None}
         assert kept <= world.model.documents.keys(), f"history of deleted documents: {kept}"
+
+
+async def require_pairs(world: World) -> None:
+    """Require an index entry for each document that is to be found, and no other; search would hide others."""
+    entries = world.connection.database["document_index"].find()
+    found = {(entry["kb_id"], entry["document_id"]) async for entry in entries}
+    assert found == _expected_pairs(world).keys()
+
+
+def _expected_pairs(world: World) -> dict[Pair, Content]:
+    return {
+        (kb_id, document_id): content
+        for kb_id in world.model.knowledge_bases
+        for document_id, content in world.model.indexed(kb_id).items()
+    }
 
 
 class _Stored:
@@ -95,11 +111,7 @@ def _require_knowledge_bases(world: World, stored: _Stored) -> None:
 
 
 def _require_pairs(world: World, stored: _Stored) -> None:
-    expected = {
-        (kb_id, document_id): content
-        for kb_id in world.model.knowledge_bases
-        for document_id, content in world.model.indexed(kb_id).items()
-    }
+    expected = _expected_pairs(world)
     assert {(row["kb_id"], row["document_id"]) for row in stored.entries} == expected.keys()
     assert _ids(stored.generations) == _ids(stored.entries, "generation_id")
     assert {row["state"] for row in stored.generations} <= {"current"}

@@ -170,13 +170,14 @@ class LoseLease:
 class Rival:
     """The worker goes on as at `Work`, and sleeps through its lease; the other one takes the job and goes on.
 
-    Before, the other one ends what it was at.
+    Before, the other one ends what it was at; `goes_on`: then the first comes to its end, while the other waits.
     """
 
     worker: int
     pick: int
     reach: Reach
     others_reach: Reach
+    goes_on: bool
 
 
 @dataclass(frozen=True)
@@ -254,7 +255,7 @@ _decisions: st.SearchStrategy[Decision | None] = _weighted(
         (1, st.none()),
         (8, st.builds(Ask, _clients, _wishes, st.just(TO_THE_END) | _reaches)),
         (12, st.builds(Work, _workers, _picks, _reaches)),
-        (4, st.builds(Rival, _workers, _picks, _short, _reaches)),
+        (4, st.builds(Rival, _workers, _picks, _short, _reaches, st.booleans())),
         (3, st.builds(MoveClient, _clients, _reaches)),
         (2, st.builds(CrashWorker, _workers, _picks, _short)),
         (1, st.builds(CrashClient, _clients)),

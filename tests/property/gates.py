@@ -40,6 +40,8 @@ class Actor:
         self._is_dead = False
         self._waiting: list[asyncio.Future[None]] = []
         self._in_flight = 0
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Its own and those that it has started, as far as they were seen at a gate."""
         self._stirred = asyncio.Event()
         self.task = asyncio.create_task(self._run(work))
 
@@ -60,6 +62,8 @@ class Actor:
             raise Killed(place)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiter)
+        if (task := asyncio.current_task()) is not None:
+            self._tasks.add(task)
         self.place = place
         self._stirred.set()
         try:
@@ -115,11 +119,14 @@ class Actor:
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_result(None)
-        self.task.cancel()
+        tasks = {self.task, *self._tasks}
+        for task in tasks:
+            task.cancel()
         async with asyncio.timeout(STALLED_SECONDS):
-            await asyncio.wait([self.task])
-        if not self.task.cancelled():
-            self.task.exception()  # seen, so that asyncio does not report it as forgotten
+            await asyncio.wait(tasks)
+        for task in tasks:
+            if not task.cancelled():
+                task.exception()  # seen, so that asyncio does not report it as forgotten
 
 
 class GatedClient(AsyncMongoClient[dict[str, Any]]):

@@ -99,11 +99,14 @@ class QueueModel:
                 row.is_cancel_wanted &= not is_asked_again
         return True
 
-    def die(self, key: str) -> bool:
-        """The lease runs out."""
+    def die(self, key: str, count: int, *, is_alone: bool) -> bool:
+        """The lease runs out; beside others, a heartbeat may have come in time."""
         row = self.rows.get(key)
-        if row is None or row.state != "running":
-            return True
+        is_running = row is not None and row.state == "running"
+        if row is None or not count:
+            return not (count or (is_running and is_alone))
+        if not is_running:
+            return False
         row.deaths += 1
         if row.is_asked_again:
             row.attempt, row.deaths, row.is_cancel_wanted = 0, 0, False

@@ -141,7 +141,12 @@ class Rig:
         self._held: dict[int, Job] = {}
 
     async def play(self, moves: list[Move]) -> None:
-        """Make the moves at once, and require an order that explains what came of them."""
+        """Make the moves at once, and require an order that explains what came of them.
+
+        Of several deaths the first counts: a rescue takes back whatever has run out.
+        """
+        deaths = [move for move in moves if isinstance(move, Die)]
+        moves = [move for move in moves if move not in deaths[1:]]
         # Whoever acts on a job acts on the one that it has when the round begins.
         held = dict(self._held)
         answers = await asyncio.gather(*(self._make(move, held) for move in moves))
@@ -223,7 +228,7 @@ class Rig:
                 job = held.get(worker)
                 return job is None or model.settle(job.id, job.lease_token, outcome, answer)
             case Die(key):
-                return model.die(NAMES[key])
+                return model.die(NAMES[key], answer, is_alone=at_once == 1)
             case Cancel(key):
                 return model.cancel(NAMES[key], answer)
             case Replay(key):

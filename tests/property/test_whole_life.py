@@ -9,7 +9,7 @@ from hypothesis import event, example, given, note
 
 from analytiq.mongo.client import MongoConnection
 from tests.property import decisions
-from tests.property.audit import audit
+from tests.property.audit import audit, require_pairs
 from tests.property.conftest import emptied, schedules
 from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, TagDocument, TagKnowledgeBase, Upload, Work
 from tests.property.processes import Launch
@@ -34,9 +34,9 @@ async def decide(world: World, decision: Decision) -> None:
             await world.stop_worker(worker)
         case decisions.LoseLease(worker):
             await world.lose_lease(worker)
-        case decisions.Rival(worker, pick, reach, others_reach):
+        case decisions.Rival(worker, pick, reach, others_reach, goes_on):
             await world.work(worker, pick, reach)
-            await world.rival(worker, others_reach)
+            await world.rival(worker, others_reach, goes_on=goes_on)
         case decisions.NoticeLostLease(worker):
             await world.notice_lost_lease(worker)
         case decisions.TimePasses():
@@ -49,27 +49,36 @@ async def decide(world: World, decision: Decision) -> None:
 
 
 async def require_truth(world: World) -> None:
-    """All work done, one pass of the reconciler, all work done: the state is what the model says."""
+    """All work done, one pass of the reconciler, all work done: the state is what the model says.
+
+    What is found must be right before the pass: it is for the leavings of the dead, not for what jobs forgot.
+    """
     await world.finish_all_work()
     assert not world.unforeseen, world.unforeseen
+    require_latest(world, await world.watching.look())
+    await require_pairs(world)
     reconciling = await world.launch(grace_seconds=0.0)
     await reconciling.reconciler.run_pass()
     await world.finish_all_work()
     # Counts are written after a job, by its process; the next pass does it where that one has died.
     await reconciling.reconciler.run_pass()
-    found = await world.watching.look()
-    assert found == await world.watching.look(reconciling)
-    for kb_id in world.model.knowledge_bases:
-        latest = {item: len(world.model.documents[item].contents) - 1 for item in world.model.indexed(kb_id)}
-        assert found[kb_id] == latest
+    require_latest(world, await world.watching.look())
+    require_latest(world, await world.watching.look(reconciling))
     await audit(world)
     healthy = await reconciling.reconciler.run_pass(is_dry=True)
     assert healthy.drift == []
 
 
+def require_latest(world: World, found: dict[str, dict[str, int]]) -> None:
+    """Every knowledge base shows the latest version of each of its members, and nothing else."""
+    for kb_id in world.model.knowledge_bases:
+        latest = {item: len(world.model.documents[item].contents) - 1 for item in world.model.indexed(kb_id)}
+        assert found[kb_id] == latest
+
+
 STALE_EXTRACTION = [
     Ask(0, Upload(1, (0,), 1), TO_THE_END),
-    Rival(0, 0, 1, 8),
+    Rival(0, 0, 1, 8, goes_on=False),
     Work(0, 0, 4),
     Work(1, 0, TO_THE_END),
 ]

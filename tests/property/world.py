@@ -155,7 +155,7 @@ class World:
             self.trace.append(f"worker {number} sleeps through its lease")
             await self._expire({"_id": worker.job.id, "lease_token": worker.job.lease_token})
 
-    async def rival(self, number: int, reach: Reach) -> None:
+    async def rival(self, number: int, reach: Reach, *, goes_on: bool) -> None:
         """Two at the same job, of whom the first does not know that it is not its own any more."""
         other = (number + 1) % WORKERS
         if self.workers[number].job is None:
@@ -165,6 +165,8 @@ class World:
         job_id = self.workers[number].job.id
         await self.lose_lease(number)
         await self.work(other, 0, reach, job_id=job_id)
+        if goes_on:
+            await self.work(number, 0, TO_THE_END)
 
     async def notice_lost_lease(self, number: int) -> None:
         worker = self.workers[number]
@@ -278,9 +280,9 @@ class World:
         jobs = self.connection.database["jobs"]
         for _ in range(DRAINING_ROUNDS):
             await self.drain()
+            await self.pass_time()
             if not await jobs.count_documents({"state": {"$ne": "dead"}}):
                 return
-            await self.pass_time()
         left = [f"{row['_id']} {row['state']} {row['error']}" async for row in jobs.find()]
         raise AssertionError(f"work that never ends: {left}")
 

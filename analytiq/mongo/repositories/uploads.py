@@ -1,14 +1,11 @@
 """Collection `uploads`: bytes that are being written, each under a lease."""
 
-from datetime import datetime, timedelta
-
 from pymongo import IndexModel
 
-from analytiq import clock
 from analytiq.models.upload import Upload
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.rows import decode, encode
+from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
 INDEXES = {"uploads": [IndexModel([("lease_expires_at", 1)])]}
@@ -20,15 +17,18 @@ class UploadRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["uploads"]
 
-    async def insert(self, upload: Upload) -> None:
-        """Announce an upload, before its first byte is written."""
-        await self._collection.insert_one(encode(upload))
+    async def insert(self, upload: Upload, *, lease_seconds: float) -> None:
+        """Announce an upload, before its first byte is written; its lease runs by the server's clock from now on."""
+        fields: Row = {name: {"$literal": value} for name, value in encode(upload).items() if name != "_id"}
+        await self._collection.update_one(
+            {"_id": object_id(upload.id)}, [{"$set": {**fields, **_lease(lease_seconds)}}], upsert=True
+        )
 
     async def renew(self, upload: Upload, *, lease_seconds: float) -> bool:
         """Extend the lease; False where the upload was given up as abandoned."""
         result = await self._collection.update_one(
             {"_id": object_id(upload.id), "organization_id": upload.organization_id},
-            {"$set": {"lease_expires_at": clock.now() + timedelta(seconds=lease_seconds)}},
+            [{"$set": _lease(lease_seconds)}],
         )
         return result.matched_count == 1
 
@@ -39,7 +39,11 @@ class UploadRepository:
         )
         return result.deleted_count == 1
 
-    async def abandoned(self, moment: datetime, *, limit: int) -> list[Upload]:
-        """Uploads whose lease ran out before `moment`, of any organization; for the reconciler."""
-        cursor = self._collection.find({"lease_expires_at": {"$lt": moment}}).limit(limit)
+    async def abandoned(self, *, limit: int) -> list[Upload]:
+        """Uploads whose lease has run out, of any organization; for the reconciler, whose clock does not count."""
+        cursor = self._collection.find({"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}).limit(limit)
         return [decode(Upload, row) async for row in cursor]
+
+
+def _lease(seconds: float) -> Row:
+    return {"lease_expires_at": {"$add": ["$$NOW", int(seconds * 1000)]}}
