@@ -23,11 +23,16 @@ class UploadOutcome(StrEnum):
 
 
 class Upload(Stored):
-    """A row of `uploads`: while its lease runs, the bytes of `file_id` are being written."""
+    """A row of `uploads`: while its lease runs, the bytes of `file_id` are being written.
+
+    One that was given up can no longer commit; its row stays until its bytes are gone, so that a crash in between is
+    made up for.
+    """
 
     id: str
     organization_id: str
     file_id: str
     document_name: str
     lease_expires_at: datetime
+    is_given_up: bool = False
     created_at: datetime

@@ -240,8 +240,9 @@ class Reconciler:
 
     async def _give_up(self, upload: Upload) -> None:
         """End the lease first: from then on the upload cannot commit, and its bytes are nobody's."""
-        if await self._uploads.delete(upload):
+        if await self._uploads.give_up(upload):
             await self._files.delete_unfinished(upload.file_id)
+            await self._uploads.forget(upload)
 
     async def _settle(self, knowledge_base: KnowledgeBase, report: Report) -> None:
         is_behind = await self._life_cycle.settle(knowledge_base.organization_id, knowledge_base.id)

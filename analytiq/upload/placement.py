@@ -153,7 +153,7 @@ class Placing:
             document_id=document_id,
             content_type=placement.content_type,
         )
-        if placement.content is None and not await self._uploads.delete(placement.upload, session=session):
+        if placement.content is None and not await self._uploads.finish(session, placement.upload):
             raise TransientError("the upload took too long and was given up; send the file again")
 
 

@@ -102,7 +102,7 @@ class Uploads:
             blocks = self._renewing(upload, _chained(head, source))
             stored = await self._files.write(upload.file_id, blocks, self._max_bytes)
         except BaseException:
-            await asyncio.shield(self._uploads.delete(upload))
+            await asyncio.shield(self._undo(upload))
             raise
         await checkpoint("upload.bytes_written")
         return StagedFile(upload, stored, None, name, content_type)
@@ -150,8 +150,13 @@ class Uploads:
         """Forget staged bytes that became no document."""
         if staged.content is not None:
             return
-        await self._uploads.delete(staged.upload)
-        await self._files.delete_unfinished(staged.upload.file_id)
+        await self._undo(staged.upload)
+
+    async def _undo(self, upload: Upload) -> None:
+        """The row goes last: while it is there, the reconciler knows of bytes that are left after a crash."""
+        if await self._uploads.give_up(upload):
+            await self._files.delete_unfinished(upload.file_id)
+            await self._uploads.forget(upload)
 
     async def _renewing(self, upload: Upload, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """The same bytes; renews the lease as they come, so that a slow upload is not taken for a dead one."""

@@ -11,7 +11,17 @@ from analytiq.mongo.client import MongoConnection
 from tests.property import decisions
 from tests.property.audit import audit, require_pairs
 from tests.property.conftest import emptied, schedules
-from tests.property.decisions import TO_THE_END, Ask, Decision, Rival, TagDocument, TagKnowledgeBase, Upload, Work
+from tests.property.decisions import (
+    TO_THE_END,
+    Ask,
+    CrashClient,
+    Decision,
+    Rival,
+    TagDocument,
+    TagKnowledgeBase,
+    Upload,
+    Work,
+)
 from tests.property.processes import Launch
 from tests.property.wishes import ask
 from tests.property.world import World, new_world
@@ -94,10 +104,14 @@ STALE_REMOVAL = [
 ]
 """A document left and came back between the plan to take it out and its commit: it was found, and was taken out."""
 
+DISCARDED_UPLOAD = [Ask(0, Upload(0, (0,), 1), 5), CrashClient(0)]
+"""A process died while it discarded an upload: its lease was forgotten before its bytes, which stayed for good."""
+
 
 @given(schedule=decisions.schedules)
 @example(schedule=STALE_EXTRACTION)
 @example(schedule=STALE_REMOVAL)
+@example(schedule=DISCARDED_UPLOAD)
 @schedules(15)
 async def test_job_never_outlives_its_truth(gated: MongoConnection, launch: Launch, schedule: list[Decision]) -> None:
     world = await new_world(gated, launch)

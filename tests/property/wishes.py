@@ -82,7 +82,6 @@ def _upload_of(
     async def run(client: Client) -> object:
         upload = await stage(client.application, organization_id, name, content)
         staged.append(upload)
-        client.upload_id = upload.upload.id
         return await commit(client.application, upload, tag_ids=tag_ids, policy=policy)
 
     async def note(client: Client) -> None:

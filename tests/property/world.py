@@ -51,7 +51,6 @@ class Client:
     noted_commits: int = 0
     began_at: int = 0
     """How many changes there had been when the call came."""
-    upload_id: str | None = None
     is_search: bool = False
 
 
@@ -196,7 +195,7 @@ class World:
         await self.move_client(number, TO_THE_END)
         client = self.clients[number]
         client.on_commit, client.noted_commits, client.began_at = lambda: on_commit(client), 0, self.changes
-        client.is_search, client.upload_id = is_search, None
+        client.is_search = is_search
 
         async def answer() -> object:
             return await call(client)
@@ -252,13 +251,9 @@ class World:
         await self.connection.database["jobs"].update_many(waiting, [{"$set": {"run_at": "$$NOW"}}])
         held = [worker.job.lease_token for worker in self.workers if worker.job is not None]
         await self._expire({"state": "running", "lease_token": {"$nin": held}})
-        alive = [client.upload_id for client in self.clients if client.actor is not None]
-        past = clock.now() - timedelta(hours=2)
-        async for row in self.connection.database["uploads"].find():
-            if str(row["_id"]) not in alive:
-                await self.connection.database["uploads"].update_one(
-                    {"_id": row["_id"]}, {"$set": {"lease_expires_at": past}}
-                )
+        if not any(client.actor is not None and not client.is_search for client in self.clients):
+            past = clock.now() - timedelta(hours=2)
+            await self.connection.database["uploads"].update_many({}, {"$set": {"lease_expires_at": past}})
 
     async def _expire(self, query: dict[str, Any]) -> None:
         past = clock.now() - timedelta(hours=2)

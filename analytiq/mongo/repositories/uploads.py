@@ -26,23 +26,36 @@ class UploadRepository:
 
     async def renew(self, upload: Upload, *, lease_seconds: float) -> bool:
         """Extend the lease; False where the upload was given up as abandoned."""
-        result = await self._collection.update_one(
-            {"_id": object_id(upload.id), "organization_id": upload.organization_id},
-            [{"$set": _lease(lease_seconds)}],
-        )
+        result = await self._collection.update_one(_under_way(upload), [{"$set": _lease(lease_seconds)}])
         return result.matched_count == 1
 
-    async def delete(self, upload: Upload, *, session: Session | None = None) -> bool:
-        """The upload is done, or undone; False where it was given up as abandoned."""
-        result = await self._collection.delete_one(
-            {"_id": object_id(upload.id), "organization_id": upload.organization_id}, session=session
-        )
+    async def finish(self, session: Session, upload: Upload) -> bool:
+        """The upload is done, within the caller's transaction; False where it was given up as abandoned."""
+        result = await self._collection.delete_one(_under_way(upload), session=session)
         return result.deleted_count == 1
 
+    async def give_up(self, upload: Upload) -> bool:
+        """End its lease for good: it cannot be finished any more. False where it has been finished."""
+        given_up: Row = {**_lease(0.0), "is_given_up": True}
+        result = await self._collection.update_one(_key(upload), [{"$set": given_up}])
+        return result.matched_count == 1
+
+    async def forget(self, upload: Upload) -> None:
+        """Remove the row of one that was given up, once its bytes are gone."""
+        await self._collection.delete_one({**_key(upload), "is_given_up": True})
+
     async def abandoned(self, *, limit: int) -> list[Upload]:
-        """Uploads whose lease has run out, of any organization; for the reconciler, whose clock does not count."""
+        """Uploads whose lease has ended, by the server's clock, of any organization; for the reconciler."""
         cursor = self._collection.find({"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}).limit(limit)
         return [decode(Upload, row) async for row in cursor]
+
+
+def _key(upload: Upload) -> Row:
+    return {"_id": object_id(upload.id), "organization_id": upload.organization_id}
+
+
+def _under_way(upload: Upload) -> Row:
+    return {**_key(upload), "is_given_up": {"$ne": True}}
 
 
 def _lease(seconds: float) -> Row:
