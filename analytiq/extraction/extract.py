@@ -94,8 +94,9 @@ class Extraction:
             )
             await self._jobs.finish(running.job, session=session)
 
-        await run_in_transaction(self._connection, commit)
-        running.note_finished()
+        with running.finishing():
+            await run_in_transaction(self._connection, commit)
+            running.note_finished()
 
     async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:
         if document.byte_size == 0:
@@ -177,8 +178,11 @@ class Extraction:
             await self._jobs.enqueue(requests, request_id=running.job.request_id, session=session)
             return True
 
-        if await run_in_transaction(self._connection, commit):
-            running.note_finished()
+        with running.finishing():
+            is_served = await run_in_transaction(self._connection, commit)
+            if is_served:
+                running.note_finished()
+        if is_served:
             await checkpoint("extraction.committed")
         else:
             await self._texts.delete(document.organization_id, document.id, text_id)

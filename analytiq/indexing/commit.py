@@ -79,8 +79,9 @@ class Commit:
             await self._advance(session, knowledge_base.id, generation.id, before)
             await self._finish(session, running, document.organization_id, before, delay=True)
 
-        await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
-        running.note_finished()
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
+            running.note_finished()
 
     async def take_out(self, running: RunningJob, entry: IndexEntry) -> None:
         """Remove the pair's entry; its vectors are swept at once.
@@ -102,8 +103,9 @@ class Commit:
             await self._advance(session, entry.kb_id, None, entry)
             await self._finish(session, running, entry.organization_id, entry, delay=False)
 
-        await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
-        running.note_finished()
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
+            running.note_finished()
 
     async def _hold(
         self, session: Session, knowledge_base: KnowledgeBase, document: Document, generation: Generation

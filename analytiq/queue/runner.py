@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 
 import structlog
 
@@ -41,6 +41,7 @@ class RunningJob:
         self._jobs = jobs
         self._reported_at = 0.0
         self._reports: set[asyncio.Task[None]] = set()
+        self.is_finishing = False
         self.is_finished = False
 
     async def report(self, done: int, total: int, unit: str) -> None:
@@ -67,8 +68,21 @@ class RunningJob:
         with contextlib.suppress(LeaseLostError, DatabaseError):
             await self.report(done, total, unit)
 
+    @contextlib.contextmanager
+    def finishing(self) -> Generator[None]:
+        """Around what ends the job, where the handler ends it in a transaction of its own.
+
+        Meanwhile the heartbeat stops nothing: it may find the row gone before the commit is acknowledged, and would
+        stop a worker that has done its work. A lease that is really lost makes the transaction fail.
+        """
+        self.is_finishing = True
+        try:
+            yield
+        finally:
+            self.is_finishing = False
+
     def note_finished(self) -> None:
-        """The handler has finished the job itself, in a transaction of its own that is committed."""
+        """That transaction is committed."""
         self.is_finished = True
 
 
@@ -263,8 +277,9 @@ class QueueRunner:
             await self._handlers[job.kind](running)
             await checkpoint("queue.handled")
             if not running.is_finished:
-                await self._jobs.finish(job)
-                running.note_finished()
+                with running.finishing():
+                    await self._jobs.finish(job)
+                    running.note_finished()
             self._history.note(job, AttemptOutcome.DONE, started_at=running.started_at)
         except asyncio.CancelledError:
             if not running.is_cancelled or running.is_finished:
@@ -344,7 +359,7 @@ class QueueRunner:
             except DatabaseError:
                 log.warning("queue.heartbeat_failed", job=running.job.id, exc_info=True)
                 continue
-            if held is not None and not held.is_cancel_wanted:
+            if running.is_finishing or (held is not None and not held.is_cancel_wanted):
                 continue
             if not work.done():
                 running.is_cancelled = held is not None

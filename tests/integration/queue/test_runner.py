@@ -15,7 +15,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.jobs import Held, JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
@@ -332,6 +332,33 @@ async def test_job_that_the_handler_finished_itself_is_not_finished_twice(jobs: 
     assert job is not None
     await runner._run_job(job)
     assert (await row(jobs)).state is JobState.AVAILABLE
+    assert ended == [("settled", "extract:a")]
+
+
+async def test_heartbeat_that_finds_the_row_gone_before_the_commit_is_acknowledged_stops_nothing(
+    jobs: JobRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = asyncio.Event()
+    heartbeat = JobRepository.heartbeat
+
+    async def watched(self: JobRepository, job: Job, *, lease_seconds: float) -> Held | None:
+        held = await heartbeat(self, job, lease_seconds=lease_seconds)
+        if held is None:
+            looked.set()
+        return held
+
+    monkeypatch.setattr(JobRepository, "heartbeat", watched)
+
+    async def handler(running: RunningJob) -> None:
+        with running.finishing():
+            await jobs.finish(running.job)
+            await looked.wait()
+            await asyncio.sleep(0)  # where a cancellation would arrive
+            running.note_finished()
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    await runner_of(jobs, handler, lease_seconds=0.3, ended=ended).run_until_idle()
     assert ended == [("settled", "extract:a")]
 
 
