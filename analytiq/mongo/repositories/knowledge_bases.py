@@ -149,6 +149,30 @@ class KnowledgeBaseRepository:
         cursor = self._collection.find({"status": _SHOWN}).sort("_id", 1)
         return [decode(KnowledgeBase, row) async for row in cursor]
 
+    async def shown_of(self, organization_id: str | None, kb_id: str | None = None) -> list[KnowledgeBase]:
+        """Every knowledge base, of all organizations or of one, or a single one of it, in order of id."""
+        query: Row = {"status": _SHOWN}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        if kb_id is not None:
+            query["_id"] = {"$in": object_ids([kb_id])}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query).sort("_id", 1)]
+
+    async def point_at_collection(
+        self, organization_id: str, kb_id: str, *, vectors_uuid: str, instead_of: str
+    ) -> bool:
+        """Let writers name the collection that is there now; False where the row names another by now, or is gone."""
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": _SHOWN,
+                "vectors_uuid": instead_of,
+            },
+            {"$set": {"vectors_uuid": vectors_uuid, "updated_at": clock.now()}},
+        )
+        return result.matched_count == 1
+
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row, whatever its status and organization; for the reconciler."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
@@ -159,10 +183,12 @@ class KnowledgeBaseRepository:
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
-    async def all_deleting(self) -> list[KnowledgeBase]:
-        """Every half deleted knowledge base, for the reconciler."""
-        cursor = self._collection.find({"status": KnowledgeBaseStatus.DELETING.value})
-        return [decode(KnowledgeBase, row) async for row in cursor]
+    async def all_deleting(self, organization_id: str | None = None) -> list[KnowledgeBase]:
+        """Every half deleted knowledge base, of any organization or of one, for the reconciler."""
+        query: Row = {"status": KnowledgeBaseStatus.DELETING.value}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
 
     async def uses_of_tag(self, organization_id: str, tag_id: str) -> list[str]:
         """The names of the knowledge bases that gather the tag."""
@@ -177,6 +203,7 @@ class EpochRepository:
         self._epochs = connection.database["kb_epochs"]
         self._changes = connection.database["kb_changes"]
         self._majority = self._epochs.with_options(read_concern=ReadConcern("majority"))
+        self._majority_changes = self._changes.with_options(read_concern=ReadConcern("majority"))
 
     async def create(self, session: Session, kb_id: str, commit_id: str) -> None:
         """Begin at epoch 0."""
@@ -215,6 +242,17 @@ class EpochRepository:
             session=session,
         )
         return int(row["epoch"])
+
+    async def latest_change(self, kb_id: str) -> int:
+        """The last epoch of the log, at majority; 0 where the log is empty."""
+        row: Row | None = await self._majority_changes.find_one({"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)])
+        return 0 if row is None else int(row["epoch"])
+
+    async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:
+        """Begin another history at `epoch`, which no change of the log may have: every mirror reloads."""
+        await self._epochs.update_one(
+            {"_id": object_id(kb_id)}, {"$set": {"epoch": epoch, "commit_id": commit_id}}, upsert=True, session=session
+        )
 
     async def make_commits_conflict(self, session: Session, kb_id: str) -> None:
         """Let every open commit begin again, and see what this transaction has changed; the epoch stays."""
