@@ -113,6 +113,18 @@ class ReconcilerSettings(_Section):
     orphan_grace_seconds: float = 3600.0
 
 
+class TelemetrySettings(_Section):
+    """Traces, off without an address; the metrics of processes that serve no requests."""
+
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it in any case."""
+
+    otlp_endpoint: str | None = None
+    """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
+    sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
 class Settings(BaseSettings):
     """The whole tree."""
 
@@ -136,6 +148,7 @@ class Settings(BaseSettings):
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
 
 def read_settings() -> Settings:

@@ -12,7 +12,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.queue.runner import RunningJob
-from analytiq.telemetry import metrics
+from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -90,9 +90,12 @@ class Sync:
 
     async def _index(self, running: RunningJob, pair: Pair, wanted: Index) -> None:
         try:
-            generation = await self._staging.stage(running, pair, wanted)
+            with traces.span("indexing.stage"):
+                generation = await self._staging.stage(running, pair, wanted)
+                traces.note(chunks=generation.chunk_count)
             await checkpoint("indexing.staged")
-            await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
+            with traces.span("indexing.commit"):
+                await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
             await checkpoint("indexing.committed")
         except BaseException:
             await self._sweep_staged(running, pair.knowledge_base.id, pair.document.id, own=True)

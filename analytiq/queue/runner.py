@@ -21,6 +21,7 @@ from analytiq.queue import retry
 from analytiq.queue.claiming import Claims
 from analytiq.queue.history import History
 from analytiq.settings import QueueSettings
+from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -239,7 +240,7 @@ class QueueRunner:
     async def _run_job(self, job: Job) -> None:
         structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
         running = RunningJob(job, self._jobs)
-        work = asyncio.create_task(self._work(running))
+        work = asyncio.create_task(self._traced(running))
         heartbeat = asyncio.create_task(self._heartbeat(running, work))
         try:
             await asyncio.shield(work)
@@ -264,6 +265,14 @@ class QueueRunner:
             log.warning("queue.job_not_returned", job=job.id, exc_info=True)
         else:
             log.info("queue.job_returned", job=job.id)
+
+    async def _traced(self, running: RunningJob) -> None:
+        job = running.job
+        with traces.continued(
+            f"job.{job.kind.value}", job.trace_parent, organization_id=job.organization_id,
+            kb_id=job.subject.kb_id, document_id=job.subject.document_id, attempt=job.attempt,
+        ):  # fmt: skip
+            await self._work(running)
 
     async def _work(self, running: RunningJob) -> None:
         job = running.job

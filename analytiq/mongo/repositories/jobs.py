@@ -18,6 +18,7 @@ from analytiq.models.job import Job, JobKind, JobRequest, JobState, Progress
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.session import Session
+from analytiq.telemetry import traces
 
 INDEXES = {
     "jobs": [
@@ -528,6 +529,7 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
             "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
         },
         "request_id": {"$literal": request_id},
+        "trace_parent": {"$literal": traces.current_traceparent()},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
         "updated_at": "$$NOW",
     }
