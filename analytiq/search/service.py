@@ -1,7 +1,7 @@
 """Search: question → vector → candidates → check → neighbours → passages (design 2.11)."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -12,6 +12,7 @@ from analytiq.errors import NotFoundError, TransientError
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
+from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.models.vector import Passage
 from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -28,6 +29,7 @@ from analytiq.vector_stores.base import Query, VectorHit, VectorStore
 
 log = structlog.get_logger(__name__)
 
+_NOTHING = DocumentSet(frozenset())
 OUTDATED_ROUNDS = 10
 """How often a search starts again because a document was re-indexed between finding and checking it."""
 
@@ -91,13 +93,13 @@ class Search:
         timer.lap("read")
         allowed = await self._allowed(knowledge_base, request)
         timer.lap("filter")
-        if allowed is not None and not allowed:
+        if allowed is not None and allowed.selection == _NOTHING:
             metrics.search_results.observe(0)
             return SearchResponse((), 0, timer.milliseconds)
         query = await self._embedding.embed_query(organization, knowledge_base, request.query)
         timer.lap("embed")
         found = await self._find(knowledge_base, query, request, allowed, timer)
-        total = await self._store.count(knowledge_base, found.epoch, document_ids=allowed)
+        total = await self._store.count(knowledge_base, found.epoch, chunk_filter=allowed)
         results = await self._passages(knowledge_base, query, request, found)
         timer.lap("passages")
         metrics.search_results.observe(len(results))
@@ -111,23 +113,24 @@ class Search:
             raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
         return knowledge_base, epoch
 
-    async def _allowed(self, knowledge_base: KnowledgeBase, request: SearchRequest) -> set[str] | None:
+    async def _allowed(self, knowledge_base: KnowledgeBase, request: SearchRequest) -> ChunkFilter | None:
         if request.filter == EVERYTHING:
             return None
         organization_id = knowledge_base.organization_id
         tree = request.filter
         if names := tag_names_in(tree):
             tree = with_tag_ids(tree, await self._tags.ids_of_names(organization_id, names))
-        return await self._documents.ids_of_members_matching(
+        document_ids = await self._documents.ids_of_members_matching(
             organization_id, knowledge_base.tag_ids, compile_filter(tree)
         )
+        return ChunkFilter(tree, DocumentSet(frozenset(document_ids)))
 
     async def _find(
         self,
         knowledge_base: KnowledgeBase,
         query: Query,
         request: SearchRequest,
-        allowed: Collection[str] | None,
+        allowed: ChunkFilter | None,
         timer: _Timer,
     ) -> _Found:
         """Candidates that pass the check; begins again where a swap came between finding and checking.
@@ -155,7 +158,7 @@ class Search:
         epoch: Epoch,
         query: Query,
         request: SearchRequest,
-        allowed: Collection[str] | None,
+        allowed: ChunkFilter | None,
         timer: _Timer,
         *,
         is_drift: bool,
@@ -164,7 +167,7 @@ class Search:
         wanted = request.skip + request.top_k
         limit = wanted
         while True:
-            hits = await self._store.search(knowledge_base, epoch, query, limit=limit, document_ids=allowed)
+            hits = await self._store.search(knowledge_base, epoch, query, limit=limit, chunk_filter=allowed)
             timer.lap("vector")
             checked = await self._check.check(knowledge_base, hits)
             timer.lap("check")

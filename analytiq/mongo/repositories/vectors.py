@@ -29,6 +29,7 @@ VECTOR_INDEXES = [
 _FLOAT32_HEADER = b"\x27\x00"
 """First bytes of BinData subtype 9: element type float32, no padding (bson specification, "Vector")."""
 _VECTOR_SUBTYPE = 9
+_MIRRORED = ("generation_id", "chunk_index", "first_page", "last_page", "embedding")
 MAX_COMMAND_BYTES = 12 * 1024 * 1024
 """An insert that names the collection's UUID is one BSON document, so it has at most 16 MB."""
 _NAMESPACE_GONE = (26, 361)
@@ -257,24 +258,17 @@ class VectorRepository:
             return []
         query: Row = {} if scan else {"generation_id": {"$in": list(wanted)}}
         cursor = self._database[collection_name(kb_id)].find(
-            query, {"_id": 0, "generation_id": 1, "chunk_index": 1, "embedding": 1}, session=session
+            query, {"_id": 0, **dict.fromkeys(_MIRRORED, 1)}, session=session
         )
-        indexes: dict[str, list[int]] = {generation_id: [] for generation_id in wanted}
+        places: dict[str, list[tuple[int, int, int]]] = {generation_id: [] for generation_id in wanted}
         parts: dict[str, list[bytes]] = {generation_id: [] for generation_id in wanted}
         async for row in cursor.batch_size(5000):
             generation_id = str(row["generation_id"])
             if generation_id in parts:
-                indexes[generation_id].append(int(row["chunk_index"]))
+                places[generation_id].append((row["chunk_index"], row["first_page"], row["last_page"]))
                 parts[generation_id].append(bytes(row["embedding"])[len(_FLOAT32_HEADER) :])
         return [
-            GenerationVectors(
-                generation_id=generation_id,
-                document_id=entry.document_id,
-                expected_chunks=entry.chunk_count,
-                chunk_indexes=np.asarray(indexes[generation_id], dtype=np.int32),
-                matrix=_matrix(parts[generation_id]),
-            )
-            for generation_id, entry in wanted.items()
+            _generation(entry, places[entry.generation_id], parts[entry.generation_id]) for entry in wanted.values()
         ]
 
 
@@ -296,6 +290,19 @@ def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:
 
 def _indexed(row: Row) -> IndexedGeneration:
     return IndexedGeneration(str(row["generation_id"]), str(row["document_id"]), int(row["chunk_count"]))
+
+
+def _generation(entry: IndexedGeneration, places: list[tuple[int, int, int]], parts: list[bytes]) -> GenerationVectors:
+    columns = np.asarray(places, dtype=np.int32).reshape(-1, 3)
+    return GenerationVectors(
+        generation_id=entry.generation_id,
+        document_id=entry.document_id,
+        expected_chunks=entry.chunk_count,
+        chunk_indexes=columns[:, 0],
+        first_pages=columns[:, 1],
+        last_pages=columns[:, 2],
+        matrix=_matrix(parts),
+    )
 
 
 def _matrix(parts: list[bytes]) -> NDArray[np.float32]:

@@ -1,12 +1,14 @@
 """Vectors in memory: append-only buffers, read through immutable views, so that searches need no lock."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analytiq.models.selection import Selection
 from analytiq.models.vector import GenerationVectors
+from analytiq.vector_stores.local.selecting import selected
 
 GATHER_ROWS = 20_000
 """Up to so many rows of a filter are copied out and multiplied; above, all are multiplied and masked.
@@ -45,6 +47,8 @@ class View:
 
     matrix: NDArray[np.float32]
     chunk_indexes: NDArray[np.int32]
+    first_pages: NDArray[np.int32]
+    last_pages: NDArray[np.int32]
     alive: NDArray[np.bool_]
     live_rows: int
     blocks: dict[str, _Block]
@@ -55,20 +59,17 @@ class View:
     """Of each block in order: the place of its document among all, by id."""
     of_document: dict[str, tuple[_Block, ...]]
 
-    def count(self, document_ids: Collection[str] | None) -> int:
-        """How many live rows belong to the documents."""
-        if document_ids is None:
-            return self.live_rows
-        return sum(block.stop - block.start for block in self._blocks_of(document_ids))
+    def count(self, selection: Selection | None) -> int:
+        """How many live rows are selected."""
+        rows = self._rows(selection)
+        return self.live_rows if rows is None else len(rows)
 
-    def nearest(
-        self, query: NDArray[np.float32], *, limit: int, document_ids: Collection[str] | None
-    ) -> list[ScoredRow]:
+    def nearest(self, query: NDArray[np.float32], *, limit: int, selection: Selection | None) -> list[ScoredRow]:
         """The rows with the largest cosine, best first, exactly; ties in order of document and chunk.
 
         `query` has shape (dimensions,), any length.
         """
-        rows = self._rows(document_ids)
+        rows = self._rows(selection)
         if limit <= 0 or (rows is not None and not len(rows)) or not self.live_rows:
             return []
         direction = _normalised(query[np.newaxis, :])[0]
@@ -103,17 +104,10 @@ class View:
                 found[generation_id, chunk_index] = round(cosine, TIE_DECIMALS)
         return found
 
-    def _blocks_of(self, document_ids: Collection[str]) -> Iterable[_Block]:
-        for document_id in set(document_ids):
-            yield from self.of_document.get(document_id, ())
-
-    def _rows(self, document_ids: Collection[str] | None) -> NDArray[np.int64] | None:
-        if document_ids is None:
+    def _rows(self, selection: Selection | None) -> NDArray[np.int64] | None:
+        if selection is None:
             return None
-        blocks = sorted(self._blocks_of(document_ids), key=lambda block: block.start)
-        if not blocks:
-            return np.zeros(0, dtype=np.int64)
-        return np.concatenate([np.arange(block.start, block.stop) for block in blocks])
+        return np.flatnonzero(selected(selection, self) & self.alive)
 
     def _scored(self, row: int, cosine: float) -> ScoredRow:
         block = self.blocks_in_order[int(np.searchsorted(self.block_starts, row, side="right")) - 1]
@@ -129,6 +123,8 @@ class VectorMatrix:
         self._dimensions = dimensions
         self._matrix = np.zeros((0, dimensions), dtype=np.float32)
         self._chunk_indexes = np.zeros(0, dtype=np.int32)
+        self._first_pages = np.zeros(0, dtype=np.int32)
+        self._last_pages = np.zeros(0, dtype=np.int32)
         self._alive = np.zeros(0, dtype=np.bool_)
         self._used = 0
         self._blocks: dict[str, _Block] = {}
@@ -136,7 +132,8 @@ class VectorMatrix:
     @property
     def byte_size(self) -> int:
         """Bytes held by the buffers."""
-        return self._matrix.nbytes + self._chunk_indexes.nbytes + self._alive.nbytes
+        pages = self._first_pages.nbytes + self._last_pages.nbytes
+        return self._matrix.nbytes + self._chunk_indexes.nbytes + pages + self._alive.nbytes
 
     @property
     def generation_ids(self) -> Collection[str]:
@@ -152,6 +149,8 @@ class VectorMatrix:
             order = np.argsort(item.chunk_indexes, kind="stable")
             self._matrix[start:stop] = _normalised(item.matrix[order])
             self._chunk_indexes[start:stop] = item.chunk_indexes[order]
+            self._first_pages[start:stop] = item.first_pages[order]
+            self._last_pages[start:stop] = item.last_pages[order]
             self._blocks[item.generation_id] = _Block(item.generation_id, item.document_id, start, stop)
             self._used = stop
         # A new array, not a larger buffer: `remove` replaces it, and a view may be reading the old one.
@@ -180,6 +179,8 @@ class VectorMatrix:
         return View(
             matrix=self._matrix[: self._used],
             chunk_indexes=self._chunk_indexes[: self._used],
+            first_pages=self._first_pages[: self._used],
+            last_pages=self._last_pages[: self._used],
             alive=self._alive[: self._used],
             live_rows=sum(block.stop - block.start for block in blocks),
             blocks=dict(self._blocks),
@@ -197,14 +198,22 @@ class VectorMatrix:
         capacity = needed if not self._used else max(needed, self._used + self._used // 2)
         matrix = np.empty((capacity, self._dimensions), dtype=np.float32)
         matrix[: self._used] = self._matrix[: self._used]
-        chunk_indexes = np.empty(capacity, dtype=np.int32)
-        chunk_indexes[: self._used] = self._chunk_indexes[: self._used]
-        self._matrix, self._chunk_indexes = matrix, chunk_indexes
+        self._matrix = matrix
+        self._chunk_indexes = self._grown(self._chunk_indexes, capacity)
+        self._first_pages = self._grown(self._first_pages, capacity)
+        self._last_pages = self._grown(self._last_pages, capacity)
+
+    def _grown(self, column: NDArray[np.int32], capacity: int) -> NDArray[np.int32]:
+        grown = np.empty(capacity, dtype=np.int32)
+        grown[: self._used] = column[: self._used]
+        return grown
 
     def _compact(self) -> None:
         rows = np.flatnonzero(self._alive[: self._used])
         self._matrix = self._matrix[rows]
         self._chunk_indexes = self._chunk_indexes[rows]
+        self._first_pages = self._first_pages[rows]
+        self._last_pages = self._last_pages[rows]
         self._alive = np.ones(len(rows), dtype=np.bool_)
         self._used = len(rows)
         position = 0

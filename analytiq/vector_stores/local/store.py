@@ -8,6 +8,7 @@ import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter, Selection
 from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt
 from analytiq.vector_stores.base import Query, VectorHit
 from analytiq.vector_stores.local.matrix import VectorMatrix, View
@@ -48,16 +49,17 @@ class LocalVectorStore:
         query: Query,
         *,
         limit: int,
-        document_ids: Collection[str] | None,
+        chunk_filter: ChunkFilter | None,
     ) -> list[VectorHit]:
         """See VectorStore. The multiplication runs in a thread: the event loop goes on meanwhile."""
         view = await self._fresh_view(knowledge_base, epoch)
-        rows = await asyncio.to_thread(view.nearest, query, limit=limit, document_ids=document_ids)
+        rows = await asyncio.to_thread(view.nearest, query, limit=limit, selection=_selection(chunk_filter))
         return [VectorHit(row.generation_id, row.document_id, row.chunk_index, _relevance(row.cosine)) for row in rows]
 
-    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None) -> int:
+    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, chunk_filter: ChunkFilter | None) -> int:
         """See VectorStore."""
-        return (await self._fresh_view(knowledge_base, epoch)).count(document_ids)
+        view = await self._fresh_view(knowledge_base, epoch)
+        return await asyncio.to_thread(view.count, _selection(chunk_filter))
 
     async def relevance_of(
         self,
@@ -138,6 +140,10 @@ class LocalVectorStore:
             if other != kb_id:
                 log.info("local_store.evicted", kb_id=other)
                 self.forget(other)
+
+
+def _selection(chunk_filter: ChunkFilter | None) -> Selection | None:
+    return None if chunk_filter is None else chunk_filter.selection
 
 
 def _is_fresh(have: Epoch | None, wanted: Epoch) -> bool:

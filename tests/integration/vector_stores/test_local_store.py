@@ -8,7 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import Epoch
+from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
 from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt
@@ -65,11 +67,15 @@ def store(reads: CountsReads) -> LocalVectorStore:
     return store_over(reads)
 
 
+def only(document_ids: set[str]) -> ChunkFilter:
+    return ChunkFilter(In(BuiltInField.DOCUMENT_ID, tuple(document_ids)), DocumentSet(frozenset(document_ids)))
+
+
 async def search(
     store: LocalVectorStore, mirrored: Mirrored, *, limit: int = 100, epoch: Epoch | None = None
 ) -> list[VectorHit]:
     at = epoch or await mirrored.epoch()
-    return await store.search(mirrored.knowledge_base, at, QUERY, limit=limit, document_ids=None)
+    return await store.search(mirrored.knowledge_base, at, QUERY, limit=limit, chunk_filter=None)
 
 
 async def places(store: LocalVectorStore, mirrored: Mirrored, *, limit: int = 100) -> list[tuple[str, int]]:
@@ -78,7 +84,7 @@ async def places(store: LocalVectorStore, mirrored: Mirrored, *, limit: int = 10
 
 async def test_empty_knowledge_base_finds_nothing(store: LocalVectorStore, mirrored: Mirrored) -> None:
     assert await search(store, mirrored) == []
-    assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), document_ids=None) == 0
+    assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == 0
 
 
 async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConnection, mirrored: Mirrored) -> None:
@@ -97,7 +103,7 @@ async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConn
             limit = int(choices.integers(1, 40))
             assert await places(store, mirrored, limit=limit) == mirrored.expected(QUERY, limit)
             total = sum(len(rows) for rows in mirrored.truth.values())
-            assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), document_ids=None) == total
+            assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == total
 
 
 async def test_search_when_nothing_changed_reads_nothing(
@@ -309,10 +315,10 @@ async def test_filter_of_documents_is_applied_inside(store: LocalVectorStore, mi
         await mirrored.put(f"d{number:02}", vectors(5))
     epoch = await mirrored.epoch()
     for wanted in ({"d07"}, {"d03", "d11", "unknown"}, set[str]()):
-        hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=50, document_ids=wanted)
+        hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=50, chunk_filter=only(wanted))
         expected = [place for place in mirrored.expected(QUERY, 1000) if place[0] in wanted]
         assert [(hit.document_id, hit.chunk_index) for hit in hits] == expected
-        assert await store.count(mirrored.knowledge_base, epoch, document_ids=wanted) == len(expected)
+        assert await store.count(mirrored.knowledge_base, epoch, chunk_filter=only(wanted)) == len(expected)
 
 
 async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorStore, mirrored: Mirrored) -> None:

@@ -9,6 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from analytiq.models.filter import Comparator
+from analytiq.models.selection import (
+    AllOf,
+    AnyOf,
+    DocumentSet,
+    Outside,
+    PageComparison,
+    PageIn,
+    Selection,
+    contains,
+)
 from analytiq.models.vector import GenerationVectors
 from analytiq.vector_stores.local import matrix
 from analytiq.vector_stores.local.matrix import VectorMatrix, View
@@ -20,6 +31,24 @@ DIRECTIONS = np.asarray(
 )
 
 generations = st.tuples(st.integers(0, 5), st.lists(st.integers(0, len(DIRECTIONS) - 1), min_size=0, max_size=5))
+pages = st.sampled_from([-1.0, 0.0, 1.0, 1.5, 2.0, 3.0, 4.0, 1e300])
+comparators = st.sampled_from([comparator for comparator in Comparator if comparator is not Comparator.NOT_EQUAL])
+selections: st.SearchStrategy[Selection] = st.recursive(
+    st.builds(DocumentSet, st.frozensets(st.sampled_from([f"d{number}" for number in range(8)]), max_size=4))
+    | st.builds(PageComparison, comparators, pages)
+    | st.builds(PageIn, st.lists(pages, max_size=3).map(tuple)),
+    lambda inner: (
+        st.builds(AllOf, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(AnyOf, st.lists(inner, max_size=3).map(tuple))
+        | st.builds(Outside, inner)
+    ),
+    max_leaves=6,
+)
+
+
+def pages_of(chunk_index: int) -> tuple[int, int]:
+    """The first and the last page of a chunk: some chunks lie on two pages."""
+    return 1 + chunk_index // 2, 1 + (chunk_index + 1) // 2
 
 
 @dataclass
@@ -29,13 +58,13 @@ class Plain:
     rows: dict[str, tuple[str, list[int]]]
 
     def nearest(
-        self, query: NDArray[np.float32], limit: int, document_ids: set[str] | None
+        self, query: NDArray[np.float32], limit: int, selection: Selection | None
     ) -> list[tuple[str, int, float]]:
         scored = [
             (document_id, chunk_index, cosine(DIRECTIONS[direction], query))
             for document_id, directions in self.rows.values()
             for chunk_index, direction in enumerate(directions)
-            if document_ids is None or document_id in document_ids
+            if holds(selection, document_id, chunk_index)
         ]
         return sorted(scored, key=lambda row: (-round(row[2], 5), row[0], row[1]))[:limit]
 
@@ -46,9 +75,16 @@ def cosine(left: NDArray[np.float32], right: NDArray[np.float32]) -> float:
 
 def generation(generation_id: str, document: int, directions: Sequence[int], scale: float = 1.0) -> GenerationVectors:
     vectors = DIRECTIONS[list(directions)] * np.float32(scale) if directions else np.zeros((0, 0), np.float32)
-    indexes = np.arange(len(directions), dtype=np.int32)
-    # As they come from the database: in no order.
-    return GenerationVectors(generation_id, f"d{document}", len(directions), indexes[::-1], vectors[::-1])
+    return in_memory(generation_id, document, vectors)
+
+
+def in_memory(generation_id: str, document: int, vectors: NDArray[np.float32]) -> GenerationVectors:
+    """As they come from the database: in no order."""
+    places = np.asarray([(index, *pages_of(index)) for index in range(len(vectors))], dtype=np.int32).reshape(-1, 3)
+    chunk_indexes, first_pages, last_pages = places[::-1].T
+    return GenerationVectors(
+        generation_id, f"d{document}", len(vectors), chunk_indexes, first_pages, last_pages, vectors[::-1]
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -62,20 +98,19 @@ def generation(generation_id: str, document: int, directions: Sequence[int], sca
     ),
     query=st.integers(0, len(DIRECTIONS) - 1),
     limit=st.integers(0, 40),
-    wanted=st.none() | st.sets(st.integers(0, 7), max_size=4),
+    selection=st.none() | selections,
     gather_rows=st.sampled_from([0, 3, 20_000]),
 )
 def test_what_is_found_is_what_a_plain_scan_finds(
-    steps: list[tuple[str, list[object]]], query: int, limit: int, wanted: set[int] | None, gather_rows: int
+    steps: list[tuple[str, list[object]]], query: int, limit: int, selection: Selection | None, gather_rows: int
 ) -> None:
     buffers = VectorMatrix(DIMENSIONS)
     plain = Plain({})
-    document_ids = None if wanted is None else {f"d{number}" for number in wanted}
     views: list[tuple[View, list[tuple[str, int, float]], int]] = []
     names = iter(range(1_000))
 
     def expected() -> list[tuple[str, int, float]]:
-        return plain.nearest(DIRECTIONS[query], limit, document_ids)
+        return plain.nearest(DIRECTIONS[query], limit, selection)
 
     for kind, values in steps:
         if kind == "add":
@@ -91,21 +126,27 @@ def test_what_is_found_is_what_a_plain_scan_finds(
             buffers.remove(gone)
             for name in gone:
                 plain.rows.pop(name, None)
-        views.append((buffers.view(), expected(), count(plain, document_ids)))
+        views.append((buffers.view(), expected(), count(plain, selection)))
     # Views of the past are checked after all that came later: nothing reaches into them.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(matrix, "GATHER_ROWS", gather_rows)
         for view, rows, total in views:
-            found = view.nearest(DIRECTIONS[query], limit=limit, document_ids=document_ids)
+            found = view.nearest(DIRECTIONS[query], limit=limit, selection=selection)
             assert [(row.document_id, row.chunk_index) for row in found] == [row[:2] for row in rows]
             assert [row.cosine for row in found] == pytest.approx([row[2] for row in rows], abs=1e-5)
-            assert view.count(document_ids) == total
+            assert view.count(selection) == total
 
 
-def count(plain: Plain, document_ids: set[str] | None) -> int:
+def count(plain: Plain, selection: Selection | None) -> int:
     return sum(
-        len(rows) for document_id, rows in plain.rows.values() if document_ids is None or document_id in document_ids
+        holds(selection, document_id, chunk_index)
+        for document_id, rows in plain.rows.values()
+        for chunk_index in range(len(rows))
     )
+
+
+def holds(selection: Selection | None, document_id: str, chunk_index: int) -> bool:
+    return selection is None or contains(selection, document_id, *pages_of(chunk_index))
 
 
 def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_loading() -> None:
@@ -117,9 +158,8 @@ def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_l
         buffers = VectorMatrix(384)
         for document in order:
             vectors = np.repeat(same, 7, axis=0)
-            indexes = np.arange(7, dtype=np.int32)
-            buffers.add([GenerationVectors(f"g{document}", f"d{document}", 7, indexes, vectors)])
-        hits = buffers.view().nearest(random.standard_normal(384).astype(np.float32), limit=28, document_ids=None)
+            buffers.add([in_memory(f"g{document}", document, vectors)])
+        hits = buffers.view().nearest(random.standard_normal(384).astype(np.float32), limit=28, selection=None)
         found.append([(hit.document_id, hit.chunk_index) for hit in hits])
     expected = [(f"d{document}", chunk) for document in range(4) for chunk in range(7)]
     assert found == [expected, expected]
@@ -133,7 +173,7 @@ def test_cosines_of_single_chunks_are_those_of_the_search() -> None:
     query = DIRECTIONS[4]
     found = view.cosines(query, [("g0", 1), ("g0", 2), ("g0", 9), ("g1", 0), ("unknown", 0)])
     by_search = {
-        (row.generation_id, row.chunk_index): row.cosine for row in view.nearest(query, limit=9, document_ids=None)
+        (row.generation_id, row.chunk_index): row.cosine for row in view.nearest(query, limit=9, selection=None)
     }
     assert found == {key: pytest.approx(by_search[key]) for key in [("g0", 1), ("g0", 2)]}
 
@@ -167,6 +207,6 @@ def test_appending_many_small_generations_does_not_copy_the_buffers_each_time() 
 def test_vector_of_zeros_is_near_to_nothing_and_breaks_nothing() -> None:
     buffers = VectorMatrix(DIMENSIONS)
     zeros = np.zeros((1, DIMENSIONS), dtype=np.float32)
-    buffers.add([GenerationVectors("g0", "d0", 1, np.zeros(1, np.int32), zeros), generation("g1", 1, [0])])
-    found = buffers.view().nearest(DIRECTIONS[0], limit=2, document_ids=None)
+    buffers.add([in_memory("g0", 0, zeros), generation("g1", 1, [0])])
+    found = buffers.view().nearest(DIRECTIONS[0], limit=2, selection=None)
     assert [(row.document_id, row.cosine) for row in found] == [("d1", 1.0), ("d0", 0.0)]
