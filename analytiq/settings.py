@@ -104,6 +104,8 @@ class SearchSettings(_Section):
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
+    snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
+    """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
 
 
 class ReconcilerSettings(_Section):
