@@ -6,8 +6,8 @@ with equal names and types at equal places. Such a batch is read by columns, wit
 """
 
 import struct
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from itertools import groupby, pairwise
 from typing import Any
 
 import bson
@@ -18,7 +18,8 @@ from analytiq.models.vector import GenerationVectors
 
 FLOAT32_HEADER = b"\x27\x00"
 """First bytes of BinData subtype 9: element type float32, no padding (bson specification, "Vector")."""
-MIRRORED = ("generation_id", "chunk_index", "first_page", "last_page", "embedding")
+_PLACES = ("chunk_index", "first_page", "last_page")
+MIRRORED = ("generation_id", *_PLACES, "embedding")
 """The fields that a batch must have; nothing else but these."""
 
 _STRING, _BINARY, _INT32 = 0x02, 0x05, 0x10
@@ -31,30 +32,29 @@ def generations_in(batch: bytes, document_of: Mapping[str, str]) -> list[Generat
     """The rows of a batch in runs of one generation, in the order of the batch.
 
     Args:
-        batch: documents in BSON, one after the other, with the fields of MIRRORED.
+        batch: documents in BSON, one after the other, with the fields of MIRRORED; they need not be equally long.
         document_of: generation id → document id; rows of any other generation are left out.
     """
-    columns = _as_table(batch) or _row_by_row(batch)
-    if columns is None:
-        return []
+    table = _as_table(batch)
+    tables = _row_by_row(batch) if table is None else [table]
+    return [run for columns in tables for run in _runs(columns, document_of)]
+
+
+def _runs(columns: _Columns, document_of: Mapping[str, str]) -> Iterator[GenerationVectors]:
     ids = columns["generation_id"]
     borders = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(ids)]
-    runs: list[GenerationVectors] = []
     for start, stop in pairwise(borders):
         generation_id = ids[start].decode()
         document_id = document_of.get(generation_id)
         if document_id is not None:
-            runs.append(
-                GenerationVectors(
-                    generation_id=generation_id,
-                    document_id=document_id,
-                    chunk_indexes=columns["chunk_index"][start:stop],
-                    first_pages=columns["first_page"][start:stop],
-                    last_pages=columns["last_page"][start:stop],
-                    matrix=columns["embedding"][start:stop],
-                )
+            yield GenerationVectors(
+                generation_id=generation_id,
+                document_id=document_id,
+                chunk_indexes=columns["chunk_index"][start:stop],
+                first_pages=columns["first_page"][start:stop],
+                last_pages=columns["last_page"][start:stop],
+                matrix=columns["embedding"][start:stop],
             )
-    return runs
 
 
 def _as_table(batch: bytes) -> _Columns | None:
@@ -82,7 +82,7 @@ def _as_table(batch: bytes) -> _Columns | None:
     start, stop = values["generation_id"]
     return {
         "generation_id": column("generation_id", f"S{stop - start}")[:, 0],
-        **{name: column(name, "<i4")[:, 0] for name in ("chunk_index", "first_page", "last_page")},
+        **{name: column(name, "<i4")[:, 0] for name in _PLACES},
         "embedding": column("embedding", "<f4"),
     }
 
@@ -113,16 +113,14 @@ def _values_of_first(document: bytes) -> dict[str, tuple[int, int]] | None:
     return values
 
 
-def _row_by_row(batch: bytes) -> _Columns | None:
+def _row_by_row(batch: bytes) -> Iterator[_Columns]:
+    """Runs of rows with vectors of one length."""
     rows: list[dict[str, Any]] = bson.decode_all(batch)  # pyright: ignore[reportUnknownMemberType] pymongo's overloads
-    if not rows:
-        return None
-    vectors = b"".join(bytes(row["embedding"])[len(FLOAT32_HEADER) :] for row in rows)
-    return {
-        "generation_id": np.asarray([str(row["generation_id"]).encode() for row in rows]),
-        **{
-            name: np.asarray([row[name] for row in rows], dtype=np.int32)
-            for name in ("chunk_index", "first_page", "last_page")
-        },
-        "embedding": np.frombuffer(vectors, "<f4").reshape(len(rows), -1),
-    }
+    for _, group in groupby(rows, key=lambda row: len(row["embedding"])):
+        alike = list(group)
+        vectors = b"".join(bytes(row["embedding"])[len(FLOAT32_HEADER) :] for row in alike)
+        yield {
+            "generation_id": np.asarray([str(row["generation_id"]).encode() for row in alike]),
+            **{name: np.asarray([row[name] for row in alike], dtype=np.int32) for name in _PLACES},
+            "embedding": np.frombuffer(vectors, "<f4").reshape(len(alike), -1),
+        }

@@ -63,8 +63,12 @@ class VectorMatrix:
         self._expected = self._used + rows
 
     def add(self, parts: Sequence[GenerationVectors]) -> None:
-        """Append generations, or parts of them, that are not alive yet."""
-        wanted = [part for part in parts if len(part.matrix) and part.generation_id not in self._live]
+        """Append generations, or parts of them, that are not alive yet; vectors of other dimensions are left out."""
+        wanted = [
+            part
+            for part in parts
+            if len(part.matrix) and part.matrix.shape[1] == self.dimensions and part.generation_id not in self._live
+        ]
         if wanted:
             owners = [(part.generation_id, part.document_id, len(part.matrix)) for part in wanted]
             self._append(_encoded(wanted), owners)

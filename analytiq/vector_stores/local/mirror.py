@@ -143,7 +143,7 @@ class Mirror:
             matrix.discard()
             raise
         self._take(matrix, view, at.epoch)
-        _tell_hollow(matrix, at.indexed)
+        await self._run(_tell_hollow, matrix, at.indexed)
         return True
 
     async def _resume(self) -> bool:
@@ -173,7 +173,8 @@ class Mirror:
             finally:
                 self._loading = None
         self._take(matrix, view, at.epoch)
-        _tell_hollow(matrix, at.indexed)
+        await self._run(_tell_hollow, matrix, at.indexed)
+        log.info("local_store.loaded", kb_id=self._knowledge_base.id, rows=view.rows)
 
     def _take(self, matrix: VectorMatrix, view: View, epoch: Epoch) -> None:
         if matrix is not self._matrix:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 LEVELS = 127
 _SLICE_ROWS = 4096
 """So that what is computed on the way stays in the cache, and small."""
+_SHORTEST = 1e-15
+"""The squares of shorter vectors leave float32."""
 _ROUNDING = 2e-6
 """More than float32 loses in `error` and in the length of a vector."""
 
@@ -44,9 +46,13 @@ class Question:
 
 
 def normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows scaled to length 1; zeros stay zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.maximum(lengths, np.finfo(np.float32).tiny)).astype(np.float32, copy=False)
+    """Rows scaled to length 1; zeros, and what is not finite, become zeros: they are near to nothing."""
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    has_length = np.isfinite(lengths) & (lengths > _SHORTEST)
+    if not has_length.all():
+        vectors, lengths = np.where(has_length, vectors, 0), np.where(has_length, lengths, 1)
+    return (vectors / lengths).astype(np.float32, copy=False)
 
 
 def quantize(vectors: NDArray[np.float32], into: Codes) -> None:
@@ -62,7 +68,7 @@ def quantize(vectors: NDArray[np.float32], into: Codes) -> None:
 
 
 def question_of(query: NDArray[np.float32]) -> Question:
-    """A question of any length but infinite, shape (dimensions,)."""
+    """A question of any length, shape (dimensions,)."""
     direction = normalised(query[np.newaxis, :].astype(np.float32, copy=False))
     codes = Codes(np.empty(direction.shape, np.int8), np.empty(1), np.empty(1))
     quantize(direction, codes)
