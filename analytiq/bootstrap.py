@@ -48,7 +48,11 @@ from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
+from analytiq.search.finding import Finding
+from analytiq.search.legs import Legs
+from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
+from analytiq.search.steps import ModelSteps
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -172,6 +176,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         load_wait_seconds=settings.search.load_wait_seconds,
     )
 
+    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    steps = ModelSteps()
+    finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
+    presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
+    search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -188,17 +198,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
-        search=Search(
-            kb_rows,
-            epochs,
-            document_rows,
-            tag_rows,
-            vectors,
-            embedding,
-            store,
-            Check(document_rows, entries),
-            settings.search,
-        ),
+        search=search,
         metering=metering,
         reconciler=Reconciler(
             document_rows,

@@ -104,6 +104,8 @@ class SearchSettings(_Section):
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
+    leg_timeout_seconds: float = 10.0
+    step_timeout_seconds: float = 15.0
 
 
 class ReconcilerSettings(_Section):
