@@ -48,6 +48,7 @@ from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
+from analytiq.search.explain import Explain
 from analytiq.search.finding import Finding
 from analytiq.search.legs import Legs
 from analytiq.search.presenting import Presenting
@@ -74,6 +75,7 @@ class Application:
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search
+    explain: Explain
     metering: Metering
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
@@ -176,6 +178,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         load_wait_seconds=settings.search.load_wait_seconds,
     )
 
+    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    indexing_states = IndexingStates(kb_rows, entries, jobs)
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
     steps = ModelSteps()
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
@@ -192,13 +196,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
-        documents=Documents(connection, document_rows, text_rows, files, jobs),
-        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        documents=documents,
+        indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         search=search,
+        explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         reconciler=Reconciler(
             document_rows,
