@@ -12,7 +12,7 @@ has committed; where the lease expires, `delete_unfinished` removes them.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,15 +72,6 @@ class StoredFile:
     sha256: str
     document_id: str
     uploaded_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class FileOwner:
-    """Whose a finished file is; `document_id` is empty where its row does not tell."""
-
-    file_id: str
-    organization_id: str
-    document_id: str
 
 
 class FileStore:
@@ -233,37 +224,6 @@ class FileStore:
             result = await self._chunks.delete_many({"files_id": key})
         return result.deleted_count
 
-    async def finished_after(self, *, after: str, limit: int) -> list[FileOwner]:
-        """The next files behind a file id, of any organization, in order of id; for the reconciler."""
-        query: Row = {"_id": {"$gt": object_id(after)}} if after else {}
-        cursor = self._files.find(query, {"metadata": 1}).sort("_id", 1).limit(limit)
-        return [_owner(row) async for row in cursor]
-
-    async def written_after(self, *, after: str, limit: int) -> list[str]:
-        """The next file ids behind one that have bytes, be the file finished or not, by a loose scan of the index."""
-        match: list[Row] = [{"$match": {"files_id": {"$gt": object_id(after)}}}] if after else []
-        cursor = await self._chunks.aggregate(
-            [*match, {"$sort": {"files_id": 1}}, {"$group": {"_id": "$files_id"}}, {"$sort": {"_id": 1}},
-             {"$limit": limit}]
-        )  # fmt: skip
-        return [str(row["_id"]) async for row in cursor]
-
-    async def finished_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that are finished."""
-        cursor = self._files.find({"_id": {"$in": object_ids(set(file_ids))}}, {"_id": 1})
-        return {str(row["_id"]) async for row in cursor}
-
-    async def whole_among(self, file_ids: Collection[str]) -> set[str]:
-        """Those of the files that are finished and have as many chunks as their length asks for."""
-        ids = object_ids(set(file_ids))
-        rows = self._files.find({"_id": {"$in": ids}}, {"length": 1, "chunkSize": 1})
-        wanted = {str(row["_id"]): -(-int(row["length"]) // int(row["chunkSize"])) async for row in rows}
-        counting = await self._chunks.aggregate(
-            [{"$match": {"files_id": {"$in": ids}}}, {"$group": {"_id": "$files_id", "count": {"$sum": 1}}}]
-        )
-        there = {str(row["_id"]): int(row["count"]) async for row in counting}
-        return {file_id for file_id, count in wanted.items() if there.get(file_id, 0) == count}
-
     async def _insert(self, batch: list[Row]) -> None:
         # A cancelled driver call leaves the server at work: the chunks could arrive after their removal.
         await _to_the_end(self._insert_chunks(batch))
@@ -320,11 +280,6 @@ class FileStore:
                     number += 1
         if number <= last:
             raise _gap(row, number)
-
-
-def _owner(row: Row) -> FileOwner:
-    metadata: Row = row.get("metadata") or {}
-    return FileOwner(str(row["_id"]), str(metadata.get("organization_id", "")), str(metadata.get("document_id", "")))
 
 
 def describe(content: bytes) -> StoredBytes:

@@ -24,8 +24,10 @@ from analytiq.mongo.repositories import (
     job_history,
     jobs,
     knowledge_bases,
+    leases,
     organizations,
     providers,
+    reconcile_reports,
     tags,
     texts,
     uploads,
@@ -54,6 +56,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, providers, idempotency, job_history, workers, files,
+        leases, reconcile_reports,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -66,7 +69,7 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database[collection].create_indexes(indexes)
     # Collections that have no index of their own must exist before a transaction writes to them.
     existing = set(await connection.database.list_collection_names())
-    for collection in ("kb_epochs", "organizations"):
+    for collection in ("kb_epochs", "organizations", "leases"):
         if collection not in existing:
             await connection.database.create_collection(collection, check_exists=False)
 
@@ -77,6 +80,7 @@ MIGRATIONS = (
     Migration(3, "indexes of workers", _create_indexes),
     Migration(4, "index of the history of knowledge bases", _create_indexes),
     Migration(5, "index of staged texts", _create_indexes),
+    Migration(8, "leases and reports of the reconciler", _create_indexes),
 )
 
 

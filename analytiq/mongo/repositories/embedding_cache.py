@@ -51,30 +51,42 @@ class EmbeddingCacheRepository:
         cursor = self._collection.find({"_id": {"$in": list(keys)}}, {"embedding": 1})
         return {str(row["_id"]): from_bindata(row["embedding"]) async for row in cursor}
 
+    async def present_among(self, keys: Collection[str]) -> set[str]:
+        """Those of the keys that are cached, without their embeddings; covered."""
+        return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(keys)}}, {"_id": 1})}
+
+    async def restore(self, rows: Sequence[CacheRow]) -> int:
+        """Store again what was charged when it was first stored, and was lost since; returns how many these were."""
+        result = await self._collection.bulk_write(_upserts(rows), ordered=False)
+        return result.upserted_count
+
     async def keep(self, session: Session, rows: Sequence[CacheRow]) -> int:
         """Store those that are not there yet; returns how many these were: what is to be charged."""
-        now = clock.now()
-        writes = [
-            UpdateOne(
-                {"_id": row.key},
-                {
-                    "$setOnInsert": {
-                        "chunk_hash": row.chunk_hash,
-                        "embedding_model": row.embedding_model,
-                        "embedding": to_bindata(row.embedding),
-                        "scope": row.scope,
-                        "payer_organization_id": row.payer_organization_id,
-                        "operation": row.operation.value,
-                        "created_at": now,
-                        "last_used_at": now,
-                    }
-                },
-                upsert=True,
-            )
-            for row in rows
-        ]
-        result = await self._collection.bulk_write(writes, ordered=False, session=session)
+        result = await self._collection.bulk_write(_upserts(rows), ordered=False, session=session)
         return result.upserted_count
+
+
+def _upserts(rows: Sequence[CacheRow]) -> list[UpdateOne]:
+    now = clock.now()
+    return [
+        UpdateOne(
+            {"_id": row.key},
+            {
+                "$setOnInsert": {
+                    "chunk_hash": row.chunk_hash,
+                    "embedding_model": row.embedding_model,
+                    "embedding": to_bindata(row.embedding),
+                    "scope": row.scope,
+                    "payer_organization_id": row.payer_organization_id,
+                    "operation": row.operation.value,
+                    "created_at": now,
+                    "last_used_at": now,
+                }
+            },
+            upsert=True,
+        )
+        for row in rows
+    ]
 
 
 class LedgerRepository:
