@@ -2,7 +2,7 @@
 
 import structlog
 
-from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError
+from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Remove, plan
 from analytiq.indexing.staging import Pair, Staging
@@ -12,6 +12,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.queue.runner import RunningJob
+from analytiq.rate_limits.limits import DOCUMENTS_CODE, RateLimits
 from analytiq.telemetry import metrics
 from analytiq.telemetry.checkpoints import checkpoint
 
@@ -34,6 +35,7 @@ class Sync:
         jobs: JobRepository,
         staging: Staging,
         commit: Commit,
+        rate_limits: RateLimits,
     ) -> None:
         self._organizations = organizations
         self._documents = documents
@@ -43,6 +45,7 @@ class Sync:
         self._jobs = jobs
         self._staging = staging
         self._commit = commit
+        self._rate_limits = rate_limits
 
     async def handle(self, running: RunningJob) -> None:
         """Make the pair as the truth says."""
@@ -62,7 +65,9 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
+            # A document that waits for its knowledge base's turn has not failed.
+            if error.code != DOCUMENTS_CODE:
+                metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:
             metrics.indexing_errors.labels(kb_id=kb_id, error_type="internal_error").inc()
@@ -89,13 +94,17 @@ class Sync:
                 await self._index(running, Pair(organization, knowledge_base, document), wanted)
 
     async def _index(self, running: RunningJob, pair: Pair, wanted: Index) -> None:
+        # Only what is embedded is limited: leaving is at once, and a trigger too many costs nothing.
+        await self._rate_limits.take_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
         try:
             generation = await self._staging.stage(running, pair, wanted)
             await checkpoint("indexing.staged")
             await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
             await checkpoint("indexing.committed")
-        except BaseException:
+        except BaseException as error:
             await self._sweep_staged(running, pair.knowledge_base.id, pair.document.id, own=True)
+            if isinstance(error, RateLimitedError):
+                await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
         metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)
         log.info(
