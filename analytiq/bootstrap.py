@@ -36,6 +36,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -46,6 +47,7 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
 from analytiq.search.explain import Explain
@@ -80,6 +82,7 @@ class Application:
     vector_store: VectorStore
     explain: Explain
     metering: Metering
+    rate_limits: RateLimits
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -168,6 +171,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering(connection, cache, LedgerRepository(connection))
+    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
@@ -175,7 +179,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
+    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
     store = LocalVectorStore(
         vectors,
         memory_bytes=settings.search.local_store_bytes,
@@ -187,6 +191,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
@@ -215,6 +220,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        rate_limits=rate_limits,
         reconciler=Reconciler(
             document_rows,
             text_rows,

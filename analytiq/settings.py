@@ -90,6 +90,26 @@ class EmbeddingSettings(_Section):
     local_threads: int = Field(default=1, ge=1)
 
 
+class ModelRateLimit(_Section):
+    """The limits of one model; what is None is as for the others, 0 is no limit."""
+
+    requests_per_minute: int | None = Field(default=None, ge=0)
+    tokens_per_minute: int | None = Field(default=None, ge=0)
+
+
+class RateLimitSettings(_Section):
+    """What is let through in any 60 seconds, of all processes together; 0 is no limit."""
+
+    requests_per_minute: int = Field(default=3000, ge=0)
+    """For each organization and embedding model: what OpenAI grants a new account that pays."""
+    tokens_per_minute: int = Field(default=1_000_000, ge=0)
+    """Likewise."""
+    documents_per_minute: int = Field(default=6000, ge=0)
+    """For each knowledge base: twice what a worker process does with an embedder that costs nothing."""
+    models: dict[str, ModelRateLimit] = {}
+    """By the model's name. Models that run in the process (`local/…`) have limits only where they are named."""
+
+
 class IndexingSettings(_Section):
     """The swap (design 2.2)."""
 
@@ -149,6 +169,7 @@ class Settings(BaseSettings):
     queue: QueueSettings = QueueSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    rate_limits: RateLimitSettings = RateLimitSettings()
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
