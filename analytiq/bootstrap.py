@@ -140,7 +140,7 @@ async def bootstrap(settings: Settings) -> Application:
             " `analytiq secret-key`, keep it safe, and give the same one to every process",
             code="secret_key_missing",
         )
-    vault = Vault(settings.secret_key)
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
     applied = await migrate(connection)
     if applied:
@@ -165,7 +165,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
 
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)

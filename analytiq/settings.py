@@ -5,11 +5,13 @@ exceptions are the names that everybody already uses: `MONGODB_URI`, and the pro
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MEBIBYTE = 1024 * 1024
 
@@ -90,6 +92,13 @@ class EmbeddingSettings(_Section):
     local_threads: int = Field(default=1, ge=1)
 
 
+class ProviderSettings(_Section):
+    """Providers of models, as organizations set them up."""
+
+    allow_private_addresses: bool = False
+    """Let organizations have their providers called at any address, also of this machine and its network."""
+
+
 class ModelRateLimit(_Section):
     """The limits of one model; what is None is as for the others, 0 is no limit."""
 
@@ -157,6 +166,8 @@ class Settings(BaseSettings):
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None
     """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
+    old_secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    """Still read, never written with: keys before the present one, separated by commas."""
     url: str | None = None
     """Where clients find the API; with `organization_id` and `token` it takes the place of connection.json."""
     organization_id: str | None = None
@@ -169,11 +180,17 @@ class Settings(BaseSettings):
     queue: QueueSettings = QueueSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    providers: ProviderSettings = ProviderSettings()
     rate_limits: RateLimitSettings = RateLimitSettings()
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+    @field_validator("old_secret_keys", mode="before")
+    @classmethod
+    def _separated(cls, value: object) -> object:
+        return [key for key in re.split(r"[,\s]+", value) if key] if isinstance(value, str) else value
 
 
 def read_settings() -> Settings:
