@@ -48,7 +48,12 @@ from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
+from analytiq.search.explain import Explain
+from analytiq.search.finding import Finding
+from analytiq.search.legs import Legs
+from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
+from analytiq.search.steps import ModelSteps
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -73,6 +78,7 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    explain: Explain
     metering: Metering
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
@@ -181,6 +187,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    indexing_states = IndexingStates(kb_rows, entries, jobs)
+    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    steps = ModelSteps()
+    finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
+    presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
+    search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
@@ -192,24 +205,15 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
-        documents=Documents(connection, document_rows, text_rows, files, jobs),
-        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        documents=documents,
+        indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
-        search=Search(
-            kb_rows,
-            epochs,
-            document_rows,
-            tag_rows,
-            vectors,
-            embedding,
-            store,
-            Check(document_rows, entries),
-            settings.search,
-        ),
         vector_store=store,
+        search=search,
+        explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         reconciler=Reconciler(
             document_rows,
