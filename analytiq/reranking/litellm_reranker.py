@@ -51,7 +51,7 @@ def _scores(response: Any, count: int, model: str) -> list[float]:
     scores: dict[int, float] = {}
     results = cast("list[Any]", getattr(response, "results", None) or [])
     for result in results:
-        fields: Mapping[str, Any] = result if isinstance(result, Mapping) else vars(result)
+        fields = cast("Mapping[str, Any]", result if isinstance(result, dict) else vars(result))
         try:
             scores[int(fields["index"])] = float(fields["relevance_score"])
         except (KeyError, TypeError, ValueError):
