@@ -21,6 +21,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
@@ -28,6 +29,7 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -85,6 +87,7 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    lexical: LocalLexicalIndex | None
     explain: Explain
     metering: Metering
     chat: ChatService
@@ -125,6 +128,8 @@ class Application:
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
         await self.connection.close()
 
 
@@ -199,10 +204,22 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+            if lexical is not None:
+                lexical.forget(running.job.subject.kb_id)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
-    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    lexical = (
+        LocalLexicalIndex(
+            ChunkTextRepository(connection),
+            Path(settings.data_dir) / "lexical",
+            disk_bytes=settings.lexical.disk_bytes,
+            build_wait_seconds=settings.lexical.build_wait_seconds,
+        )
+        if settings.lexical.is_enabled
+        else None
+    )
+    legs = Legs(store, lexical, timeout_seconds=settings.search.leg_timeout_seconds)
     chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
     steps = ModelSteps(
         understanding=ChatUnderstanding(chat),
@@ -230,6 +247,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         vector_store=store,
+        lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
