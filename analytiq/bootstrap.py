@@ -12,6 +12,7 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
@@ -74,6 +75,8 @@ class Application:
     search: Search
     metering: Metering
     rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -108,6 +111,7 @@ class Application:
 
     async def close(self) -> None:
         """Give the connections back."""
+        await self.embedding_models.close()
         await self.connection.close()
 
 
@@ -205,6 +209,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         ),
         metering=metering,
         rate_limits=rate_limits,
+        embedding_models=models,
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
         reconciler=Reconciler(
             document_rows,
             text_rows,

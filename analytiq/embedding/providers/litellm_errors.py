@@ -100,10 +100,14 @@ _ADVICE: Mapping[Verdict, tuple[str, str]] = {
 _QUOTABLE = frozenset({Verdict.UNKNOWN_MODEL, Verdict.TOO_LONG, Verdict.REFUSED})
 _LONGEST_EXCERPT = 300
 _KEY_PIECE = 6
+_DEEPEST_CHAIN = 10
 
 
 def translated(error: Exception, *, model: str, api_key: str | None) -> AnalytiqError:
     """The library's error for what a call through LiteLLM raised."""
+    own = _own_error(error)
+    if own is not None:
+        return own
     verdict = _verdict(error)
     status = _status(error)
     number = f" (HTTP {status})" if status is not None else ""
@@ -144,6 +148,16 @@ def retry_after_seconds(error: Exception) -> float | None:
     except ValueError:
         return None
     return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None
+
+
+def _own_error(error: BaseException) -> AnalytiqError | None:
+    """What our own transport raised, from below the libraries that have wrapped it."""
+    seen: BaseException | None = error
+    for _ in range(_DEEPEST_CHAIN):
+        if seen is None or isinstance(seen, AnalytiqError):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 def _verdict(error: Exception) -> Verdict:
