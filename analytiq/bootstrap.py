@@ -47,14 +47,21 @@ from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
+from analytiq.search.explain import Explain
+from analytiq.search.finding import Finding
+from analytiq.search.legs import Legs
+from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
+from analytiq.search.steps import ModelSteps
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
+from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 
 log = structlog.get_logger(__name__)
@@ -73,6 +80,8 @@ class Application:
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search
+    vector_store: VectorStore
+    explain: Explain
     metering: Metering
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
@@ -110,7 +119,8 @@ class Application:
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """End what runs in the background, and give the connections back."""
+        await self.vector_store.close()
         await self.embedding_models.close()
         await self.connection.close()
 
@@ -178,7 +188,21 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         vectors,
         memory_bytes=settings.search.local_store_bytes,
         load_wait_seconds=settings.search.load_wait_seconds,
+        snapshots=_snapshots(settings),
     )
+
+    async def drop_knowledge_base(running: RunningJob) -> None:
+        await life_cycle.handle_drop(running)
+        if running.job.subject.kb_id is not None:
+            store.forget(running.job.subject.kb_id)
+
+    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    indexing_states = IndexingStates(kb_rows, entries, jobs)
+    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    steps = ModelSteps()
+    finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
+    presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
+    search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
@@ -190,23 +214,15 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
-        documents=Documents(connection, document_rows, text_rows, files, jobs),
-        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        documents=documents,
+        indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
-        search=Search(
-            kb_rows,
-            epochs,
-            document_rows,
-            tag_rows,
-            vectors,
-            embedding,
-            store,
-            Check(document_rows, entries),
-            settings.search,
-        ),
+        vector_store=store,
+        search=search,
+        explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         rate_limits=rate_limits,
         embedding_models=models,
@@ -242,6 +258,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
-            JobKind.DROP_KB: life_cycle.handle_drop,
+            JobKind.DROP_KB: drop_knowledge_base,
         },
     )
+
+
+def _snapshots(settings: Settings) -> Snapshots | None:
+    size = settings.search.snapshot_bytes
+    return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None

@@ -133,6 +133,10 @@ class SearchSettings(_Section):
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
+    snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
+    """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
+    leg_timeout_seconds: float = 10.0
+    step_timeout_seconds: float = 15.0
 
 
 class ReconcilerSettings(_Section):
@@ -140,6 +144,18 @@ class ReconcilerSettings(_Section):
 
     interval_seconds: float = 300.0
     orphan_grace_seconds: float = 3600.0
+
+
+class TelemetrySettings(_Section):
+    """Traces, off without an address; the metrics of processes that serve no requests."""
+
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it in any case."""
+
+    otlp_endpoint: str | None = None
+    """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
+    sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
 
 
 class Settings(BaseSettings):
@@ -169,6 +185,7 @@ class Settings(BaseSettings):
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @field_validator("old_secret_keys", mode="before")
     @classmethod

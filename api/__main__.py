@@ -9,7 +9,7 @@ import uvicorn
 from analytiq.bootstrap import Application, bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.settings import metrics_directory_from_environment, read_settings
-from analytiq.telemetry import logs
+from analytiq.telemetry import logs, traces
 from api.application import create_app
 
 
@@ -17,6 +17,7 @@ def main() -> int:
     """Serve until told to stop; requests under way are finished."""
     settings = read_settings()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
+    traces.configure(settings.telemetry, "api")
 
     @asynccontextmanager
     async def open_application() -> AsyncGenerator[Application]:

@@ -1,6 +1,7 @@
 """What every request goes through: its id, the limit of its body, one line in the log."""
 
 import re
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import cast
 from uuid import uuid4
@@ -12,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from analytiq.bootstrap import Application
+from analytiq.telemetry import traces
 from api import problems
 
 log = structlog.get_logger("api")
@@ -57,9 +59,10 @@ class RequestContext:
 
         if (max_body_bytes := _body_limit(scope)) is not None:
             receive = _limited(receive, max_body_bytes)
-        with structlog.contextvars.bound_contextvars(request_id=request_id):
+        with structlog.contextvars.bound_contextvars(request_id=request_id), _span(scope, request_id):
             try:
                 await self._app(scope, receive, send_with_headers)
+                traces.note(status=status, **_route_of(scope))
             except ClientDisconnect:
                 log.info("api.client_gone", method=scope["method"], path=scope["path"])
             except Exception as error:
@@ -74,6 +77,19 @@ class RequestContext:
                         "api.request", method=scope["method"], path=scope["path"], status=status,
                         milliseconds=milliseconds,
                     )  # fmt: skip
+
+
+def _span(scope: Scope, request_id: str) -> AbstractContextManager[None]:
+    if scope["path"] in QUIET_PATHS:
+        return nullcontext()
+    traceparent = Headers(scope=scope).get("traceparent")
+    return traces.continued(f"http.{scope['method']}", traceparent, request_id=request_id)
+
+
+def _route_of(scope: Scope) -> dict[str, str]:
+    """The route as it is declared: paths hold ids, of which a trace's index would drown."""
+    route = scope.get("route")
+    return {} if route is None else {"route": str(route.path)}
 
 
 def _request_id(scope: Scope) -> str:

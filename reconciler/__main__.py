@@ -11,7 +11,7 @@ from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.mongo.session import DatabaseError
 from analytiq.settings import Settings, read_settings
-from analytiq.telemetry import logs
+from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("reconciler")
 
@@ -41,7 +41,9 @@ def main() -> int:
     """Run the process."""
     settings = read_settings()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="reconciler")
+    traces.configure(settings.telemetry, "reconciler")
     try:
+        metrics.serve(settings.telemetry.metrics_host, settings.telemetry.metrics_port)
         asyncio.run(run(settings))
     except AnalytiqError as error:
         sys.stderr.write(f"analytiq reconciler: {error.detail}\n")

@@ -10,7 +10,7 @@ from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.parsing.sandbox import stop_server
 from analytiq.settings import Settings, read_settings
-from analytiq.telemetry import logs
+from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("workers")
 
@@ -46,7 +46,9 @@ def main() -> int:
     """Run the process."""
     settings = read_settings()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="worker")
+    traces.configure(settings.telemetry, "worker")
     try:
+        metrics.serve(settings.telemetry.metrics_host, settings.telemetry.metrics_port)
         asyncio.run(run(settings))
     except AnalytiqError as error:
         sys.stderr.write(f"analytiq worker: {error.detail}\n")

@@ -55,6 +55,8 @@ def plan_processes(
             "PROMETHEUS_MULTIPROC_DIR": str(_emptied(directory / "metrics", "*.db")),
         }
     )
+    # The API's answer adds up what all of them count; a port of their own they would fight for.
+    environment.pop("ANALYTIQ_TELEMETRY__METRICS_PORT", None)
     logs = _emptied(directory / "logs", "*.log") if keeps_logs else None
     names = ["worker"] if workers == 1 else [f"worker-{number}" for number in range(1, workers + 1)]
     return Plans(

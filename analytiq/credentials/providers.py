@@ -9,17 +9,17 @@ import structlog
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.credentials.addresses import (
-    OPENAI,
-    check_api_base,
-    check_provider_for_api_base,
-    public_addresses,
-)
 from analytiq.credentials.encryption import Vault
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, ProviderRefusedError, TransientError
 from analytiq.models.provider import LlmProvider
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.providers.addresses import (
+    OPENAI,
+    check_api_base,
+    check_provider_for_api_base,
+    public_addresses,
+)
 from analytiq.settings import ProviderSettings
 
 log = structlog.get_logger(__name__)

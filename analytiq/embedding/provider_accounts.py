@@ -9,9 +9,10 @@ from pydantic import SecretStr
 from analytiq.credentials.providers import Credentials, ProviderAccount
 from analytiq.embedding.base import InputType
 from analytiq.embedding.models import PREFERRED_MODEL, EmbeddingModels
-from analytiq.embedding.providers.litellm_provider import LOCAL_PROVIDER, known_providers, provider_of
+from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, RateLimitedError, TransientError
 from analytiq.models.organization import Organization
+from analytiq.providers.litellm_module import LOCAL_PROVIDER, known_providers, provider_of
 from analytiq.rate_limits.limits import RateLimits
 
 TEST_SECONDS = 20.0
@@ -88,7 +89,7 @@ class ProviderAccounts:
         chosen = model or TEST_MODELS.get(litellm_provider)
         if chosen is None:
             raise InvalidInputError.of_field("model", f"name an embedding model of {litellm_provider!r} to try")
-        provider = await asyncio.to_thread(_provider_of_field, chosen)
+        provider = await asyncio.to_thread(provider_of, chosen, field="model", examples=EMBEDDING_EXAMPLES)
         if provider != litellm_provider:
             raise InvalidInputError.of_field("model", f"{chosen!r} is a model of {provider!r}")
         return await self._try(organization, chosen)
@@ -124,13 +125,6 @@ class ProviderAccounts:
             await self._rate_limits.told_to_wait(organization.id, model, seconds=error.retry_after or 0.0)
             raise
         return int(vectors.shape[1])
-
-
-def _provider_of_field(model: str) -> str:
-    try:
-        return provider_of(model)
-    except InvalidInputError as error:
-        raise InvalidInputError.of_field("model", error.errors[0].reason) from None
 
 
 async def _require_known(litellm_provider: str) -> None:

@@ -27,6 +27,7 @@ from analytiq.parsing.sandbox import ParseLimits, parse_in_child
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import ExtractionSettings
+from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -67,14 +68,16 @@ class Extraction:
         await self._texts.delete_staged(organization_id, document_id)
         await checkpoint("extraction.begun")
         try:
-            parsed, content_type = await self._parse(running, document)
+            with traces.span("extraction.parse", bytes=document.byte_size, content_type=document.content_type):
+                parsed, content_type = await self._parse(running, document)
         except PermanentError as error:
             # The document's own fault, and its owner's to see: the job has done all there is to do.
             log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
             await self._fail(running, document, retry.failure_of(error).for_owner())
             return
         await checkpoint("extraction.parsed")
-        await self._serve(running, document, parsed, content_type)
+        with traces.span("extraction.serve", pages=len(parsed.pages)):
+            await self._serve(running, document, parsed, content_type)
 
     async def fail_document_of(self, job: Job, failure: Failure) -> None:
         """Show on the document that its extraction was given up, for whatever reason."""

@@ -99,6 +99,8 @@ class Job(Stored):
     progress: Progress | None = None
     error: Failure | None = None
     request_id: str | None = None
+    trace_parent: str | None = None
+    """The span that asked for it last, where tracing is on (W3C `traceparent`)."""
     is_cancel_wanted: bool = False
     created_at: datetime
     updated_at: datetime

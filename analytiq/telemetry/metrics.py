@@ -4,9 +4,11 @@ Processes on one machine share their counters where PROMETHEUS_MULTIPROC_DIR is 
 elsewhere each process is scraped by itself.
 """
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import REGISTRY
+
+from analytiq.errors import InvalidInputError
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -29,6 +31,24 @@ queue_depth = Gauge(
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
 )  # fmt: skip
+
+
+def serve(host: str, port: int | None) -> None:
+    """Answer `/metrics` from a thread, with what this process counts, where a port is given.
+
+    Raises:
+        InvalidInputError: the port cannot be had.
+    """
+    if port is None:
+        return
+    try:
+        start_http_server(port, addr=host)
+    except OSError as error:
+        raise InvalidInputError(
+            f"metrics cannot be served on {host}:{port} ({error.strerror}); set ANALYTIQ_TELEMETRY__METRICS_PORT to a"
+            " free port, one for each process",
+            code="metrics_port_taken",
+        ) from error
 
 
 def exposition(multiprocess_directory: str | None) -> bytes:

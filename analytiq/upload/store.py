@@ -21,6 +21,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.upload.placement import Placement, Placing
 
@@ -100,7 +101,8 @@ class Uploads:
         await self._uploads.insert(upload, lease_seconds=LEASE_SECONDS)
         try:
             blocks = self._renewing(upload, _chained(head, source))
-            stored = await self._files.write(upload.file_id, blocks, self._max_bytes)
+            with traces.span("upload.write"):
+                stored = await self._files.write(upload.file_id, blocks, self._max_bytes)
         except BaseException:
             await asyncio.shield(self._undo(upload))
             raise

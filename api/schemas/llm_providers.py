@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, SecretStr, StringConstraints
 
-from analytiq.credentials.addresses import LONGEST_ADDRESS
 from analytiq.credentials.providers import LONGEST_KEY, ProviderAccount
 from analytiq.embedding.provider_accounts import ConnectionTest
+from analytiq.providers.addresses import LONGEST_ADDRESS
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
 
 Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ADDRESS)]

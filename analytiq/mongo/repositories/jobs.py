@@ -18,6 +18,7 @@ from analytiq.models.job import Job, JobKind, JobRequest, JobState, Progress
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.session import Session
+from analytiq.telemetry import traces
 
 INDEXES = {
     "jobs": [
@@ -426,8 +427,11 @@ class JobRepository:
         }
         return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
 
-    async def exists_for_kb(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
-        """Whether a sync of the knowledge base, first asked for until then, is still waiting or running."""
+    async def has_untried_sync(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
+        """Whether a sync of the knowledge base, first asked for until then, has not been tried once.
+
+        One that has failed, or has cost a worker, was tried, though it waits or runs again.
+        """
         row: Row | None = await self._collection.find_one(
             {
                 "subject.kb_id": kb_id,
@@ -435,6 +439,8 @@ class JobRepository:
                 "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
                 "kind": JobKind.SYNC.value,
                 "created_at": {"$lte": enqueued_until},
+                "error": None,
+                "deaths": {"$in": [None, 0]},
             },
             {"_id": 1},
         )
@@ -528,6 +534,7 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
             "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
         },
         "request_id": {"$literal": request_id},
+        "trace_parent": {"$literal": traces.current_traceparent()},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
         "updated_at": "$$NOW",
     }

@@ -2,7 +2,7 @@
 
 Whoever may name an address could otherwise make the server call what only the server can reach: the machine
 itself, its network, a cloud's metadata. So a name is resolved and every address that it stands for has to be a
-public one; `analytiq.credentials.guarded_http` does that again for the connection itself. The platform's own
+public one; `analytiq.providers.guarded_http` does that again for the connection itself. The platform's own
 defaults are the operator's and not checked: a model server beside the platform is a good place for one.
 """
 
