@@ -179,7 +179,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
+    life_cycle = KnowledgeBaseLifeCycle(
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits
+    )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)

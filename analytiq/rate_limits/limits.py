@@ -104,6 +104,10 @@ class RateLimits:
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
 
+    async def forget_knowledge_base(self, organization_id: str, kb_id: str) -> None:
+        """The knowledge base is deleted."""
+        await self._rows.delete(organization_id, _document_key(organization_id, kb_id))
+
     def _is_free(self, model: str) -> bool:
         return model.startswith(LOCAL_PREFIX) and model not in self._settings.models
 
