@@ -22,6 +22,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
@@ -35,6 +36,7 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository, Inde
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
@@ -50,13 +52,16 @@ from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
 from analytiq.search.explain import Explain
 from analytiq.search.finding import Finding
 from analytiq.search.legs import Legs
 from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
 from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -83,6 +88,7 @@ class Application:
     vector_store: VectorStore
     explain: Explain
     metering: Metering
+    chat: ChatService
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -96,6 +102,7 @@ class Application:
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
+    credentials: Credentials
     handlers: Mapping[JobKind, Handler]
 
     def new_history(self) -> History:
@@ -165,6 +172,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     generations = GenerationRepository(connection)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
+    llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
@@ -201,7 +209,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
-    steps = ModelSteps()
+    chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(chat),
+        reranker=Reranking(credentials, rate_limits, llm_usage, models.local, settings.llm),
+        compressor=ChatCompressor(chat),
+    )
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
@@ -226,6 +239,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        chat=chat,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -253,6 +267,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
+        credentials=credentials,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

@@ -146,6 +146,15 @@ class ReconcilerSettings(_Section):
     orphan_grace_seconds: float = 3600.0
 
 
+class LlmSettings(_Section):
+    """Chat and reranking models."""
+
+    default_model: str | None = None
+    """Asked where nobody names one; None: a small model of the first provider that has a key."""
+    default_rerank_model: str | None = None
+    timeout_seconds: float = 120.0
+
+
 class TelemetrySettings(_Section):
     """Traces, off without an address; the metrics of processes that serve no requests."""
 
@@ -185,6 +194,7 @@ class Settings(BaseSettings):
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    llm: LlmSettings = LlmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @field_validator("old_secret_keys", mode="before")
