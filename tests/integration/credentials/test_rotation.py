@@ -1,11 +1,13 @@
 """Changing the secret key on a real mongod: nothing is lost, wherever it stops and whatever is stored meanwhile."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 from pydantic import SecretStr
 
 from analytiq import clock
+from analytiq.cli import secret_keys
 from analytiq.credentials import rotation
 from analytiq.credentials.encryption import Vault, new_secret_key
 from analytiq.credentials.providers import Credentials
@@ -17,6 +19,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.settings import MongoSettings, Settings
 
 PROVIDERS = ("cohere", "openai", "mistral")
 
@@ -161,3 +164,27 @@ async def test_what_no_key_opens_is_counted_and_left_alone(
     report = await rotation_of(migrated, Vault(new_key, [old_key])).run()
     assert report == RotationReport(unreadable=4)
     assert await are_readable(migrated, lost, [organization_id])
+
+
+async def test_command_changes_the_key_of_processes_that_are_started_by_hand(
+    migrated: MongoConnection,
+    mongo_uri: SecretStr,
+    old_key: SecretStr,
+    new_key: SecretStr,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    organizations = [new_id()]
+    await store(migrated, Vault(old_key), organizations)
+    mongo = MongoSettings(uri=mongo_uri, database=migrated.database.name)
+
+    def run(*old_secret_keys: SecretStr) -> bool:
+        settings = Settings(mongo=mongo, secret_key=new_key, old_secret_keys=old_secret_keys)
+        return secret_keys.rotate(settings, None)
+
+    # The command has an event loop of its own.
+    assert not await asyncio.to_thread(run)
+    assert "4 cannot be read" in capsys.readouterr().err
+    assert await asyncio.to_thread(run, old_key)
+    assert "4 encrypted anew" in capsys.readouterr().err
+    assert await are_readable(migrated, Vault(new_key), organizations)
+    assert await asyncio.to_thread(run)
