@@ -12,6 +12,7 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
@@ -92,6 +93,8 @@ class Application:
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -130,6 +133,7 @@ class Application:
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
+        await self.embedding_models.close()
         await self.connection.close()
 
 
@@ -188,7 +192,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
+    life_cycle = KnowledgeBaseLifeCycle(
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits
+    )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
@@ -253,6 +259,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,
+        embedding_models=models,
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
         reconciler=Reconciler(
             document_rows,
             text_rows,

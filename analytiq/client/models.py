@@ -45,6 +45,30 @@ class IssuedAccessToken(AccessToken):
     token: str
 
 
+class LlmProvider(_Answer):
+    """A provider of models that there is a key for; `source` says whose, `key_hint` is the end of one's own."""
+
+    litellm_provider: str
+    source: str
+    key_hint: str | None
+    is_readable: bool
+    api_base: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class LlmProviderTest(_Answer):
+    """What one call to a provider came to; `detail` says it in a sentence."""
+
+    litellm_provider: str
+    model: str
+    is_working: bool
+    dimensions: int | None
+    milliseconds: int
+    code: str | None
+    detail: str
+
+
 class Usage(_Answer):
     """SPUs that the organization was charged."""
 

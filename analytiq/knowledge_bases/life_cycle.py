@@ -14,6 +14,7 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -35,6 +36,7 @@ class KnowledgeBaseLifeCycle:
         vectors: VectorRepository,
         jobs: JobRepository,
         history: JobHistoryRepository,
+        rate_limits: RateLimits,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -44,6 +46,7 @@ class KnowledgeBaseLifeCycle:
         self._vectors = vectors
         self._jobs = jobs
         self._history = history
+        self._rate_limits = rate_limits
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -85,6 +88,7 @@ class KnowledgeBaseLifeCycle:
         await self._epochs.delete_changes(kb_id)
         await checkpoint("knowledge_base.changes_deleted")
         await self._history.delete_of_kb(job.organization_id, kb_id)
+        await self._rate_limits.forget_knowledge_base(job.organization_id, kb_id)
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 

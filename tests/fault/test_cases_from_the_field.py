@@ -1,6 +1,8 @@
 """What has gone wrong elsewhere, each case as a test."""
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import UploadOutcome
+from tests.fakes.embedding_server import Outcome, Reply
 from tests.fault import invariants
 from tests.fault.conftest import OpenSite, site_at
 from tests.fault.poisoned_server import REFUSED_TEXT
@@ -56,6 +59,35 @@ def embedded(site: Site) -> tuple[int, int]:
     """How many texts the provider was given, and how many of them were different."""
     counts = [count for text, count in site.embedding_server.text_counts.items() if "whales" in text]
     return sum(counts), len(counts)
+
+
+async def test_provider_that_closes_for_a_while_is_called_once_too_often_by_each_worker_at_most(site: Site) -> None:
+    kb = await site.tenant.knowledge_base()
+    await site.tenant.drain()
+    documents = [
+        (await site.tenant.upload(f"{number}.txt", prose("whales", 1, first=number))).document for number in range(18)
+    ]
+    before = len(site.embedding_server.requests)
+    opens_at: list[float] = []
+
+    def outcome(number: int) -> Outcome:
+        if number <= before + 3:
+            return None
+        if not opens_at:
+            opens_at.append(time.monotonic() + 2.0)
+        remaining = opens_at[0] - time.monotonic()
+        return None if remaining <= 0 else Reply(429, retry_after=str(math.ceil(remaining)))
+
+    site.embedding_server.rule(outcome)
+    for _ in range(2):
+        site.processes.worker(concurrency=3)
+    await site.mend()
+    refused = len(site.embedding_server.requests) - before - len(documents)
+    assert 1 <= refused <= 6
+    assert embedded(site) == (18, 18)
+    await invariants.hold(
+        site, {kb.id: {document.id: prose("whales", 1, first=number) for number, document in enumerate(documents)}}
+    )
 
 
 async def test_version_that_cannot_be_embedded_leaves_the_one_before_and_says_why(site: Site) -> None:
