@@ -125,9 +125,12 @@ class KnowledgeBaseLifeCycle:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
             return False
+        epoch = await self._epochs.read(kb_id)
+        if epoch is None:
+            return False
         documents, chunks = await self._entries.statistics(kb_id)
         is_counted = await self._knowledge_bases.write_statistics(
-            organization_id, kb_id, document_count=documents, chunk_count=chunks
+            knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
         )
         if knowledge_base.status is not KnowledgeBaseStatus.INDEXING or knowledge_base.first_membership_at is None:
             return is_counted
