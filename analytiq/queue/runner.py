@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import os
-import socket
+import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping
 
 import structlog
@@ -125,9 +124,11 @@ class QueueRunner:
         self._history = history
         self._is_stopping = False
         self._has_changed = asyncio.Event()
-        self._slots: set[asyncio.Task[None]] = set()
+        self._slots: list[asyncio.Task[None]] = []
+        """The first takes no heavy jobs, where there are others: what takes milliseconds need not wait for minutes."""
         self._running: dict[asyncio.Task[None], Job] = {}
-        self.worker = f"{socket.gethostname()}:{os.getpid()}"
+        # Organizations see it at their jobs: it says nothing of the machine, as the row of `workers` does.
+        self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
             jobs,
             list(handlers),
@@ -175,9 +176,9 @@ class QueueRunner:
         return self._concurrency
 
     def _fill_slots(self, group: asyncio.TaskGroup) -> None:
-        self._slots = {slot for slot in self._slots if not slot.done()}
+        self._slots = [slot for slot in self._slots if not slot.done()]
         for _ in range(self._concurrency - len(self._slots)):
-            self._slots.add(group.create_task(self._slot()))
+            self._slots.append(group.create_task(self._slot()))
 
     async def _resized_or_stopped(self) -> None:
         await self._has_changed.wait()
@@ -214,17 +215,19 @@ class QueueRunner:
 
     async def _slot(self) -> None:
         while not self._is_stopping:
+            own = asyncio.current_task()
             if len(self._slots) > self._concurrency:
-                self._slots.discard(asyncio.current_task())  # pyright: ignore[reportArgumentType]  # runs in a task
+                self._slots = [slot for slot in self._slots if slot is not own]
                 return
+            with_heavy = len(self._slots) == 1 or own is not self._slots[0]
             try:
-                job = await self._claims.claim()
+                job = await self._claims.claim(with_heavy=with_heavy)
             except DatabaseError:
                 log.warning("queue.claim_failed", exc_info=True)
                 await asyncio.sleep(self._settings.poll_seconds)
                 continue
             if job is None:
-                await self._claims.wait()
+                await self._claims.wait(with_heavy=with_heavy)
                 continue
             if self._is_stopping:
                 # `stop` has looked at what is running already: this job would run on without a limit.

@@ -18,7 +18,7 @@ from analytiq.models.knowledge_base import KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobQuery
+from analytiq.mongo.repositories.jobs import JobPage, JobQuery
 from analytiq.queue import operations
 from analytiq.queue.retry import failure_of
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
@@ -95,9 +95,9 @@ async def test_list_shows_what_matches_and_how_many(tenant: Tenant, embedding_se
     page = tenant.application.job_operations.page
 
     async def ids(**query: Any) -> list[str]:
-        jobs, total = await page(tenant.id, JobQuery(**query), skip=0, limit=10)
-        assert len(jobs) == total
-        return [job.id for job in jobs]
+        found = await page(tenant.id, JobQuery(**query), skip=0, limit=10)
+        assert (len(found.jobs), False) == (found.total_count, found.total_count_is_at_least)
+        return [job.id for job in found.jobs]
 
     extract = f"extract:{waiting.id}"
     assert await ids() == [extract, dead]
@@ -107,8 +107,8 @@ async def test_list_shows_what_matches_and_how_many(tenant: Tenant, embedding_se
     assert await ids(document_id=document.id) == [dead]
     assert await ids(error_code="provider_refused") == [dead]
     assert await ids(error_code="provider_refused", states=(JobState.AVAILABLE,)) == []
-    first, total = await page(tenant.id, JobQuery(), skip=1, limit=1)
-    assert ([job.id for job in first], total) == ([dead], 2)
+    second = await page(tenant.id, JobQuery(), skip=1, limit=1)
+    assert ([job.id for job in second.jobs], second.total_count) == ([dead], 2)
 
 
 async def test_dead_job_tells_where_it_failed_and_what_became_of_its_attempts(
@@ -128,7 +128,7 @@ async def test_jobs_of_another_organization_are_unknown_and_untouched(
     document, _, dead = await with_dead_sync(tenant, embedding_server)
     before = await job_of(tenant, dead)
     jobs, stranger = tenant.application.job_operations, await new_tenant(tenant.application)
-    assert await jobs.page(stranger.id, JobQuery(), skip=0, limit=10) == ([], 0)
+    assert await jobs.page(stranger.id, JobQuery(), skip=0, limit=10) == JobPage([], 0, total_count_is_at_least=False)
     for operation in (jobs.get, jobs.replay, jobs.cancel):
         with pytest.raises(NotFoundError):
             await operation(stranger.id, dead)
@@ -207,10 +207,10 @@ async def test_replay_of_many_takes_those_that_match_and_no_other(
     replay_all = tenant.application.job_operations.replay_all
 
     async def dead() -> set[str]:
-        jobs, _ = await tenant.application.job_operations.page(
+        page = await tenant.application.job_operations.page(
             tenant.id, JobQuery(states=(JobState.DEAD,)), skip=0, limit=10
         )
-        return {job.id for job in jobs}
+        return {job.id for job in page.jobs}
 
     assert await replay_all(tenant.id, JobQuery(kinds=(JobKind.SWEEP,))) == 0
     assert await replay_all(tenant.id, JobQuery(kb_id=kb_id, error_code="corrupt_file")) == 0
