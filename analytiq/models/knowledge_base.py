@@ -11,7 +11,7 @@ from analytiq.models.stored import Stored
 class KnowledgeBaseStatus(StrEnum):
     """`indexing` until each document of the first indexing was tried, then `active`.
 
-    `deleting` rows are shown to nobody.
+    `error`: the job that gathers the documents of the first indexing was given up. `deleting` rows are shown to nobody.
     """
 
     INDEXING = "indexing"

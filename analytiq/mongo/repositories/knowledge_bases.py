@@ -122,15 +122,15 @@ class KnowledgeBaseRepository:
             [{"$set": {"first_membership_at": "$$NOW"}}],
         )
 
-    async def activate(self, organization_id: str, kb_id: str) -> bool:
-        """From `indexing` to `active`; False where it was not `indexing`."""
+    async def set_status(self, knowledge_base: KnowledgeBase, status: KnowledgeBaseStatus) -> bool:
+        """Change the status; False where it is no longer that of `knowledge_base`."""
         result = await self._collection.update_one(
             {
-                "_id": object_id(kb_id),
-                "organization_id": organization_id,
-                "status": KnowledgeBaseStatus.INDEXING.value,
+                "_id": object_id(knowledge_base.id),
+                "organization_id": knowledge_base.organization_id,
+                "status": knowledge_base.status.value,
             },
-            {"$set": {"status": KnowledgeBaseStatus.ACTIVE.value, "updated_at": clock.now()}},
+            {"$set": {"status": status.value, "updated_at": clock.now()}},
         )
         return result.modified_count == 1
 

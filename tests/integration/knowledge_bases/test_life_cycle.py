@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from analytiq.bootstrap import Application
-from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
@@ -310,3 +310,22 @@ async def test_counts_of_a_knowledge_base_that_was_restored_without_its_epoch_ar
     assert await tenant.application.life_cycle.settle(tenant.id, kb.id)
     assert await listed_counts(tenant) == (1, 5)
     assert not await tenant.application.life_cycle.settle(tenant.id, kb.id)
+
+
+async def test_knowledge_base_whose_documents_could_not_be_gathered_is_in_error_until_the_job_is_replayed(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await tenant.document("a.txt", prose("whales", 5))
+    kb = await tenant.knowledge_base()
+    with monkeypatch.context() as broken:
+        broken.setattr(tenant.application.kb_rows, "note_first_membership", fails_for_good)
+        await tenant.drain()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ERROR
+    await tenant.application.job_operations.replay(tenant.id, f"membership_kb:{kb.id}")
+    await tenant.drain()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
+    assert await tenant.found(kb.id, "year") == [document.id]
+
+
+async def fails_for_good(*_: object) -> None:
+    raise PermanentError("it cannot be done")
