@@ -329,3 +329,24 @@ async def test_knowledge_base_whose_documents_could_not_be_gathered_is_in_error_
 
 async def fails_for_good(*_: object) -> None:
     raise PermanentError("it cannot be done")
+
+
+async def test_document_that_cost_its_worker_counts_as_tried(tenant: Tenant, eventually: EventuallyTrue) -> None:
+    await tenant.document("a.txt", prose("whales", 5))
+    kb = await tenant.knowledge_base()
+    application = tenant.application
+    gathering = await application.jobs.claim(
+        [JobKind.MEMBERSHIP_KB], worker="w", lease_token=new_id(), lease_seconds=60
+    )
+    assert gathering is not None
+    await application.queue_runner()._run_job(gathering)
+    await application.jobs.claim([JobKind.SYNC], worker="dies", lease_token=new_id(), lease_seconds=0.1)
+    await application.life_cycle.settle(tenant.id, kb.id)
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.INDEXING
+
+    async def is_rescued() -> bool:
+        return await application.jobs.rescue(max_deaths=8) == 1
+
+    await eventually(is_rescued)
+    await application.life_cycle.settle(tenant.id, kb.id)
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE

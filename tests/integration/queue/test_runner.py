@@ -2,86 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
 from analytiq.models.document import Failure
-from analytiq.models.job import HEAVY, Job, JobKind, JobRequest, JobState, JobSubject
+from analytiq.models.job import Job, JobKind, JobState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.job_leases import Held
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.queue.history import History
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
+from analytiq.queue.runner import QueueRunner, RunningJob, cancelled
 from analytiq.settings import QueueSettings
-
-EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
-Ended = list[tuple[str, str]]
-
-
-@pytest.fixture
-def jobs(migrated: MongoConnection) -> JobRepository:
-    return JobRepository(migrated)
-
-
-def request(name: str = "a") -> JobRequest:
-    return JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=name))
-
-
-def runner_of(
-    jobs: JobRepository, handler: Handler, *, concurrency: int = 4, ended: Ended | None = None, **queue: float
-) -> QueueRunner:
-    log: Ended = [] if ended is None else ended
-
-    async def on_settled(job: Job) -> None:
-        log.append(("settled", job.id))
-
-    async def on_dead(job: Job, failure: Failure) -> None:
-        log.append(("dead", failure.code))
-
-    handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
-    settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
-    return QueueRunner(
-        jobs,
-        handlers,
-        settings=settings,
-        concurrency=concurrency,
-        on_settled=on_settled,
-        on_dead=on_dead,
-        history=history_of(jobs),
-    )
-
-
-def history_of(jobs: JobRepository) -> History:
-    database = jobs._collection.database
-    connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
-    return History(
-        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
-    )
-
-
-@asynccontextmanager
-async def started(*runners: QueueRunner) -> AsyncGenerator[None]:
-    tasks = [asyncio.create_task(runner.run()) for runner in runners]
-    try:
-        yield
-    finally:
-        for runner in runners:
-            await runner.stop(drain_seconds=0)
-        await asyncio.gather(*tasks)
-
-
-async def row(jobs: JobRepository, name: str = "a") -> Job:
-    job = await jobs.get(f"extract:{name}")
-    assert job is not None
-    return job
+from tests.integration.queue.runners import Ended, EventuallyTrue, history_of, request, row, runner_of, started
 
 
 async def nothing(_: RunningJob) -> None: ...
@@ -438,53 +372,3 @@ async def test_job_cancelled_while_its_attempt_fails_is_not_run_again(jobs: JobR
     await runner.run_until_idle()
     assert ran == ["extract:a"]
     assert ended == [("settled", "extract:a"), ("dead", "cancelled"), ("settled", "extract:a")]
-
-
-async def test_heavy_jobs_hold_up_no_other_job_of_their_lane_and_leave_a_slot(
-    jobs: JobRepository, eventually: EventuallyTrue
-) -> None:
-    release, ran = asyncio.Event(), list[str]()
-
-    async def handler(running: RunningJob) -> None:
-        if running.job.lane.endswith(HEAVY):
-            await release.wait()
-        ran.append(running.job.id)
-
-    heavy = [request(f"heavy{number}").model_copy(update={"is_heavy": True}) for number in range(6)]
-    await jobs.enqueue(heavy)
-    runner = runner_of(jobs, handler, concurrency=3)
-    async with started(runner):
-        await eventually(lambda: runner.running_jobs == 2)
-        await jobs.enqueue([request("light")])
-        await eventually(lambda: ran == ["extract:light"])
-        assert runner.running_jobs == 2
-        release.set()
-        await eventually(lambda: len(ran) == 7)
-
-
-async def test_only_slot_of_a_process_runs_heavy_jobs_too(jobs: JobRepository, eventually: EventuallyTrue) -> None:
-    ran: list[str] = []
-
-    async def handler(running: RunningJob) -> None:
-        ran.append(running.job.id)
-
-    await jobs.enqueue([request("heavy").model_copy(update={"is_heavy": True})])
-    async with started(runner_of(jobs, handler, concurrency=1)):
-        await eventually(lambda: ran == ["extract:heavy"])
-
-
-async def test_heavy_jobs_are_run_when_the_number_of_slots_shrinks_to_one(
-    jobs: JobRepository, eventually: EventuallyTrue
-) -> None:
-    ran: list[str] = []
-
-    async def handler(running: RunningJob) -> None:
-        ran.append(running.job.id)
-
-    runner = runner_of(jobs, handler, concurrency=3)
-    async with started(runner):
-        await jobs.enqueue([request("first")])
-        await eventually(lambda: ran == ["extract:first"])
-        runner.resize(1)
-        await jobs.enqueue([request("heavy").model_copy(update={"is_heavy": True})])
-        await eventually(lambda: "extract:heavy" in ran)
