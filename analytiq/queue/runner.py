@@ -323,17 +323,21 @@ class QueueRunner:
                 log.warning("queue.lease_lost", job=job.id)
                 return False
             case retry.Retry(delay_seconds, _):
+                if not await self._try_later(running, failure, outcome):
+                    return False
                 log.warning(
                     "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
                     delay_seconds=round(delay_seconds, 2), exc_info=unforeseen,
                 )  # fmt: skip
-                return await self._try_later(running, failure, outcome)
+                return True
             case retry.Bury():
+                if not await self._give_up(running, failure, AttemptOutcome.DEAD):
+                    return False
                 log.error(
                     "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
                     detail=failure.detail, exc_info=unforeseen,
                 )  # fmt: skip
-                return await self._give_up(running, failure, AttemptOutcome.DEAD)
+                return True
 
     async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> bool:
         """Make the job wait; True where that is written."""
@@ -341,22 +345,25 @@ class QueueRunner:
         if not outcome.is_counted:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
-        is_written = False
         try:
-            is_written = await self._jobs.retry(
+            if not await self._jobs.retry(
                 job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
-            )
+            ):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
+                return False
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)
+            return False
         self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)
-        return is_written
+        return True
 
     async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
         """Bury the job; True where that is written."""
         job = running.job
         try:
             if not await self._jobs.bury(job, failure):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
                 return False
             self._history.note(job, outcome, started_at=running.started_at, failure=failure)
             await self._on_dead(job, failure)

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
+from structlog.testing import capture_logs
 
 from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
 from analytiq.models.document import Failure
@@ -372,3 +373,22 @@ async def test_job_cancelled_while_its_attempt_fails_is_not_run_again(jobs: JobR
     await runner.run_until_idle()
     assert ran == ["extract:a"]
     assert ended == [("settled", "extract:a"), ("dead", "cancelled"), ("settled", "extract:a")]
+
+
+@pytest.mark.parametrize("error", [TransientError("not now"), CorruptFileError("torn")], ids=["passing", "permanent"])
+async def test_attempt_that_fails_after_it_has_lost_its_lease_is_neither_told_nor_followed_by_anything(
+    jobs: JobRepository, migrated: MongoConnection, error: Exception
+) -> None:
+    async def handler(_: RunningJob) -> None:
+        await jobs._collection.update_one({}, {"$set": {"lease_token": "another's"}})
+        raise error
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    with capture_logs() as logs:
+        assert await runner_of(jobs, handler, ended=ended).run_until_idle() == 1
+    job = await row(jobs)
+    assert (job.state, job.lease_token, job.error) == (JobState.RUNNING, "another's", None)
+    assert ended == []
+    assert await migrated.database["job_history"].count_documents({}) == 0
+    assert [entry["event"] for entry in logs] == ["queue.lease_lost"]
