@@ -202,10 +202,9 @@ class QueueRunner:
         """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
         count = 0
         kinds = list(self._handlers)
+        lease_seconds = self._settings.lease_seconds
         while True:
-            job = await self._jobs.claim(
-                kinds, worker=self.worker, lease_token=new_id(), lease_seconds=self._settings.lease_seconds
-            )
+            job = await self._jobs.claim(kinds, worker=self.worker, lease_token=new_id(), lease_seconds=lease_seconds)
             if job is not None:
                 await self._run_job(job)
                 count += 1
@@ -346,9 +345,8 @@ class QueueRunner:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
         try:
-            if not await self._jobs.retry(
-                job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
-            ):
+            delay, is_counted = outcome.delay_seconds, outcome.is_counted
+            if not await self._jobs.retry(job, failure, delay_seconds=delay, is_counted=is_counted):
                 log.warning("queue.lease_lost", job=job.id, code=failure.code)
                 return False
         except DatabaseError:
