@@ -18,7 +18,7 @@ from tests.integration.tenant import prose
 DOCUMENTS = 200
 PROCESSES, SLOTS = 4, 5
 KNOWLEDGE_BASES = int(os.environ.get("ANALYTIQ_TEST_KNOWLEDGE_BASES", "400"))
-"""The limit that the documentation names is 2,000, which took five minutes on two cores beside other work: more than every
+"""The limit that the documentation names is 2,000, which took five minutes on two cores beside other work: more than a
 run of all tests has. `python -m benchmarks.knowledge_bases` says what they cost."""
 
 
