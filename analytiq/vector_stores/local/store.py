@@ -70,7 +70,7 @@ class LocalVectorStore:
         """See VectorStore."""
         view = await self._fresh_view(knowledge_base, epoch)
         nearest = partial(view.nearest, query, limit=limit, selection=_selection(chunk_filter))
-        if chunk_filter is None and view.rows * knowledge_base.embedding_dimensions <= INLINE_CELLS:
+        if view.rows * knowledge_base.embedding_dimensions <= INLINE_CELLS:
             rows = nearest()
         else:
             rows = await asyncio.get_running_loop().run_in_executor(self._searching, nearest)
