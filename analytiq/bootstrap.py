@@ -21,6 +21,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
@@ -34,8 +35,10 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository, Inde
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -46,14 +49,18 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
 from analytiq.search.explain import Explain
 from analytiq.search.finding import Finding
 from analytiq.search.legs import Legs
 from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
 from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -80,6 +87,8 @@ class Application:
     vector_store: VectorStore
     explain: Explain
     metering: Metering
+    chat: ChatService
+    rate_limits: RateLimits
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -90,6 +99,7 @@ class Application:
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
+    credentials: Credentials
     handlers: Mapping[JobKind, Handler]
 
     def new_history(self) -> History:
@@ -137,7 +147,7 @@ async def bootstrap(settings: Settings) -> Application:
             " `analytiq secret-key`, keep it safe, and give the same one to every process",
             code="secret_key_missing",
         )
-    vault = Vault(settings.secret_key)
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
     applied = await migrate(connection)
     if applied:
@@ -158,16 +168,18 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     generations = GenerationRepository(connection)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
+    llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
 
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering(connection, cache, LedgerRepository(connection))
+    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
@@ -175,7 +187,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
+    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
     store = LocalVectorStore(
         vectors,
         memory_bytes=settings.search.local_store_bytes,
@@ -191,7 +203,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
-    steps = ModelSteps()
+    chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(chat),
+        reranker=Reranking(credentials, rate_limits, llm_usage, models.local, settings.llm),
+        compressor=ChatCompressor(chat),
+    )
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
@@ -216,6 +233,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        chat=chat,
+        rate_limits=rate_limits,
         reconciler=Reconciler(
             document_rows,
             text_rows,
@@ -240,6 +259,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
+        credentials=credentials,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

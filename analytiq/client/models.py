@@ -281,11 +281,11 @@ class Passage(_Answer):
     last_page: int
     start: int
     end: int
-    kb_id: str
-    scores: Scores
-    matched_terms: list[str]
-    highlights: list[tuple[int, int]]
-    excerpt: str | None
+    kb_id: str = ""
+    scores: Scores | None = None
+    matched_terms: list[str] = []
+    highlights: list[tuple[int, int]] = []
+    excerpt: str | None = None
 
 
 class Degradation(_Answer):
@@ -302,8 +302,8 @@ class SearchAnswer(_Answer):
     results: list[Passage]
     query: str
     total_count: int
-    mode: str
-    degraded: list[Degradation]
+    mode: str = "vector"
+    degraded: list[Degradation] = []
     timings_ms: dict[str, float] = {}
 
 

@@ -123,7 +123,8 @@ async def test_refresh_that_fails_half_way_leaves_no_half_and_no_double_rows(
         with pytest.raises(TransientError):
             await search(store, mirrored)
         assert len(await search(store, mirrored, epoch=before)) == 3
-    assert await places(store, mirrored, limit=1000) == mirrored.expected(QUERY, 1000)
+    # Of 400 random vectors some lie too close together for an order.
+    assert sorted(await places(store, mirrored, limit=1000)) == sorted(mirrored.expected(QUERY, 1000))
     assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == 402
     await store.close()
 
