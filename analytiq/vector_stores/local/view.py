@@ -61,6 +61,8 @@ class View:
     alive: NDArray[np.bool_]
     live_rows: int
     blocks: Sequence[Block]
+    block_count: int
+    """How many of the blocks are of this view: the first ones."""
     blocks_of_document: Mapping[str, Sequence[Block]]
     blocks_of_generation: Mapping[str, Sequence[Block]]
     graph: Graph | None
