@@ -12,6 +12,7 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
@@ -21,12 +22,15 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -34,8 +38,10 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository, Inde
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -46,14 +52,18 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
 from analytiq.search.explain import Explain
 from analytiq.search.finding import Finding
 from analytiq.search.legs import Legs
 from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
 from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -78,8 +88,13 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    lexical: LocalLexicalIndex | None
     explain: Explain
     metering: Metering
+    chat: ChatService
+    rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -90,6 +105,7 @@ class Application:
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
+    credentials: Credentials
     handlers: Mapping[JobKind, Handler]
 
     def new_history(self) -> History:
@@ -115,6 +131,9 @@ class Application:
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
+        await self.embedding_models.close()
         await self.connection.close()
 
 
@@ -137,7 +156,7 @@ async def bootstrap(settings: Settings) -> Application:
             " `analytiq secret-key`, keep it safe, and give the same one to every process",
             code="secret_key_missing",
         )
-    vault = Vault(settings.secret_key)
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
     applied = await migrate(connection)
     if applied:
@@ -158,24 +177,28 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     generations = GenerationRepository(connection)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
+    llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
 
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering(connection, cache, LedgerRepository(connection))
+    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
+    life_cycle = KnowledgeBaseLifeCycle(
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits
+    )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
+    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
     store = LocalVectorStore(
         vectors,
         memory_bytes=settings.search.local_store_bytes,
@@ -187,10 +210,28 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+            if lexical is not None:
+                lexical.forget(running.job.subject.kb_id)
+
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
-    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
-    steps = ModelSteps()
+    lexical = (
+        LocalLexicalIndex(
+            ChunkTextRepository(connection),
+            Path(settings.data_dir) / "lexical",
+            disk_bytes=settings.lexical.disk_bytes,
+            build_wait_seconds=settings.lexical.build_wait_seconds,
+        )
+        if settings.lexical.is_enabled
+        else None
+    )
+    legs = Legs(store, lexical, timeout_seconds=settings.search.leg_timeout_seconds)
+    chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(chat),
+        reranker=Reranking(credentials, rate_limits, llm_usage, models.local, settings.llm),
+        compressor=ChatCompressor(chat),
+    )
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
@@ -212,9 +253,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         vector_store=store,
+        lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        chat=chat,
+        rate_limits=rate_limits,
+        embedding_models=models,
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
         reconciler=Reconciler(
             document_rows,
             text_rows,
@@ -239,6 +285,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
+        credentials=credentials,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

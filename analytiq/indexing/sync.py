@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError
+from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Remove, Retire, plan
 from analytiq.indexing.staging import Pair, Staging
@@ -15,6 +15,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.queue.runner import RunningJob
+from analytiq.rate_limits.limits import DOCUMENTS_CODE, RateLimits
 from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 
@@ -37,6 +38,7 @@ class Sync:
         jobs: JobRepository,
         staging: Staging,
         commit: Commit,
+        rate_limits: RateLimits,
     ) -> None:
         self._organizations = organizations
         self._documents = documents
@@ -46,6 +48,7 @@ class Sync:
         self._jobs = jobs
         self._staging = staging
         self._commit = commit
+        self._rate_limits = rate_limits
 
     async def handle(self, running: RunningJob) -> None:
         """Make the pair as the truth says."""
@@ -65,7 +68,9 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
+            # A document that waits for its knowledge base's turn has not failed.
+            if error.code != DOCUMENTS_CODE:
+                metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:
             metrics.indexing_errors.labels(kb_id=kb_id, error_type="internal_error").inc()
@@ -98,6 +103,8 @@ class Sync:
                 await self._index(running, Pair(organization, knowledge_base, document), wanted, current)
 
     async def _index(self, running: RunningJob, pair: Pair, wanted: Index, current: Sequence[Generation]) -> None:
+        # Only what is embedded is limited: leaving is at once, and a trigger too many costs nothing.
+        await self._rate_limits.take_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
         try:
             with traces.span("indexing.stage"):
                 generation = await self._staging.stage(running, pair, wanted)
@@ -106,8 +113,10 @@ class Sync:
             with traces.span("indexing.commit"):
                 await self._commit.make_current(running, pair.knowledge_base, pair.document, generation, current)
             await checkpoint("indexing.committed")
-        except BaseException:
+        except BaseException as error:
             await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)
+            if isinstance(error, RateLimitedError):
+                await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
         metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)
         log.info(

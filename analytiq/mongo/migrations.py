@@ -25,8 +25,10 @@ from analytiq.mongo.repositories import (
     jobs,
     knowledge_bases,
     leases,
+    llm_usage,
     organizations,
     providers,
+    rate_limits,
     reconcile_reports,
     tags,
     texts,
@@ -55,7 +57,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, providers, idempotency, job_history, workers, files,
+        embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         leases, reconcile_reports,
     )  # fmt: skip
     for module in modules:
@@ -74,13 +76,23 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database.create_collection(collection, check_exists=False)
 
 
+async def _order_lists_of_jobs(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    present = await connection.database["jobs"].index_information()
+    if jobs.UNSORTED_INDEX in present:
+        await connection.database["jobs"].drop_index(jobs.UNSORTED_INDEX)
+
+
 MIGRATIONS = (
     Migration(1, "indexes", _create_indexes),
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
     Migration(3, "indexes of workers", _create_indexes),
     Migration(4, "index of the history of knowledge bases", _create_indexes),
     Migration(5, "index of staged texts", _create_indexes),
-    Migration(8, "leases and reports of the reconciler", _create_indexes),
+    Migration(6, "indexes of rate limits", _create_indexes),
+    Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(8, "index of jobs by kind", _order_lists_of_jobs),
+    Migration(9, "leases and reports of the reconciler", _create_indexes),
 )
 
 

@@ -56,6 +56,11 @@ class Search:
         self._steps = steps
         self._settings = settings
 
+    @property
+    def has_words(self) -> bool:
+        """Whether this installation has an index of words."""
+        return self._legs.has_lexical
+
     async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
         """Answer a question from one knowledge base; see `search_several`."""
         return await self.search_several(organization, [kb_id], request)
