@@ -27,6 +27,7 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -151,6 +152,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
+    holds = BackupHoldRepository(connection)
 
     credentials = Credentials(ProviderRepository(connection), vault)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
@@ -161,7 +163,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
+    life_cycle = KnowledgeBaseLifeCycle(
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, holds
+    )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
@@ -229,8 +233,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
-            JobKind.SWEEP: Sweep(generations, vectors).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
+            JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: life_cycle.handle_drop,
         },
     )

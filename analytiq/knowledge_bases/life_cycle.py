@@ -7,6 +7,7 @@ import structlog
 from analytiq.membership import Membership
 from analytiq.models.job import Job, JobKind
 from analytiq.models.knowledge_base import KnowledgeBaseStatus
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -35,6 +36,7 @@ class KnowledgeBaseLifeCycle:
         vectors: VectorRepository,
         jobs: JobRepository,
         history: JobHistoryRepository,
+        holds: BackupHoldRepository,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -44,6 +46,7 @@ class KnowledgeBaseLifeCycle:
         self._vectors = vectors
         self._jobs = jobs
         self._history = history
+        self._holds = holds
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -76,6 +79,7 @@ class KnowledgeBaseLifeCycle:
         kb_id = job.subject.kb_id
         if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
             return
+        await self._holds.require_free(job.organization_id)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)

@@ -9,12 +9,13 @@ from analytiq.models.stored import Stored
 
 
 class KnowledgeBaseStatus(StrEnum):
-    """`indexing` until the first indexing has ended, then `active`. `deleting` rows are shown to nobody."""
+    """`indexing` until the first indexing has ended, then `active`. `deleting` and `restoring` are shown to nobody."""
 
     INDEXING = "indexing"
     ACTIVE = "active"
     ERROR = "error"
     DELETING = "deleting"
+    RESTORING = "restoring"
 
 
 class KnowledgeBase(Stored):

@@ -17,8 +17,10 @@ from analytiq.mongo import files
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
+    backup_holds,
     documents,
     embedding_cache,
+    erasures,
     idempotency,
     index_entries,
     job_history,
@@ -26,6 +28,7 @@ from analytiq.mongo.repositories import (
     knowledge_bases,
     organizations,
     providers,
+    restores,
     tags,
     texts,
     uploads,
@@ -54,6 +57,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, providers, idempotency, job_history, workers, files,
+        backup_holds, restores, erasures,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -77,6 +81,7 @@ MIGRATIONS = (
     Migration(3, "indexes of workers", _create_indexes),
     Migration(4, "index of the history of knowledge bases", _create_indexes),
     Migration(5, "index of staged texts", _create_indexes),
+    Migration(9, "indexes that find the rows of an organization", _create_indexes),
 )
 
 
