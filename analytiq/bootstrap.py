@@ -13,6 +13,8 @@ from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.service import EmbeddingService
+from analytiq.erasure.retention import Retention
+from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
@@ -37,6 +39,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -74,6 +77,8 @@ class Application:
     metering: Metering
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
+    erasures: Erasures
+    retention: Retention
     extraction: Extraction
     jobs: JobRepository
     job_history: JobHistoryRepository
@@ -176,6 +181,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         load_wait_seconds=settings.search.load_wait_seconds,
     )
 
+    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    erasures = new_erasures(connection, documents, settings.erasure)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -186,7 +194,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
-        documents=Documents(connection, document_rows, text_rows, files, jobs),
+        documents=documents,
         indexing_states=IndexingStates(kb_rows, entries, jobs),
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
@@ -218,6 +226,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             settings.reconciler,
         ),
         life_cycle=life_cycle,
+        erasures=erasures,
+        retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
         jobs=jobs,
         job_history=history,
@@ -236,5 +246,6 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: life_cycle.handle_drop,
+            JobKind.ERASE: erasures.handle,
         },
     )

@@ -113,6 +113,13 @@ class ReconcilerSettings(_Section):
     orphan_grace_seconds: float = 3600.0
 
 
+class ErasureSettings(_Section):
+    """Erasing an organization."""
+
+    quiet_seconds: float = Field(default=90.0, ge=0.0)
+    """Work under way when it begins has so long to notice and end, before the proof that nothing is left counts."""
+
+
 class TelemetrySettings(_Section):
     """Traces, off without an address; the metrics of processes that serve no requests."""
 
@@ -148,6 +155,7 @@ class Settings(BaseSettings):
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    erasure: ErasureSettings = ErasureSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
 

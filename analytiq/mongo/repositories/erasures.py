@@ -128,6 +128,13 @@ class ErasureRepository:
         if added or documents:
             await self._collection.update_one(_held(erasure), {"$inc": {**added, "documents": documents}})
 
+    async def add_documents(self, erasure: Erasure, document_ids: Sequence[str]) -> bool:
+        """Remember documents before they are deleted, so that the proof looks for them; False: the lease is lost."""
+        result = await self._collection.update_one(
+            _held(erasure), {"$addToSet": {"document_ids": {"$each": list(document_ids)}}}
+        )
+        return result.matched_count == 1
+
     async def finish(self, erasure: Erasure, *, is_watched: bool) -> bool:
         """It is proved; False where the lease is lost."""
         result = await self._collection.update_one(

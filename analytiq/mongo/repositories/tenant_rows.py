@@ -7,11 +7,14 @@ from typing import Any
 from bson import ObjectId
 
 from analytiq.models.erasure import CacheFate, ErasureOptions, LedgerFate
+from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.mongo import catalog
 from analytiq.mongo.catalog import VECTORS_PREFIX, Keeping
 from analytiq.mongo.client import MongoConnection, Row
 from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.rows import decode
 from analytiq.mongo.repositories.vectors import collection_name
+from analytiq.mongo.session import Session
 
 FILES_AT_ONCE = 100
 ORDER = (
@@ -86,6 +89,10 @@ class TenantRows:
             case _:
                 return await self._delete(name, _owned(name, organization_id))
 
+    async def close(self, organization_id: str, session: Session) -> None:
+        """Delete the row without which no token opens the organization."""
+        await self._database["organizations"].delete_one({"_id": object_id(organization_id)}, session=session)
+
     async def delete_cache(self, scope: str, *, payer: str | None = None) -> int:
         """Delete the embeddings of a scope, or those of it that one organization has paid for."""
         query: Row = {"scope": scope} if payer is None else {"scope": scope, "payer_organization_id": payer}
@@ -149,6 +156,15 @@ class TenantRows:
         )
         return {name: count for name, count in found.items() if count}
 
+    async def superseded_of(self, organization_id: str, document_ids: Sequence[str]) -> list[Generation]:
+        """Generations of the documents that newer ones have replaced, and whose vectors wait to be swept."""
+        query: Row = {
+            "organization_id": organization_id,
+            "document_id": {"$in": list(document_ids)},
+            "state": GenerationState.SUPERSEDED.value,
+        }
+        return [decode(Generation, row) async for row in self._majority["generations"].find(query)]
+
     def _rows(self, name: str, organization_id: str) -> Any:
         return self._majority[name].find(_owned(name, organization_id), {"_id": 1})
 
@@ -190,13 +206,13 @@ class TenantRows:
         given_up: Row = {"is_given_up": True, "lease_expires_at": "$$NOW"}
         await self._database["uploads"].update_many({"organization_id": organization_id}, [{"$set": given_up}])
         rows: list[Row] = await self._database["uploads"].find({"organization_id": organization_id}).to_list()
-        finished = await self._unfinished_chunks([object_id(row["file_id"]) for row in rows])
-        await self._delete("fs.chunks", {"files_id": {"$in": finished}})
+        unfinished = await self._unfinished([object_id(row["file_id"]) for row in rows])
+        await self._delete("fs.chunks", {"files_id": {"$in": unfinished}})
         if not is_last:
             return 0
         return await self._delete("uploads", {"organization_id": organization_id})
 
-    async def _unfinished_chunks(self, file_ids: Ids[ObjectId]) -> list[ObjectId]:
+    async def _unfinished(self, file_ids: Ids[ObjectId]) -> list[ObjectId]:
         """Those of the files that never got their row; a finished one goes by that row."""
         cursor = self._majority["fs.files"].find({"_id": {"$in": list(file_ids)}}, {"_id": 1})
         finished = {row["_id"] async for row in cursor}
