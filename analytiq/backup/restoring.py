@@ -17,7 +17,7 @@ from analytiq.embedding.cache_key import cache_key
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, TransientError
 from analytiq.membership import kb_changed
 from analytiq.models.archive import ArchivedOrganization, EmbeddingIdentity
-from analytiq.models.erasure import Erasure, ErasureKind, ErasureOptions, LedgerFate
+from analytiq.models.erasure import ErasureKind, ErasureOptions, LedgerFate
 from analytiq.models.job import JobRequest
 from analytiq.models.usage import Operation
 from analytiq.mongo.catalog import VECTORS_PREFIX
@@ -63,12 +63,12 @@ class RestoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """An organization that was brought back, its id in this database, and what was erased since the archive."""
+    """An organization that was brought back, its id in this database, its documents that were erased since."""
 
     source_organization_id: str
     organization_id: str
     rows: int
-    erased_since: tuple[Erasure, ...]
+    erased_documents: tuple[str, ...]
 
 
 class Restore:
@@ -192,7 +192,8 @@ class Restore:
         await checkpoint("restore.activated")
         log.info("restore.done", organization_id=run.organization_id, rows=rows, taken_up=is_taken_up)
         erased = await self._erasures.finished_since(organization.id, contents.header.created_at)
-        return Restored(organization.id, run.organization_id, rows, tuple(erased))
+        named = {document_id for item in erased for document_id in item.document_ids}
+        return Restored(organization.id, run.organization_id, rows, tuple(sorted(map(run.ids.new, named))))
 
     async def _insert(
         self,

@@ -143,6 +143,8 @@ class ErasureRepository:
                 "$set": {
                     "state": ErasureState.DONE.value,
                     "left": {},
+                    # Names and values that people were found by are about people too; the ids say what it was.
+                    "selection": None,
                     "is_watched": is_watched,
                     "error": None,
                     "lease_token": None,
