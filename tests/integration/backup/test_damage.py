@@ -48,7 +48,7 @@ async def test_every_single_changed_byte_is_told(application: Application, tenan
 
 async def test_every_shorter_archive_is_told_to_be_incomplete(application: Application, tenant: Tenant) -> None:
     archive = await made(application, tenant)
-    for length in [*range(0, 100), *random.Random(7).sample(range(len(archive)), 200)]:
+    for length in [*range(100), *random.Random(7).sample(range(len(archive)), 200)]:
         code = refusal(archive[:length])
         assert code == ("archive_foreign" if length < len(MAGIC) else "archive_truncated"), length
 
