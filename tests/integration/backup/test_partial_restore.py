@@ -14,7 +14,6 @@ from pydantic import SecretStr
 
 from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault
-from analytiq.embedding.providers.local import LocalEmbedder
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.migrations import migrate
 from analytiq.settings import QueueSettings, ReconcilerSettings, Settings
