@@ -265,7 +265,7 @@ class Restore:
             # Nothing of it may be taken for ours, and removed by an undoing: the run ends here.
             await self._restores.end(run)
             what = ", ".join(f"{count} in {name}" for name, count in left.items())
-            raise TransientError(
+            raise ConflictError(
                 f"Rows of the organization {run.organization_id} are left in this database ({what}), though it has no"
                 f" organization of that id. Remove them with `analytiq erase organization {run.organization_id}`.",
                 code="rows_left",

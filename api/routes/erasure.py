@@ -15,8 +15,8 @@ router = APIRouter(tags=["erasure"], route_class=IdempotentRoute)
 BY_TOKEN = "an access token of the organization"  # noqa: S105  # who asked
 
 
-@router.delete("", status_code=202, operation_id="erase_organization")
-async def erase_organization(
+@router.delete("", status_code=202, operation_id="delete_organization")
+async def delete_organization(
     application: ApplicationOf,
     organization: CurrentOrganization,
     confirm: Annotated[str, Query(max_length=255, description="The organization's name, so that none goes by mistake")],
@@ -81,8 +81,8 @@ async def get_retention(organization: CurrentOrganization) -> RetentionAnswer:
     return RetentionAnswer(document_days=organization.document_retention_days)
 
 
-@router.put("/retention", operation_id="set_retention")
-async def set_retention(
+@router.put("/retention", operation_id="update_retention")
+async def update_retention(
     application: ApplicationOf, organization: CurrentOrganization, body: RetentionSettings
 ) -> RetentionAnswer:
     """Say how long documents are kept; the reconciler deletes those that are older."""

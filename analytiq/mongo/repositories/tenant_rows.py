@@ -1,7 +1,7 @@
 """Finds and deletes everything of an organization, in every collection; by `analytiq.mongo.catalog`."""
 
+from collections.abc import AsyncGenerator, Sequence
 from collections.abc import Collection as Ids
-from collections.abc import Sequence
 from typing import Any
 
 from bson import ObjectId
@@ -181,24 +181,27 @@ class TenantRows:
     async def _count_vectors(self, kb_ids: Sequence[str]) -> int:
         return sum([await self._majority[collection_name(kb_id)].count_documents({}) for kb_id in kb_ids])
 
-    async def _files(self, organization_id: str) -> list[ObjectId]:
-        """Some of its files that still have chunks, or whose row is to be deleted."""
-        cursor = self._rows("fs.files", organization_id)
-        return [row["_id"] async for row in cursor]
+    async def _files(self, organization_id: str) -> AsyncGenerator[list[ObjectId], None]:
+        """Its files, some at a time: there may be millions."""
+        batch: list[ObjectId] = []
+        async for row in self._rows("fs.files", organization_id):
+            batch.append(row["_id"])
+            if len(batch) == FILES_AT_ONCE:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     async def _delete_chunks(self, organization_id: str) -> int:
-        files = await self._files(organization_id)
         deleted = 0
-        for start in range(0, len(files), FILES_AT_ONCE):
-            deleted += await self._delete("fs.chunks", {"files_id": {"$in": files[start : start + FILES_AT_ONCE]}})
+        async for files in self._files(organization_id):
+            deleted += await self._delete("fs.chunks", {"files_id": {"$in": files}})
         return deleted
 
     async def _count_chunks(self, organization_id: str) -> int:
-        files = await self._files(organization_id)
         count = 0
-        for start in range(0, len(files), FILES_AT_ONCE):
-            query: Row = {"files_id": {"$in": files[start : start + FILES_AT_ONCE]}}
-            count += await self._majority["fs.chunks"].count_documents(query)
+        async for files in self._files(organization_id):
+            count += await self._majority["fs.chunks"].count_documents({"files_id": {"$in": files}})
         return count
 
     async def _end_uploads(self, organization_id: str, *, is_last: bool) -> int:

@@ -1,9 +1,11 @@
 """An archive that is not exactly what was written is refused before anything is touched."""
 
+import asyncio
 import hashlib
 import io
 import random
 import struct
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from analytiq.backup.files import PART_SUFFIX, restore_file, verify_file, write_
 from analytiq.backup.restoring import RestoreOptions
 from analytiq.backup.verification import verify
 from analytiq.bootstrap import Application
-from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
 from analytiq.mongo.ids import new_id
 from analytiq.telemetry import checkpoints
 from tests.integration.backup.archiving import archive_of, lose, restore_from
@@ -191,6 +193,73 @@ async def test_backup_that_fails_leaves_no_file(application: Application, tenant
     with pytest.raises(NotFoundError):
         await write_file(application.connection, tmp_path / "archive", [new_id()])
     assert list(tmp_path.glob("archive*")) == []
+
+
+async def test_backup_that_is_stopped_leaves_no_file_and_no_hold(
+    application: Application, tenant: Tenant, tmp_path: Path
+) -> None:
+    await made(application, tenant)
+    reached = asyncio.Event()
+
+    async def wait(name: str) -> None:
+        if name == "backup.batch_written":
+            reached.set()
+            await asyncio.Event().wait()
+
+    checkpoints.install(wait)
+    try:
+        making = asyncio.create_task(write_file(application.connection, tmp_path / "archive", [tenant.id]))
+        await reached.wait()
+        making.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await making
+    finally:
+        checkpoints.install(None)
+    assert list(tmp_path.glob("archive*")) == []
+    assert await application.connection.database["backup_holds"].count_documents({}) == 0
+
+
+async def test_backup_that_lost_its_hold_fails(application: Application, tenant: Tenant, tmp_path: Path) -> None:
+    await made(application, tenant)
+
+    async def expire(name: str) -> None:
+        if name == "backup.batch_written":
+            past = {"expires_at": datetime(2000, 1, 1, tzinfo=UTC)}
+            await application.connection.database["backup_holds"].update_many({}, {"$set": past})
+
+    checkpoints.install(expire)
+    try:
+        with pytest.raises(TransientError) as lost:
+            await write_file(application.connection, tmp_path / "archive", [tenant.id])
+    finally:
+        checkpoints.install(None)
+    assert lost.value.code == "hold_lost"
+    assert list(tmp_path.glob("archive*")) == []
+
+
+async def test_archive_of_a_newer_schema_is_refused(application: Application, tenant: Tenant) -> None:
+    versions = application.connection.database["schema_migrations"]
+    await versions.update_one({}, {"$inc": {"version": 1}})
+    try:
+        archive = await made(application, tenant)
+    finally:
+        await versions.update_one({}, {"$inc": {"version": -1}})
+    with pytest.raises(InvalidInputError) as refused:
+        await restore_from(application.connection, archive, is_fresh=True)
+    assert refused.value.code == "archive_too_new"
+
+
+async def test_rows_that_are_left_of_an_organization_are_not_mixed_with_a_restore(
+    application: Application, tenant: Tenant
+) -> None:
+    archive = await made(application, tenant)
+    await lose(application.connection, tenant.id)
+    left = {"organization_id": tenant.id, "name": "left over"}
+    await application.connection.database["tags"].insert_one(left)
+    with pytest.raises(ConflictError, match="1 in tags") as refused:
+        await restore_from(application.connection, archive)
+    assert refused.value.code == "rows_left"
+    assert await application.connection.database["tags"].count_documents({}) == 1
 
 
 async def test_missing_file_is_told(application: Application, tmp_path: Path) -> None:
