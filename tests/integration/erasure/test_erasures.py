@@ -429,3 +429,34 @@ async def test_days_that_make_no_sense_are_refused(application: Application, ten
             await application.retention.set_days(tenant.id, days)
     with pytest.raises(NotFoundError):
         await application.retention.set_days("f" * 24, 1)
+
+
+async def test_crowd_that_uploads_searches_and_works_on_brings_nothing_back(compose_application: Compose) -> None:
+    application = await compose_application(erasure=ErasureSettings(quiet_seconds=3))
+    tenant = await new_tenant(application)
+    kb_id = await furnish(tenant)
+    worker = (await compose_application()).queue_runner()
+    working = asyncio.create_task(worker.run())
+    sent = 0
+
+    async def person(number: int) -> None:
+        """Asks for entry before each call, as the API does; is in the middle of one when the organization closes."""
+        nonlocal sent
+        for turn in range(1000):
+            try:
+                await application.organizations.get(tenant.id)
+            except NotFoundError:
+                return
+            await tenant.upload(f"{number}-{turn}.txt", prose("lynxes", 3, first=turn * 3))
+            await tenant.search(kb_id, "lynxes")
+            sent += 1
+
+    people = [asyncio.create_task(person(number)) for number in range(4)]
+    while sent < 20:
+        await asyncio.wait(people, timeout=0.05)
+    report = await erase(application, tenant.id)
+    await asyncio.gather(*people, return_exceptions=True)
+    await worker.stop(drain_seconds=5)
+    await working
+    assert (report.state, report.left) == (ErasureState.DONE, {})
+    assert await places_that_name(application, tenant.id, kb_id) == {"erasures": 1}
