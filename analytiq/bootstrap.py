@@ -23,6 +23,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
@@ -37,8 +38,10 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository, Inde
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
@@ -49,13 +52,24 @@ from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
+from analytiq.search.explain import Explain
+from analytiq.search.finding import Finding
+from analytiq.search.legs import Legs
+from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
+from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
+from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 
 log = structlog.get_logger(__name__)
@@ -74,7 +88,11 @@ class Application:
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search
+    vector_store: VectorStore
+    explain: Explain
     metering: Metering
+    chat: ChatService
+    rate_limits: RateLimits
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     erasures: Erasures
@@ -87,6 +105,7 @@ class Application:
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
+    credentials: Credentials
     handlers: Mapping[JobKind, Handler]
 
     def new_history(self) -> History:
@@ -110,7 +129,8 @@ class Application:
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """End what runs in the background, and give the connections back."""
+        await self.vector_store.close()
         await self.connection.close()
 
 
@@ -133,7 +153,7 @@ async def bootstrap(settings: Settings) -> Application:
             " `analytiq secret-key`, keep it safe, and give the same one to every process",
             code="secret_key_missing",
         )
-    vault = Vault(settings.secret_key)
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
     applied = await migrate(connection)
     if applied:
@@ -154,17 +174,19 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     generations = GenerationRepository(connection)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
+    llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
     holds = BackupHoldRepository(connection)
 
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering(connection, cache, LedgerRepository(connection))
+    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
     embedding = EmbeddingService(models, cache, metering)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
@@ -174,15 +196,38 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
+    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
     store = LocalVectorStore(
         vectors,
         memory_bytes=settings.search.local_store_bytes,
         load_wait_seconds=settings.search.load_wait_seconds,
+        snapshots=_snapshots(settings),
     )
+
+    async def drop_knowledge_base(running: RunningJob) -> None:
+        await life_cycle.handle_drop(running)
+        if running.job.subject.kb_id is not None:
+            store.forget(running.job.subject.kb_id)
+
+    async def erase(running: RunningJob) -> None:
+        await erasures.handle(running)
+        if running.job.subject.erasure_id is not None:
+            for kb_id in (await erasures.get(running.job.subject.erasure_id)).kb_ids:
+                store.forget(kb_id)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)
+    indexing_states = IndexingStates(kb_rows, entries, jobs)
+    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(chat),
+        reranker=Reranking(credentials, rate_limits, llm_usage, models.local, settings.llm),
+        compressor=ChatCompressor(chat),
+    )
+    finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
+    presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
+    search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
@@ -195,23 +240,17 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
         documents=documents,
-        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
-        search=Search(
-            kb_rows,
-            epochs,
-            document_rows,
-            tag_rows,
-            vectors,
-            embedding,
-            store,
-            Check(document_rows, entries),
-            settings.search,
-        ),
+        vector_store=store,
+        search=search,
+        explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        chat=chat,
+        rate_limits=rate_limits,
         reconciler=Reconciler(
             document_rows,
             text_rows,
@@ -238,6 +277,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
+        credentials=credentials,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
@@ -245,7 +285,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
-            JobKind.DROP_KB: life_cycle.handle_drop,
-            JobKind.ERASE: erasures.handle,
+            JobKind.DROP_KB: drop_knowledge_base,
+            JobKind.ERASE: erase,
         },
     )
+
+
+def _snapshots(settings: Settings) -> Snapshots | None:
+    size = settings.search.snapshot_bytes
+    return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None

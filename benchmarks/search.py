@@ -16,8 +16,9 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.models.filter import Filter
+from analytiq.models.filter import BuiltInField, Filter, In
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.search.filters import parse_filter
@@ -72,7 +73,7 @@ async def measure_load(corpus: Corpus) -> float:
     assert epoch is not None
     store = _store(corpus)
     begin = perf_counter()
-    found = await store.count(corpus.knowledge_base, epoch, document_ids=None)
+    found = await store.count(corpus.knowledge_base, epoch, chunk_filter=None)
     seconds = perf_counter() - begin
     if found != len(corpus.matrix):
         raise SystemExit(f"the store has {found} of {len(corpus.matrix)} chunks; what it measures is worth nothing")
@@ -108,12 +109,13 @@ async def measure_store(corpus: Corpus, name: str, queries: Sequence[NDArray[np.
     epoch = await EpochRepository(corpus.target.application.connection).read(corpus.knowledge_base.id)
     assert epoch is not None
     store = _store(corpus)
-    documents = None if name == "all" else set(corpus.members[name])
-    await store.count(corpus.knowledge_base, epoch, document_ids=None)
+    members = DocumentSet(frozenset(corpus.members[name]))
+    wanted = None if name == "all" else ChunkFilter(In(BuiltInField.DOCUMENT_ID, tuple(corpus.members[name])), members)
+    await store.count(corpus.knowledge_base, epoch, chunk_filter=None)
     spent: list[float] = []
     for query in queries:
         begin = perf_counter()
-        await store.search(corpus.knowledge_base, epoch, query, limit=TOP_K, document_ids=documents)
+        await store.search(corpus.knowledge_base, epoch, query, limit=TOP_K, chunk_filter=wanted)
         spent.append((perf_counter() - begin) * 1000)
     return spent
 

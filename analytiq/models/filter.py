@@ -16,6 +16,8 @@ What a filter means, whichever store answers it (`evaluate` says the same in Pyt
 - **Types are kept apart**: strings, numbers, booleans, null and times are compared only among themselves.
   1 equals 1.0 and does not equal true or "1". NaN in a document equals nothing and is ordered nowhere.
 - Strings are compared exactly: case counts, nothing is normalised, order is that of the code points.
+- `page` is the one field of a chunk and not of its document: its values are the pages, counted from 1, from the chunk's
+  first to its last.
   `upload_date` is compared as a moment, to the millisecond.
 """
 
@@ -39,6 +41,8 @@ class BuiltInField(StrEnum):
     CONTENT_TYPE = "content_type"
     UPLOAD_DATE = "upload_date"
     """When the document was uploaded: `created_at` of its row."""
+    PAGE = "page"
+    """The pages that a chunk is on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,27 +194,38 @@ def value_class(value: object) -> ValueClass:
     return ValueClass.TIME if isinstance(value, datetime) else ValueClass.COMPOSITE
 
 
-def evaluate(tree: Filter, document: FilterableDocument) -> bool:
-    """Whether the document passes the filter."""
+def evaluate(tree: Filter, document: FilterableDocument, pages: range = range(0)) -> bool:
+    """Whether the document passes the filter; where the filter speaks of pages, its chunk on `pages`."""
     match tree:
         case And(operands):
-            return all(evaluate(operand, document) for operand in operands)
+            return all(evaluate(operand, document, pages) for operand in operands)
         case Or(operands):
-            return any(evaluate(operand, document) for operand in operands)
+            return any(evaluate(operand, document, pages) for operand in operands)
         case Nor(operands):
-            return not any(evaluate(operand, document) for operand in operands)
+            return not any(evaluate(operand, document, pages) for operand in operands)
         case Not(operand):
-            return not evaluate(operand, document)
+            return not evaluate(operand, document, pages)
         case Exists(field, is_expected):
-            return any(True for _ in _values(field, document)) == is_expected
+            return any(True for _ in _values(field, document, pages)) == is_expected
         case In(field, values, is_negated):
-            found = any(_equals(value, literal) for value in _values(field, document) for literal in values)
+            found = any(_equals(value, literal) for value in _values(field, document, pages) for literal in values)
             return found != is_negated
         case Comparison(field, Comparator.NOT_EQUAL, literal):
-            return not any(_equals(value, literal) for value in _values(field, document))
+            return not any(_equals(value, literal) for value in _values(field, document, pages))
         case Comparison(field, comparator, literal):
             compare = _COMPARE[comparator]
-            return any(_compares(compare, value, literal) for value in _values(field, document))
+            return any(_compares(compare, value, literal) for value in _values(field, document, pages))
+
+
+def speaks_of_pages(tree: Filter) -> bool:
+    """Whether some condition is on `page`, so that it is chunks and not documents that pass."""
+    match tree:
+        case And(operands) | Or(operands) | Nor(operands):
+            return any(speaks_of_pages(operand) for operand in operands)
+        case Not(operand):
+            return speaks_of_pages(operand)
+        case Comparison(field) | In(field) | Exists(field):
+            return field is BuiltInField.PAGE
 
 
 _COMPARE: Mapping[Comparator, Callable[[Any, Any], bool]] = {
@@ -236,7 +251,7 @@ def _compares(compare: Callable[[Any, Any], bool], value: object, literal: Filte
     return compare is operator.eq if kind is ValueClass.NULL else compare(value, literal)
 
 
-def _values(field: FilterField, document: FilterableDocument) -> Iterator[object]:
+def _values(field: FilterField, document: FilterableDocument, pages: range) -> Iterator[object]:
     match field:
         case MetadataField(keys):
             return _values_at(document.metadata, keys)
@@ -250,6 +265,8 @@ def _values(field: FilterField, document: FilterableDocument) -> Iterator[object
             return iter([document.content_type])
         case BuiltInField.UPLOAD_DATE:
             return iter([document.created_at])
+        case BuiltInField.PAGE:
+            return iter(pages)
 
 
 def _values_at(value: object, keys: tuple[str, ...]) -> Iterator[object]:

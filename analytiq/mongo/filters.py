@@ -49,7 +49,7 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{24}")
 def compile_filter(tree: Filter) -> MongoQuery:
     """The query that finds in `docs` exactly the documents that the filter passes.
 
-    It knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
+    It says nothing of pages, and knows no organization: put it into an `$and` beside `{"organization_id": ...}`.
     """
     match tree:
         case And(operands):
@@ -83,6 +83,8 @@ def _complement(query: MongoQuery) -> MongoQuery:
 
 
 def _column(field: FilterField) -> str:
+    if field is BuiltInField.PAGE:
+        raise ValueError("`docs` knows no pages of chunks; what a filter says of them is resolved before")
     return _COLUMNS[field] if isinstance(field, BuiltInField) else str(field)
 
 

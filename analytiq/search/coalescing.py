@@ -3,23 +3,25 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analytiq.vector_stores.base import VectorHit
+from analytiq.search.candidates import Candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """One chunk to show; `hit` is None for a neighbour."""
 
+    kb_id: str
     generation_id: str
     document_id: str
     chunk_index: int
-    hit: VectorHit | None
+    hit: Candidate | None
 
 
-def plan(hits: Sequence[VectorHit], *, neighbors: int, chunk_counts: Mapping[str, int]) -> list[Place]:
+def plan(hits: Sequence[Candidate], *, neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]) -> list[Place]:
     """The chunks to show for matches, best first: windows that touch become one, in the order of the document.
 
-    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice.
+    No window leaves its document (`chunk_counts`: generation id → chunks), and no chunk is shown twice. `neighbors`: of
+    each knowledge base, how many chunks to each side.
     """
     windows = _windows(hits, neighbors, chunk_counts)
     hit_at = {(hit.generation_id, hit.chunk_index): hit for hit in hits}
@@ -32,21 +34,22 @@ def plan(hits: Sequence[VectorHit], *, neighbors: int, chunk_counts: Mapping[str
         for index in range(start, stop):
             shown.add((hit.generation_id, index))
             match = hit_at.get((hit.generation_id, index))
-            places.append(Place(hit.generation_id, hit.document_id, index, match))
+            places.append(Place(hit.kb_id, hit.generation_id, hit.document_id, index, match))
     return places
 
 
 def _windows(
-    hits: Sequence[VectorHit], neighbors: int, chunk_counts: Mapping[str, int]
+    hits: Sequence[Candidate], neighbors: Mapping[str, int], chunk_counts: Mapping[str, int]
 ) -> dict[str, list[tuple[int, int]]]:
     """Generation id → disjoint ranges [start, stop) of chunks, those that touch merged."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     for hit in sorted(hits, key=lambda hit: hit.chunk_index):
         last = max(chunk_counts.get(hit.generation_id, 0), hit.chunk_index + 1)
-        start = max(0, hit.chunk_index - neighbors)
-        stop = min(last, hit.chunk_index + neighbors + 1)
+        beside = neighbors[hit.kb_id]
+        start = max(0, hit.chunk_index - beside)
+        stop = min(last, hit.chunk_index + beside + 1)
         merged = ranges.setdefault(hit.generation_id, [])
-        if merged and neighbors and start <= merged[-1][1]:
+        if merged and beside and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:
             merged.append((start, stop))

@@ -58,7 +58,7 @@ _RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:
 def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter") -> Filter:
     """Read a `metadata_filter`.
 
-    A key is a built-in field (`document_id`, `document_name`, `tag_ids`, `content_type`, `upload_date`), a
+    A key is a built-in field (`document_id`, `document_name`, `tag_ids`, `content_type`, `upload_date`, `page`), a
     key of the document's metadata (`customer`, or `metadata.customer`; dots lead into nested objects), or one
     of `$and`, `$or`, `$nor` with a list of filters. A value is a literal (equal), a list of literals (`$in`),
     or an object of operators, all of which must hold: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not`.
@@ -275,6 +275,10 @@ def _literal(field: FilterField, raw: object, path: str) -> FilterValue:
     """A literal of a type that the field can be compared to."""
     if field is BuiltInField.UPLOAD_DATE:
         return _rfc3339(raw, path)
+    if field is BuiltInField.PAGE:
+        if isinstance(raw, bool) or not isinstance(raw, int) or raw not in _INT64_RANGE:
+            raise InvalidInputError.of_field(path, "page is compared to a whole number; the first page is 1")
+        return raw
     if isinstance(raw, str):
         _require_text(raw, path, MAX_STRING_BYTES)
         return raw

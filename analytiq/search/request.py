@@ -1,20 +1,86 @@
 """What a search asks and answers."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from analytiq.errors import InvalidInputError
 from analytiq.models.filter import EVERYTHING, Filter
+
+
+class Mode(StrEnum):
+    """By what chunks are found."""
+
+    HYBRID = "hybrid"
+    """By both, fused."""
+    VECTOR = "vector"
+    LEXICAL = "lexical"
+
+
+class Fusion(StrEnum):
+    """How the two legs' results become one list."""
+
+    WEIGHTED = "weighted"
+    """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
+    RRF = "rrf"
+    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009)."""
+
+
+class Preset(StrEnum):
+    """The four retrieval modes of seed 003, section 2.4."""
+
+    FULL_HYBRID = "full_hybrid"
+    HYBRID_WITHOUT_HYDE = "hybrid_without_hyde"
+    VECTOR_WITH_RERANKING = "vector_with_reranking"
+    FAST_VECTOR = "fast_vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the conversation before the question."""
+
+    role: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question to one knowledge base. `coalesce_neighbors` None: the knowledge base's own."""
+    """A question to knowledge bases of an organization. What is None is left to the preset, else to the defaults.
+
+    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector leg, from 0 to 1.
+    `model`: the chat model of the steps that need one.
+    """
 
     query: str
     top_k: int = 5
     skip: int = 0
     filter: Filter = EVERYTHING
     coalesce_neighbors: int | None = None
+    preset: Preset | None = None
+    mode: Mode | None = None
+    fusion: Fusion | None = None
+    alpha: float | None = None
+    score_threshold: float | None = None
+    deduplicate: bool | None = None
+    hyde: bool | None = None
+    rerank: bool | None = None
+    rerank_model: str | None = None
+    compress: bool | None = None
+    history: tuple[Turn, ...] = ()
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HitScores:
+    """How a passage came to its place; None where a leg did not find it, or a step was not made.
+
+    `vector`: (1 + cosine) / 2. `lexical`: BM25. `fused`: what the order goes by before reranking. Ranks count from 1.
+    """
+
+    vector: float | None = None
+    vector_rank: int | None = None
+    lexical: float | None = None
+    lexical_rank: int | None = None
+    fused: float | None = None
+    rerank: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +88,10 @@ class SearchResult:
     """A passage with what is needed to cite it.
 
     `content == document_text[start:end]`; pages are counted from 1; `relevance` is its own, of neighbours too.
+    `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, where compression was asked for.
     """
 
+    kb_id: str
     content: str
     source: str
     document_id: str
@@ -34,28 +102,57 @@ class SearchResult:
     last_page: int
     start: int
     end: int
+    scores: HitScores = HitScores()
+    matched_terms: tuple[str, ...] = ()
+    highlights: tuple[tuple[int, int], ...] = ()
+    excerpt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A step that could not be made, and why; the answer is what comes of the others."""
+
+    step: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many chunks went through each step, over all rounds."""
+
+    vector_candidates: int = 0
+    lexical_candidates: int = 0
+    candidates: int = 0
+    """Of both legs together, each once."""
+    refused_by_check: int = 0
+    duplicates: int = 0
+    below_threshold: int = 0
+    reranked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """A document among the results."""
+
+    document_id: str
+    source: str
+    chunk_count: int
+    average_relevance: float
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Results, best first, neighbours beside their match; `total_count`: chunks that pass the filter."""
+    """Results, best first, neighbours beside their match; `total_count`: chunks that pass the filter.
+
+    `generated_queries`: what was searched for beside the question, or instead of it.
+    """
 
     results: tuple[SearchResult, ...]
     total_count: int
+    mode: Mode = Mode.HYBRID
     timings_ms: dict[str, float] = field(default_factory=dict[str, float])
-
-
-def require_depth(request: SearchRequest, *, max_top_k: int, max_depth: int) -> None:
-    """Refuse what could only be answered wrongly.
-
-    Raises:
-        InvalidInputError: names the field.
-    """
-    if not request.query.strip():
-        raise InvalidInputError.of_field("query", "the question is empty")
-    if not 1 <= request.top_k <= max_top_k:
-        raise InvalidInputError.of_field("top_k", f"must be from 1 to {max_top_k}")
-    if request.skip < 0 or request.skip + request.top_k > max_depth:
-        raise InvalidInputError.of_field(
-            "skip", f"skip + top_k must be from 1 to {max_depth}; narrow the question by a filter instead"
-        )
+    degraded: tuple[Degradation, ...] = ()
+    statistics: Statistics = Statistics()
+    generated_queries: tuple[str, ...] = ()
+    sources: tuple[SourceSummary, ...] = ()

@@ -1,55 +1,36 @@
-"""Search: question → vector → candidates → check → neighbours → passages (design 2.11)."""
+"""Search: question → vector and words → candidates → check → passages (design 2.11)."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from time import perf_counter
+from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import structlog
 
 from analytiq.embedding.service import EmbeddingService
-from analytiq.errors import NotFoundError, TransientError
-from analytiq.models.filter import EVERYTHING
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError, TransientError
+from analytiq.models.filter import Filter
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
-from analytiq.models.vector import Passage
-from analytiq.mongo.filters import compile_filter
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.mongo.repositories.tags import TagRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.search import coalescing
-from analytiq.search.check import Check, Checked
-from analytiq.search.request import SearchRequest, SearchResponse, SearchResult, require_depth
-from analytiq.search.tag_names import tag_names_in, with_tag_ids
+from analytiq.models.selection import DocumentSet
+from analytiq.mongo.repositories.index_entries import IndexEntryRepository
+from analytiq.search.candidates import Scope
+from analytiq.search.finding import Finding, Ranking
+from analytiq.search.legs import Legs
+from analytiq.search.plan import SearchPlan, plan
+from analytiq.search.presenting import Presenting, Shown, sources_of
+from analytiq.search.request import SearchRequest, SearchResponse
+from analytiq.search.selecting import NOTHING
+from analytiq.search.steps import ModelSteps, Understood
+from analytiq.search.trail import Trail
 from analytiq.settings import SearchSettings
 from analytiq.telemetry import metrics
-from analytiq.vector_stores.base import Query, VectorHit, VectorStore
+from analytiq.vector_stores.base import Query, VectorStore
 
 log = structlog.get_logger(__name__)
 
-OUTDATED_ROUNDS = 10
-"""How often a search starts again because a document was re-indexed between finding and checking it."""
-
-
-class _Timer:
-    """Milliseconds by stage."""
-
-    def __init__(self) -> None:
-        self.milliseconds: dict[str, float] = {}
-        self._last = perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = perf_counter()
-        elapsed = round((now - self._last) * 1000, 2)
-        self.milliseconds[stage] = round(self.milliseconds.get(stage, 0.0) + elapsed, 2)
-        self._last = now
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    epoch: Epoch
-    checked: Checked
+MAX_KNOWLEDGE_BASES = 20
+"""Of one search: each is read, searched and checked by itself."""
 
 
 class Search:
@@ -57,162 +38,202 @@ class Search:
 
     def __init__(
         self,
-        knowledge_bases: KnowledgeBaseRepository,
-        epochs: EpochRepository,
-        documents: DocumentRepository,
-        tags: TagRepository,
-        vectors: VectorRepository,
-        embedding: EmbeddingService,
+        finding: Finding,
+        presenting: Presenting,
+        legs: Legs,
         store: VectorStore,
-        check: Check,
+        embedding: EmbeddingService,
+        entries: IndexEntryRepository,
+        steps: ModelSteps,
         settings: SearchSettings,
     ) -> None:
-        self._knowledge_bases = knowledge_bases
-        self._epochs = epochs
-        self._documents = documents
-        self._tags = tags
-        self._vectors = vectors
-        self._embedding = embedding
+        self._finding = finding
+        self._presenting = presenting
+        self._legs = legs
         self._store = store
-        self._check = check
+        self._embedding = embedding
+        self._entries = entries
+        self._steps = steps
         self._settings = settings
 
+    @property
+    def has_words(self) -> bool:
+        """Whether this installation has an index of words."""
+        return self._legs.has_lexical
+
     async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
-        """Answer a question from one knowledge base; it sees every write that was acknowledged before.
+        """Answer a question from one knowledge base; see `search_several`."""
+        return await self.search_several(organization, [kb_id], request)
+
+    async def search_several(
+        self, organization: Organization, kb_ids: Sequence[str], request: SearchRequest
+    ) -> SearchResponse:
+        """Answer a question from knowledge bases; it sees every write that was acknowledged before.
 
         Raises:
             NotFoundError: no such knowledge base.
             InvalidInputError: names the field that is wrong.
-            StoreLoadingError: the vectors are being loaded into memory; ask again.
+            QuotaExceededError: the question cannot be embedded any more.
+            StoreLoadingError: nothing can be searched before the vectors are loaded into memory; ask again.
         """
-        require_depth(request, max_top_k=self._settings.max_top_k, max_depth=self._settings.max_depth)
-        timer = _Timer()
-        knowledge_base, _ = await self._read(organization.id, kb_id)
-        timer.lap("read")
-        allowed = await self._allowed(knowledge_base, request)
-        timer.lap("filter")
-        if allowed is not None and not allowed:
-            metrics.search_results.observe(0)
-            return SearchResponse((), 0, timer.milliseconds)
-        query = await self._embedding.embed_query(organization, knowledge_base, request.query)
-        timer.lap("embed")
-        found = await self._find(knowledge_base, query, request, allowed, timer)
-        total = await self._store.count(knowledge_base, found.epoch, document_ids=allowed)
-        results = await self._passages(knowledge_base, query, request, found)
-        timer.lap("passages")
-        metrics.search_results.observe(len(results))
-        log.debug("search.answered", kb_id=kb_id, results=len(results), timings_ms=timer.milliseconds)
-        return SearchResponse(tuple(results), total, timer.milliseconds)
+        if not 1 <= len(set(kb_ids)) <= MAX_KNOWLEDGE_BASES:
+            raise InvalidInputError.of_field("kb_ids", f"name from 1 to {MAX_KNOWLEDGE_BASES} knowledge bases")
+        chosen = plan(request, self._settings)
+        trail = Trail()
+        with trail.step("total"):
+            response = await self._answer(organization, list(dict.fromkeys(kb_ids)), request, chosen, trail)
+        metrics.search_results.observe(len(response.results))
+        log.debug("search.answered", results=len(response.results), timings_ms=trail.timings_ms)
+        return replace(response, timings_ms=trail.timings_ms)
 
-    async def _read(self, organization_id: str, kb_id: str) -> tuple[KnowledgeBase, Epoch]:
-        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
-        epoch = await self._epochs.read(kb_id) if knowledge_base else None
-        if knowledge_base is None or epoch is None:
-            raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
-        return knowledge_base, epoch
-
-    async def _allowed(self, knowledge_base: KnowledgeBase, request: SearchRequest) -> set[str] | None:
-        if request.filter == EVERYTHING:
-            return None
-        organization_id = knowledge_base.organization_id
-        tree = request.filter
-        if names := tag_names_in(tree):
-            tree = with_tag_ids(tree, await self._tags.ids_of_names(organization_id, names))
-        return await self._documents.ids_of_members_matching(
-            organization_id, knowledge_base.tag_ids, compile_filter(tree)
+    async def _answer(
+        self, organization: Organization, kb_ids: list[str], request: SearchRequest, chosen: SearchPlan, trail: Trail
+    ) -> SearchResponse:
+        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        understood = Understood(request.query)
+        if chosen.hyde or chosen.rewrites:
+            understood = await self._understand(organization, request, chosen, trail)
+            chosen = replace(chosen, query=understood.question)
+        scopes, queries = await self.scopes_of(organization, kb_ids, chosen, tree, trail, understood.passages)
+        if all(scope.chunk_filter is not None and scope.chunk_filter.selection == NOTHING for scope in scopes):
+            return SearchResponse((), 0, chosen.mode)
+        ranking, shown = await self._rank(organization, request, chosen, scopes, queries, tree, trail)
+        results = await self._presenting.results(request, chosen, ranking, shown, trail)
+        if chosen.compresses and results:
+            with trail.step("compress"):
+                results = await self._presenting.compress(organization, request, chosen, results, trail)
+        with trail.step("count"):
+            total = sum(await asyncio.gather(*(self._count(scope) for scope in ranking.scopes)))
+        generated = (*([understood.question] if understood.question != request.query else []), *understood.passages)
+        return SearchResponse(
+            results=tuple(results),
+            total_count=total,
+            mode=chosen.mode,
+            degraded=tuple(trail.degraded),
+            statistics=trail.statistics,
+            generated_queries=generated,
+            sources=sources_of(results),
         )
 
-    async def _find(
+    async def scopes_of(
         self,
-        knowledge_base: KnowledgeBase,
-        query: Query,
-        request: SearchRequest,
-        allowed: Collection[str] | None,
-        timer: _Timer,
-    ) -> _Found:
-        """Candidates that pass the check; begins again where a swap came between finding and checking.
+        organization: Organization,
+        kb_ids: Sequence[str],
+        chosen: SearchPlan,
+        tree: Filter,
+        trail: Trail,
+        passages: Sequence[str] = (),
+    ) -> tuple[list[Scope], dict[str, Query]]:
+        """The knowledge bases as they are searched now, and the question's vector for each model.
 
-        A swap moves the epoch. Where the epoch stands and an entry still names another generation, that is drift:
-        the reconciler's to mend, and no reason to show nothing of the other documents.
+        Nothing is embedded where the filter leaves nothing to be found.
         """
-        seen: Epoch | None = None
-        for _ in range(OUTDATED_ROUNDS):
-            current, epoch = await self._read(knowledge_base.organization_id, knowledge_base.id)
-            is_drift = epoch == seen
-            checked = await self._refill(current, epoch, query, request, allowed, timer, is_drift=is_drift)
-            if not checked.is_outdated or is_drift:
-                return _Found(epoch, checked)
-            seen = epoch
-        raise TransientError(
-            f"the knowledge base {knowledge_base.name!r} is being indexed anew faster than it can be searched; ask"
-            " again in a moment",
-            retry_after=0.5,
-        )
+        with trail.step("read"):
+            read = await asyncio.gather(*(self._finding.read(organization.id, kb_id) for kb_id in kb_ids))
+        with trail.step("filter"):
+            filters = await asyncio.gather(*(self._finding.chunk_filter(kb, tree) for kb, _ in read))
+        queries: dict[str, Query] = {}
+        if any(one is None or one.selection != NOTHING for one in filters):
+            queries = await self._embed(organization, [kb for kb, _ in read], chosen, passages, trail)
+            if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
+                raise TransientError("there is nothing to search by: this installation has no index of words")
+        scopes = [
+            Scope(kb, epoch, one, queries.get(kb.embedding_model))
+            for (kb, epoch), one in zip(read, filters, strict=True)
+        ]
+        return scopes, queries
 
-    async def _refill(
+    async def _understand(
+        self, organization: Organization, request: SearchRequest, chosen: SearchPlan, trail: Trail
+    ) -> Understood:
+        """One call for rewriting and imagining; where it fails the question stands as it was asked."""
+        as_asked = Understood(request.query)
+        understanding = self._steps.understanding
+        if understanding is None:
+            trail.lack("understand", "not_configured", "no chat model is configured; the question is searched as it is")
+            return as_asked
+        seconds = self._settings.step_timeout_seconds
+        with trail.step("understand"):
+            try:
+                async with asyncio.timeout(seconds):
+                    return await understanding.understand(
+                        organization, request.query, request.history, hyde=chosen.hyde, model=request.model
+                    )
+            except TimeoutError:
+                trail.lack("understand", "timeout", f"it took longer than {seconds:g} s")
+            except QuotaExceededError:
+                raise
+            except AnalytiqError as error:
+                trail.degrade("understand", error)
+        return as_asked
+
+    async def _embed(
         self,
-        knowledge_base: KnowledgeBase,
-        epoch: Epoch,
-        query: Query,
-        request: SearchRequest,
-        allowed: Collection[str] | None,
-        timer: _Timer,
-        *,
-        is_drift: bool,
-    ) -> Checked:
-        """Ask for more candidates, doubling, until enough pass the check or there are no more."""
-        wanted = request.skip + request.top_k
-        limit = wanted
-        while True:
-            hits = await self._store.search(knowledge_base, epoch, query, limit=limit, document_ids=allowed)
-            timer.lap("vector")
-            checked = await self._check.check(knowledge_base, hits)
-            timer.lap("check")
-            if (checked.is_outdated and not is_drift) or len(checked.hits) >= wanted or len(hits) < limit:
-                return checked
-            limit *= 2
-
-    async def _passages(
-        self, knowledge_base: KnowledgeBase, query: Query, request: SearchRequest, found: _Found
-    ) -> list[SearchResult]:
-        hits: Sequence[VectorHit] = found.checked.hits[request.skip : request.skip + request.top_k]
-        neighbors = request.coalesce_neighbors
-        if neighbors is None:
-            neighbors = knowledge_base.coalesce_neighbors
-        places = coalescing.plan(hits, neighbors=neighbors, chunk_counts=found.checked.chunk_counts)
-        keys = [(place.generation_id, place.chunk_index) for place in places]
-        beside = [key for key, place in zip(keys, places, strict=True) if place.hit is None]
-        passages, relevances = await asyncio.gather(
-            self._vectors.passages(knowledge_base.organization_id, knowledge_base.id, keys),
-            self._relevances(knowledge_base, found.epoch, query, beside),
-        )
-        results: list[SearchResult] = []
-        for key, place in zip(keys, places, strict=True):
-            passage = passages.get(key)
-            if passage is not None:
-                relevance = place.hit.relevance if place.hit else relevances.get(key, 0.0)
-                name = found.checked.names[place.document_id]
-                results.append(_result(passage, name, relevance, is_matched=place.hit is not None))
-        return results
-
-    async def _relevances(
-        self, knowledge_base: KnowledgeBase, epoch: Epoch, query: Query, chunks: Sequence[tuple[str, int]]
-    ) -> dict[tuple[str, int], float]:
-        if not chunks:
+        organization: Organization,
+        knowledge_bases: Sequence[KnowledgeBase],
+        chosen: SearchPlan,
+        passages: Sequence[str],
+        trail: Trail,
+    ) -> dict[str, Query]:
+        """Model → the question's vector; with hypothetical answers, the mean of it and theirs (Gao et al. 2022)."""
+        if not chosen.has_vector_leg:
             return {}
-        return await self._store.relevance_of(knowledge_base, epoch, query, chunks)
+        by_model = {kb.embedding_model: kb for kb in knowledge_bases}
+        queries: dict[str, Query] = {}
+        with trail.step("embed"):
+            for model, kb in by_model.items():
+                try:
+                    texts = [chosen.query, *passages]
+                    vectors = [await self._embedding.embed_query(organization, kb, text) for text in texts]
+                except QuotaExceededError:
+                    raise
+                except AnalytiqError as error:
+                    if not (chosen.has_lexical_leg and self._legs.has_lexical):
+                        raise
+                    trail.degrade("embed", error)
+                    return {}
+                queries[model] = _mean(vectors)
+        return queries
+
+    async def _rank(
+        self,
+        organization: Organization,
+        request: SearchRequest,
+        chosen: SearchPlan,
+        scopes: Sequence[Scope],
+        queries: dict[str, Query],
+        tree: Filter,
+        trail: Trail,
+    ) -> tuple[Ranking, Shown]:
+        """Ask for more candidates, doubling, until enough may be shown or there are no more."""
+        depth = chosen.depth
+        while True:
+            ranking = await self._finding.rank(scopes, chosen, queries, tree, trail, depth=depth)
+            trail.count(duplicates=0)
+            shown = await self._presenting.choose(organization, request, chosen, ranking, trail)
+            is_enough = len(shown.candidates) >= chosen.wanted or ranking.is_whole
+            # Where something is below the threshold already, so is what lies deeper.
+            if is_enough or trail.statistics.below_threshold or depth >= self._settings.max_depth * 2:
+                return ranking, shown
+            depth *= 2
+            scopes = ranking.scopes
+
+    async def _count(self, scope: Scope) -> int:
+        """How many chunks could be found."""
+        try:
+            return await self._store.count(scope.knowledge_base, scope.epoch, chunk_filter=scope.chunk_filter)
+        except TransientError:
+            # The vectors are not there yet; the entries tell as much, but for pages.
+            kb = scope.knowledge_base
+            selection = scope.chunk_filter.selection if scope.chunk_filter else None
+            document_ids = selection.document_ids if isinstance(selection, DocumentSet) else None
+            _, chunks = await self._entries.statistics(kb.id, document_ids=document_ids)
+            return chunks
 
 
-def _result(passage: Passage, name: str, relevance: float, *, is_matched: bool) -> SearchResult:
-    return SearchResult(
-        content=passage.chunk_text,
-        source=name,
-        document_id=passage.document_id,
-        relevance=relevance,
-        chunk_index=passage.chunk_index,
-        is_matched=is_matched,
-        first_page=passage.first_page,
-        last_page=passage.last_page,
-        start=passage.start,
-        end=passage.end,
-    )
+def _mean(vectors: Sequence[Query]) -> Query:
+    if len(vectors) == 1:
+        return vectors[0]
+    lengths = [float(np.linalg.norm(vector)) or 1.0 for vector in vectors]
+    together = np.mean([vector / length for vector, length in zip(vectors, lengths, strict=True)], axis=0)
+    return together.astype(np.float32)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter
 
 Query = NDArray[np.float32]
 """An embedded question, shape (dimensions,)."""
@@ -27,8 +28,8 @@ class VectorStore(Protocol):
     """Finds chunks by vector, at least as fresh as `epoch`, which the caller has read from the primary.
 
     A hit is a candidate: search checks each against `document_index` and `docs` before it shows it (design 2.4).
-    `document_ids` None means all; an empty set finds nothing. Raises StoreLoadingError while a knowledge base is
-    being loaded.
+    `chunk_filter` None means all; a store of this process reads its `selection`, another its `tree`. Raises
+    StoreLoadingError while a knowledge base is being loaded.
     """
 
     async def search(
@@ -38,12 +39,12 @@ class VectorStore(Protocol):
         query: Query,
         *,
         limit: int,
-        document_ids: Collection[str] | None,
+        chunk_filter: ChunkFilter | None,
     ) -> list[VectorHit]:
         """The nearest chunks, best first; ties in order of document and chunk."""
         ...
 
-    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, document_ids: Collection[str] | None) -> int:
+    async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, chunk_filter: ChunkFilter | None) -> int:
         """How many chunks a search could find."""
         ...
 
@@ -58,5 +59,9 @@ class VectorStore(Protocol):
         ...
 
     def forget(self, kb_id: str) -> None:
-        """Free what is held for a knowledge base."""
+        """Free what is held for a knowledge base, which has been deleted."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs in the background; nothing is searched any more."""
         ...

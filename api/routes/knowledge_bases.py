@@ -2,8 +2,6 @@
 
 from fastapi import APIRouter
 
-from analytiq.search.filters import combine
-from analytiq.search.request import SearchRequest
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.knowledge_bases import (
@@ -15,7 +13,7 @@ from api.schemas.knowledge_bases import (
     KnowledgeBaseResponse,
     KnowledgeBaseUpdate,
 )
-from api.schemas.search import SearchAnswer, SearchBody
+from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
 
 router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
@@ -104,17 +102,17 @@ async def list_knowledge_base_documents(
 async def search_knowledge_base(
     application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
 ) -> SearchAnswer:
-    """Find passages; filters count inside the search, so the best of what passes them is found."""
-    request = SearchRequest(
-        query=body.query,
-        top_k=body.top_k,
-        skip=body.skip,
-        filter=combine(
-            document_ids=body.document_ids,
-            metadata_filter=body.metadata_filter,
-            upload_date_from=body.upload_date_from,
-            upload_date_to=body.upload_date_to,
-        ),
-        coalesce_neighbors=body.coalesce_neighbors,
-    )
-    return SearchAnswer.of(body, await application.search.search(organization, kb_id, request))
+    """Find passages; filters count inside the search, so the best of what passes them is found.
+
+    A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
+    """
+    return SearchAnswer.of(body, await application.search.search(organization, kb_id, body.request()))
+
+
+@router.post("/{kb_id}/explain", operation_id="explain_search")
+async def explain_search(
+    application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: ExplainBody
+) -> ExplanationResponse:
+    """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
+    explanation = await application.explain.explain(organization, kb_id, body.document_id, body.request())
+    return ExplanationResponse.of(explanation)

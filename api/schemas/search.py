@@ -1,11 +1,22 @@
 """Wire shapes of search (seed: "Search Knowledge Base")."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
-from analytiq.search.request import SearchResponse, SearchResult
+from analytiq.search.explain import Explanation, Stage
+from analytiq.search.filters import combine
+from analytiq.search.request import (
+    Fusion,
+    HitScores,
+    Mode,
+    Preset,
+    SearchRequest,
+    SearchResponse,
+    SearchResult,
+    Turn,
+)
 from api.schemas.wire import RequestBody, ResponseBody
 
 
@@ -20,23 +31,31 @@ Time = Annotated[datetime, AfterValidator(_aware)]
 """Without an offset it is UTC."""
 
 
+class HistoryTurn(RequestBody):
+    """A message before the question."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(max_length=20_000)]
+
+
+_EXAMPLE: dict[str, JsonValue] = {
+    "query": "What are the payment terms?",
+    "top_k": 5,
+    "skip": 0,
+    "metadata_filter": {"document_name": "invoice-2024-001.pdf"},
+    "upload_date_from": "2024-01-01T00:00:00Z",
+    "upload_date_to": "2027-12-31T23:59:59Z",
+    "coalesce_neighbors": 2,
+}
+
+
 class SearchBody(RequestBody):
-    """A question to a knowledge base."""
+    """A question to a knowledge base. What is left out is the preset's, else the default's."""
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={
-            "examples": [
-                {
-                    "query": "What are the payment terms?",
-                    "top_k": 5,
-                    "skip": 0,
-                    "metadata_filter": {"document_name": "invoice-2024-001.pdf"},
-                    "upload_date_from": "2024-01-01T00:00:00Z",
-                    "upload_date_to": "2027-12-31T23:59:59Z",
-                    "coalesce_neighbors": 2,
-                }
-            ]
+            "examples": [_EXAMPLE, {"query": "INV-2024/00123", "mode": "lexical"}, {"query": "notice", "alpha": 0.3}]
         },
     )
 
@@ -50,6 +69,97 @@ class SearchBody(RequestBody):
     coalesce_neighbors: Annotated[int | None, Field(ge=0, le=5, description="Left out: the knowledge base's own")] = (
         None
     )
+    preset: Preset | None = Field(None, description="A retrieval mode; what is said beside it wins")
+    mode: Mode | None = Field(None, description="By vector, by words, or by both (the default)")
+    fusion: Fusion | None = Field(None, description="How both become one list: weighted (the default) or by ranks")
+    alpha: Annotated[float | None, Field(ge=0, le=1, description="The vector's weight; 0.5 by default")] = None
+    score_threshold: Annotated[float | None, Field(ge=0, le=1, description="The least relevance")] = None
+    deduplicate: bool | None = Field(None, description="Leave near-identical passages out; true by default")
+    hyde: bool | None = Field(None, description="Search by imagined answers too; needs a chat model")
+    rerank: bool | None = Field(None, description="Have the first 50 read by a reranking model")
+    rerank_model: Annotated[str | None, Field(max_length=200)] = None
+    compress: bool | None = Field(None, description="Give each passage's sentences that answer as its `excerpt`")
+    history: Annotated[
+        list[HistoryTurn], Field(max_length=50, description="The conversation before; the question is then rewritten")
+    ] = Field(default_factory=list[HistoryTurn])
+    model: Annotated[str | None, Field(max_length=200, description="The chat model of steps that need one")] = None
+
+    def request(self) -> SearchRequest:
+        """The library's shape.
+
+        Raises:
+            InvalidInputError: names the place in a filter that is wrong.
+        """
+        return SearchRequest(
+            query=self.query,
+            top_k=self.top_k,
+            skip=self.skip,
+            filter=combine(
+                document_ids=self.document_ids,
+                metadata_filter=self.metadata_filter,
+                upload_date_from=self.upload_date_from,
+                upload_date_to=self.upload_date_to,
+            ),
+            coalesce_neighbors=self.coalesce_neighbors,
+            preset=self.preset,
+            mode=self.mode,
+            fusion=self.fusion,
+            alpha=self.alpha,
+            score_threshold=self.score_threshold,
+            deduplicate=self.deduplicate,
+            hyde=self.hyde,
+            rerank=self.rerank,
+            rerank_model=self.rerank_model,
+            compress=self.compress,
+            history=tuple(Turn(turn.role, turn.content) for turn in self.history),
+            model=self.model,
+        )
+
+
+class SearchSeveralBody(SearchBody):
+    """A question to several knowledge bases at once."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{**_EXAMPLE, "kb_ids": ["507f1f77bcf86cd799439011", "507f191e810c19729de860ea"]}]
+        },
+    )
+
+    kb_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
+
+
+class ExplainBody(SearchBody):
+    """A search, and the document that is asked about."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{**_EXAMPLE, "document_id": "507f191e810c19729de860ea"}]}
+    )
+
+    document_id: str
+
+
+class Scores(ResponseBody):
+    """How a passage came to its place; ranks count from 1, and null is a leg or a step that it did not go through."""
+
+    vector: float | None = Field(description="(1 + cosine) / 2")
+    vector_rank: int | None
+    lexical: float | None = Field(description="BM25")
+    lexical_rank: int | None
+    fused: float | None = Field(description="What the order goes by before reranking")
+    rerank: float | None
+
+    @classmethod
+    def of(cls, scores: HitScores) -> "Scores":
+        """From the library's shape."""
+        return cls(
+            vector=_rounded(scores.vector),
+            vector_rank=scores.vector_rank,
+            lexical=_rounded(scores.lexical),
+            lexical_rank=scores.lexical_rank,
+            fused=_rounded(scores.fused),
+            rerank=_rounded(scores.rerank),
+        )
 
 
 class SearchResultResponse(ResponseBody):
@@ -58,13 +168,18 @@ class SearchResultResponse(ResponseBody):
     content: str
     source: str = Field(description="The document's name")
     document_id: str
-    relevance: float = Field(description="(1 + cosine) / 2; from 0 to 1")
+    relevance: float = Field(description="From 0 to 1: the reranker's, else (1 + cosine) / 2, else by the words")
     chunk_index: int
     is_matched: bool = Field(description="false for a neighbour of a match")
     first_page: int
     last_page: int
     start: int
     end: int
+    kb_id: str
+    scores: Scores
+    matched_terms: list[str]
+    highlights: list[tuple[int, int]] = Field(description="[start, end) within `content`")
+    excerpt: str | None = Field(description="The sentences that answer, where `compress` was asked for")
 
     @classmethod
     def of(cls, result: SearchResult) -> "SearchResultResponse":
@@ -80,7 +195,45 @@ class SearchResultResponse(ResponseBody):
             last_page=result.last_page,
             start=result.start,
             end=result.end,
+            kb_id=result.kb_id,
+            scores=Scores.of(result.scores),
+            matched_terms=list(result.matched_terms),
+            highlights=list(result.highlights),
+            excerpt=result.excerpt,
         )
+
+
+class DegradationResponse(ResponseBody):
+    """A step that could not be made; the answer is what comes of the others."""
+
+    step: str
+    code: str
+    detail: str
+
+
+class SearchStatistics(ResponseBody):
+    """How many chunks went through each step."""
+
+    vector_candidates: int
+    lexical_candidates: int
+    candidates: int
+    refused_by_check: int
+    duplicates: int
+    below_threshold: int
+    reranked: int
+
+
+class SourceResponse(ResponseBody):
+    """A document among the matches."""
+
+    document_id: str
+    source: str
+    chunk_count: int
+    average_relevance: float
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 class SearchAnswer(ResponseBody):
@@ -92,6 +245,11 @@ class SearchAnswer(ResponseBody):
     skip: int
     top_k: int
     timings_ms: dict[str, float]
+    mode: Mode
+    degraded: list[DegradationResponse]
+    statistics: SearchStatistics
+    generated_queries: list[str]
+    sources: list[SourceResponse]
 
     @classmethod
     def of(cls, body: SearchBody, response: SearchResponse) -> "SearchAnswer":
@@ -103,4 +261,42 @@ class SearchAnswer(ResponseBody):
             skip=body.skip,
             top_k=body.top_k,
             timings_ms=response.timings_ms,
+            mode=response.mode,
+            degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in response.degraded],
+            statistics=SearchStatistics.model_validate(response.statistics, from_attributes=True),
+            generated_queries=list(response.generated_queries),
+            sources=[SourceResponse.model_validate(item, from_attributes=True) for item in response.sources],
+        )
+
+
+class JudgementResponse(ResponseBody):
+    """Whether the document passed a stage, in words."""
+
+    stage: Stage
+    is_passed: bool
+    detail: str
+
+
+class ExplanationResponse(ResponseBody):
+    """The stages up to the first that the document does not pass, and its own best passages."""
+
+    document_id: str
+    document_name: str
+    is_found: bool
+    place: int | None = Field(description="Of its best chunk among all that were found, from 1")
+    stages: list[JudgementResponse]
+    passages: list[SearchResultResponse]
+    degraded: list[DegradationResponse]
+
+    @classmethod
+    def of(cls, explanation: Explanation) -> "ExplanationResponse":
+        """From the library's shape."""
+        return cls(
+            document_id=explanation.document_id,
+            document_name=explanation.document_name,
+            is_found=explanation.is_found,
+            place=explanation.place,
+            stages=[JudgementResponse.model_validate(item, from_attributes=True) for item in explanation.judgements],
+            passages=[SearchResultResponse.of(passage) for passage in explanation.passages],
+            degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in explanation.degraded],
         )

@@ -96,7 +96,9 @@ class Tenant:
         return count
 
     async def search(self, kb_id: str, query: str, **options: Any) -> SearchResponse:
-        return await self.application.search.search(self.organization, kb_id, SearchRequest(query, **options))
+        """Search; passages that repeat another are not left out, so that everything can be counted."""
+        request = SearchRequest(query, **{"deduplicate": False, **options})
+        return await self.application.search.search(self.organization, kb_id, request)
 
     async def found(self, kb_id: str, query: str, **options: Any) -> list[str]:
         """The ids of the documents that a search shows, without repetitions, in order of id."""

@@ -188,9 +188,8 @@ class ArchiveSource:
             yield piece
         async for piece in self._knowledge_bases(organization_id, named, session):
             yield piece
-        async for piece in self._read("spu_ledger", own, session):
-            yield piece
-        for name in ("access_tokens", "llm_providers") if is_whole else ():
+        secrets = ("access_tokens", "llm_providers") if is_whole else ()
+        for name in ("spu_ledger", "llm_usage", *secrets):
             async for piece in self._read(name, own, session):
                 yield piece
 

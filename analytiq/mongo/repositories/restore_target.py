@@ -162,7 +162,7 @@ class RestoreTarget:
 
     def _rewritten(self, name: str, row: Row) -> Row:
         self._ids.rewrite(row, catalog.describe(name).ids)
-        if name == "spu_ledger" and self._ids.is_fresh:
+        if name in ("spu_ledger", "llm_usage") and self._ids.is_fresh:
             row["restored_from"] = self._run.source_organization_id
         if name == "generations":
             row["lease_token"] = ""

@@ -21,7 +21,7 @@ ORDER = (
     # What opens it, then what leads to work, then what work writes; what others are found by goes after these.
     "organizations", "access_tokens", "idempotency_keys", "kb_epochs", "jobs", "docs", "document_index",
     "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts", "uploads", "fs.chunks",
-    "fs.files", "embedding_cache", "spu_ledger", "job_history", "tags", "llm_providers", "knowledge_bases",
+    "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags", "llm_providers", "knowledge_bases",
 )  # fmt: skip
 """The order in which an organization is erased; collections that are not named here follow."""
 
@@ -82,8 +82,8 @@ class TenantRows:
                 return await self._end_uploads(organization_id, is_last=is_last)
             case "embedding_cache":
                 return await self._erase_cache(organization_id, options.cache)
-            case "spu_ledger":
-                return await self._erase_ledger(organization_id, options.ledger)
+            case "spu_ledger" | "llm_usage":
+                return await self._erase_charges(name, organization_id, options.ledger)
             case "access_tokens" if options.keeps_tokens:
                 return 0
             case _:
@@ -124,7 +124,7 @@ class TenantRows:
                 return await self._count_chunks(organization_id)
             case "embedding_cache":
                 query = {"$or": [{"scope": organization_id}, {"payer_organization_id": organization_id}]}
-            case "spu_ledger" if options.ledger is LedgerFate.KEEP:
+            case "spu_ledger" | "llm_usage" if options.ledger is LedgerFate.KEEP:
                 return 0
             case "access_tokens" if options.keeps_tokens:
                 return 0
@@ -229,16 +229,18 @@ class TenantRows:
         changed = await self._database["embedding_cache"].update_many(paid, {"$set": {"payer_organization_id": None}})
         return erased + changed.modified_count
 
-    async def _erase_ledger(self, organization_id: str, fate: LedgerFate) -> int:
+    async def _erase_charges(self, name: str, organization_id: str, fate: LedgerFate) -> int:
         own: Row = {"organization_id": organization_id}
         match fate:
             case LedgerFate.KEEP:
                 return 0
             case LedgerFate.DELETE:
-                return await self._delete("spu_ledger", own)
+                return await self._delete(name, own)
             case LedgerFate.ANONYMIZE:
                 nobodys: Row = {"organization_id": "", "kb_id": None}
-                result = await self._database["spu_ledger"].update_many(own, {"$set": nobodys})
+                if name == "llm_usage":
+                    nobodys["run_id"] = None
+                result = await self._database[name].update_many(own, {"$set": nobodys})
                 return result.modified_count
 
 

@@ -5,50 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.models.knowledge_base import Epoch
+from analytiq.models.filter import BuiltInField, In
+from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt
-from analytiq.vector_stores.base import VectorHit
+from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.vector_stores.local.store import LocalVectorStore
-from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
-
-random = np.random.default_rng(7)
-
-
-def vectors(count: int) -> NDArray[np.float32]:
-    return random.standard_normal((count, DIMENSIONS)).astype(np.float32)
-
-
-QUERY = vectors(1)[0]
-
-
-class CountsReads(VectorRepository):
-    """The real repository, which tells what was read."""
-
-    def __init__(self, connection: MongoConnection) -> None:
-        super().__init__(connection)
-        self.loads = 0
-        self.refreshes = 0
-        self.rows = 0
-        self.gate: asyncio.Event | None = None
-
-    async def read_all(self, *arguments: Any) -> VectorsAt | None:
-        self.loads += 1
-        if self.gate is not None:
-            await self.gate.wait()
-        return self._counted(await super().read_all(*arguments))
-
-    async def read_changes(self, *arguments: Any, **options: Any) -> VectorsAt | None:
-        self.refreshes += 1
-        return self._counted(await super().read_changes(*arguments, **options))
-
-    def _counted(self, at: VectorsAt | None) -> VectorsAt | None:
-        self.rows += sum(len(generation.matrix) for generation in at.vectors) if at else 0
-        return at
+from tests.integration.vector_stores.conftest import Mirrored
+from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors
 
 
 @pytest.fixture
@@ -65,20 +31,13 @@ def store(reads: CountsReads) -> LocalVectorStore:
     return store_over(reads)
 
 
-async def search(
-    store: LocalVectorStore, mirrored: Mirrored, *, limit: int = 100, epoch: Epoch | None = None
-) -> list[VectorHit]:
-    at = epoch or await mirrored.epoch()
-    return await store.search(mirrored.knowledge_base, at, QUERY, limit=limit, document_ids=None)
-
-
-async def places(store: LocalVectorStore, mirrored: Mirrored, *, limit: int = 100) -> list[tuple[str, int]]:
-    return [(hit.document_id, hit.chunk_index) for hit in await search(store, mirrored, limit=limit)]
+def only(document_ids: set[str]) -> ChunkFilter:
+    return ChunkFilter(In(BuiltInField.DOCUMENT_ID, tuple(document_ids)), DocumentSet(frozenset(document_ids)))
 
 
 async def test_empty_knowledge_base_finds_nothing(store: LocalVectorStore, mirrored: Mirrored) -> None:
     assert await search(store, mirrored) == []
-    assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), document_ids=None) == 0
+    assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == 0
 
 
 async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConnection, mirrored: Mirrored) -> None:
@@ -97,7 +56,7 @@ async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConn
             limit = int(choices.integers(1, 40))
             assert await places(store, mirrored, limit=limit) == mirrored.expected(QUERY, limit)
             total = sum(len(rows) for rows in mirrored.truth.values())
-            assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), document_ids=None) == total
+            assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == total
 
 
 async def test_search_when_nothing_changed_reads_nothing(
@@ -309,10 +268,10 @@ async def test_filter_of_documents_is_applied_inside(store: LocalVectorStore, mi
         await mirrored.put(f"d{number:02}", vectors(5))
     epoch = await mirrored.epoch()
     for wanted in ({"d07"}, {"d03", "d11", "unknown"}, set[str]()):
-        hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=50, document_ids=wanted)
+        hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=50, chunk_filter=only(wanted))
         expected = [place for place in mirrored.expected(QUERY, 1000) if place[0] in wanted]
         assert [(hit.document_id, hit.chunk_index) for hit in hits] == expected
-        assert await store.count(mirrored.knowledge_base, epoch, document_ids=wanted) == len(expected)
+        assert await store.count(mirrored.knowledge_base, epoch, chunk_filter=only(wanted)) == len(expected)
 
 
 async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorStore, mirrored: Mirrored) -> None:

@@ -4,14 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.search import coalescing
+from analytiq.search.candidates import Candidate
 from analytiq.search.coalescing import Place
-from analytiq.vector_stores.base import VectorHit
+from analytiq.search.request import HitScores
 
 COUNTS = {f"g{number}": count for number, count in enumerate([1, 3, 8, 30])}
 
 
-def hit(generation: int, chunk_index: int, relevance: float = 0.5) -> VectorHit:
-    return VectorHit(f"g{generation}", f"d{generation}", chunk_index, relevance)
+def hit(generation: int, chunk_index: int, relevance: float = 0.5) -> Candidate:
+    return Candidate("kb", f"g{generation}", f"d{generation}", chunk_index, HitScores(vector=relevance))
 
 
 places = st.sampled_from([(number, index) for number in range(4) for index in range(COUNTS[f"g{number}"])])
@@ -20,12 +21,12 @@ hits = st.lists(places, unique=True, max_size=20).map(
 )
 
 
-def planned(found: list[VectorHit], neighbors: int) -> list[Place]:
-    return coalescing.plan(found, neighbors=neighbors, chunk_counts=COUNTS)
+def planned(found: list[Candidate], neighbors: int) -> list[Place]:
+    return coalescing.plan(found, neighbors={"kb": neighbors}, chunk_counts=COUNTS)
 
 
 @given(found=hits, neighbors=st.integers(0, 6))
-def test_every_match_is_shown_once_and_no_chunk_twice(found: list[VectorHit], neighbors: int) -> None:
+def test_every_match_is_shown_once_and_no_chunk_twice(found: list[Candidate], neighbors: int) -> None:
     shown = planned(found, neighbors)
     keys = [(place.generation_id, place.chunk_index) for place in shown]
     assert len(keys) == len(set(keys))
@@ -35,7 +36,7 @@ def test_every_match_is_shown_once_and_no_chunk_twice(found: list[VectorHit], ne
 
 @given(found=hits, neighbors=st.integers(0, 6))
 def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(
-    found: list[VectorHit], neighbors: int
+    found: list[Candidate], neighbors: int
 ) -> None:
     near = {
         (one.generation_id, index)
@@ -50,7 +51,7 @@ def test_what_is_shown_is_just_what_lies_near_enough_within_its_document(
 
 @given(found=hits, neighbors=st.integers(1, 6))
 def test_passages_that_touch_are_in_reading_order_and_each_begins_where_its_best_match_ranks(
-    found: list[VectorHit], neighbors: int
+    found: list[Candidate], neighbors: int
 ) -> None:
     runs: list[list[Place]] = []
     for place in planned(found, neighbors):
@@ -66,7 +67,7 @@ def test_passages_that_touch_are_in_reading_order_and_each_begins_where_its_best
 
 
 @given(found=hits)
-def test_without_neighbours_the_order_is_that_of_relevance(found: list[VectorHit]) -> None:
+def test_without_neighbours_the_order_is_that_of_relevance(found: list[Candidate]) -> None:
     assert [place.hit for place in planned(found, 0)] == found
 
 
@@ -84,5 +85,5 @@ def test_example_of_two_windows_that_overlap() -> None:
 
 
 def test_match_beyond_the_count_that_is_known_is_shown_all_the_same() -> None:
-    shown = coalescing.plan([hit(0, 4)], neighbors=1, chunk_counts={})
+    shown = coalescing.plan([hit(0, 4)], neighbors={"kb": 1}, chunk_counts={})
     assert [place.chunk_index for place in shown] == [3, 4]

@@ -1,0 +1,38 @@
+"""The port that every index of words implements."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalHit:
+    """A chunk that holds words of the question. `score`: BM25, above 0; `matched_terms` as they were indexed."""
+
+    generation_id: str
+    document_id: str
+    chunk_index: int
+    score: float
+    matched_terms: tuple[str, ...]
+
+
+class LexicalIndex(Protocol):
+    """Finds chunks by words, at least as fresh as `epoch`, which the caller has read from the primary."""
+
+    async def search(
+        self,
+        knowledge_base: KnowledgeBase,
+        epoch: Epoch,
+        question: str,
+        *,
+        limit: int,
+        chunk_filter: ChunkFilter | None,
+    ) -> list[LexicalHit]:
+        """The chunks with the highest scores, best first; ties in order of document and chunk."""
+        ...
+
+    def forget(self, kb_id: str) -> None:
+        """Free what is held for a knowledge base."""
+        ...

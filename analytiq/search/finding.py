@@ -1,0 +1,158 @@
+"""Candidates that pass the check, ranked: begins again where a swap came between finding and checking."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analytiq.errors import AnalytiqError, NotFoundError, TransientError
+from analytiq.models.filter import EVERYTHING, Filter
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter
+from analytiq.mongo.filters import compile_filter
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.tags import TagRepository
+from analytiq.search.candidates import Candidate, Merged, Scope
+from analytiq.search.check import Check, Checked
+from analytiq.search.legs import Legs
+from analytiq.search.plan import SearchPlan
+from analytiq.search.selecting import selection_of
+from analytiq.search.tag_names import tag_names_in, with_tag_ids
+from analytiq.search.trail import Trail
+from analytiq.vector_stores.base import Query
+
+OUTDATED_ROUNDS = 10
+"""How often a search starts again because a document was re-indexed between finding and checking it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Candidates that count, best first. `is_whole`: there are no more."""
+
+    scopes: tuple[Scope, ...]
+    checked: Checked
+    is_whole: bool
+
+
+class Finding:
+    """Finds, merges, checks and ranks."""
+
+    def __init__(
+        self,
+        knowledge_bases: KnowledgeBaseRepository,
+        epochs: EpochRepository,
+        documents: DocumentRepository,
+        tags: TagRepository,
+        legs: Legs,
+        check: Check,
+    ) -> None:
+        self._knowledge_bases = knowledge_bases
+        self._epochs = epochs
+        self._documents = documents
+        self._tags = tags
+        self._legs = legs
+        self._check = check
+
+    async def read(self, organization_id: str, kb_id: str) -> tuple[KnowledgeBase, Epoch]:
+        """A knowledge base and its epoch, on the primary at majority.
+
+        Raises:
+            NotFoundError: the organization has no such knowledge base.
+        """
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        epoch = await self._epochs.read(kb_id) if knowledge_base else None
+        if knowledge_base is None or epoch is None:
+            raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
+        return knowledge_base, epoch
+
+    async def with_tag_ids(self, organization_id: str, tree: Filter) -> Filter:
+        """The filter with ids for the names of tags in it."""
+        names = tag_names_in(tree)
+        return with_tag_ids(tree, await self._tags.ids_of_names(organization_id, names)) if names else tree
+
+    async def chunk_filter(self, knowledge_base: KnowledgeBase, tree: Filter) -> ChunkFilter | None:
+        """The chunks of the knowledge base that pass; None for all."""
+        if tree == EVERYTHING:
+            return None
+
+        async def matching(part: Filter) -> frozenset[str]:
+            found = await self._documents.ids_of_members_matching(
+                knowledge_base.organization_id, knowledge_base.tag_ids, compile_filter(part)
+            )
+            return frozenset(found)
+
+        return ChunkFilter(tree, await selection_of(tree, matching))
+
+    async def rank(
+        self,
+        first: Sequence[Scope],
+        plan: SearchPlan,
+        queries: dict[str, Query],
+        tree: Filter,
+        trail: Trail,
+        *,
+        depth: int,
+    ) -> Ranking:
+        """Candidates to `depth` in each leg.
+
+        A swap moves the epoch. Where the epoch stands and an entry still names another generation, that is drift: the
+        reconciler's to mend, and no reason to show nothing of the other documents.
+        """
+        scopes = first
+        seen: list[Epoch] | None = None
+        for _ in range(OUTDATED_ROUNDS):
+            epochs = [scope.epoch for scope in scopes]
+            is_drift = epochs == seen
+            ranking = await self._rank_once(scopes, plan, trail, depth=depth)
+            if not ranking.checked.is_outdated or is_drift:
+                return ranking
+            seen = epochs
+            scopes = await self._anew(scopes, queries, tree)
+        names = ", ".join(repr(scope.knowledge_base.name) for scope in scopes)
+        raise TransientError(
+            f"{names} is being indexed anew faster than it can be searched; ask again in a moment", retry_after=0.5
+        )
+
+    async def _anew(self, scopes: Sequence[Scope], queries: dict[str, Query], tree: Filter) -> list[Scope]:
+        fresh: list[Scope] = []
+        for scope in scopes:
+            old = scope.knowledge_base
+            knowledge_base, epoch = await self.read(old.organization_id, old.id)
+            chunk_filter = await self.chunk_filter(knowledge_base, tree)
+            fresh.append(Scope(knowledge_base, epoch, chunk_filter, queries.get(knowledge_base.embedding_model)))
+        return fresh
+
+    async def _rank_once(self, scopes: Sequence[Scope], plan: SearchPlan, trail: Trail, *, depth: int) -> Ranking:
+        with trail.step("find"):
+            result = await self._legs.find(scopes, plan, depth=depth)
+        for lacking in result.degraded:
+            trail.lack(lacking.step, lacking.code, lacking.detail)
+        merged = Merged.of(result.found)
+        with trail.step("check"):
+            knowledge_bases = [scope.knowledge_base for scope in scopes]
+            checked = await self._check.check(knowledge_bases, list(merged.by_key.values()))
+        merged.keep(checked.candidates)
+        if plan.has_vector_leg and result.found.vector:
+            await self._compare(scopes, merged, trail)
+        candidates = tuple(merged.ranked(plan))
+        trail.count(
+            vector_candidates=len(result.found.vector),
+            lexical_candidates=len(result.found.lexical),
+            candidates=len(candidates),
+            refused_by_check=len(set(_keys(result.found.vector, result.found.lexical))) - len(candidates),
+        )
+        return Ranking(tuple(scopes), checked.ranked(candidates), result.found.is_whole)
+
+    async def _compare(self, scopes: Sequence[Scope], merged: Merged, trail: Trail) -> None:
+        """Give the chunks that only words found their vector's score too."""
+        unknown = [item for item in merged.by_key.values() if item.scores.vector is None]
+        if not unknown:
+            return
+        with trail.step("compare"):
+            try:
+                merged.with_vector_scores(await self._legs.vector_scores(scopes, unknown))
+            except AnalytiqError as error:
+                trail.degrade("compare", error)
+
+
+def _keys(*lists: Sequence[Candidate]) -> list[object]:
+    return [item.key for one in lists for item in one]

@@ -1,0 +1,16 @@
+"""Searches over several knowledge bases."""
+
+from fastapi import APIRouter
+
+from api.context import ApplicationOf, CurrentOrganization
+from api.schemas.search import SearchAnswer, SearchSeveralBody
+
+router = APIRouter(prefix="/search", tags=["search"])
+
+
+@router.post("", operation_id="search_knowledge_bases")
+async def search_knowledge_bases(
+    application: ApplicationOf, organization: CurrentOrganization, body: SearchSeveralBody
+) -> SearchAnswer:
+    """Find passages in several knowledge bases, fused into one list; their models may differ."""
+    return SearchAnswer.of(body, await application.search.search_several(organization, body.kb_ids, body.request()))

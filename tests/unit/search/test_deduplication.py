@@ -1,0 +1,46 @@
+"""Near-identical passages."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.search.deduplication import duplicates
+
+WORDS = [f"word{number}" for number in range(400)]
+
+
+def passage(seed: int, length: int = 120) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=length))
+
+
+def test_passage_that_differs_in_case_space_and_punctuation_repeats_the_first() -> None:
+    text = passage(1)
+    assert duplicates([text, passage(2), text.upper().replace(" ", "  ,")]) == {2}
+
+
+def test_passage_with_a_changed_word_repeats_the_first() -> None:
+    words = passage(1, 200).split()
+    assert duplicates([" ".join(words), " ".join([*words[:100], "changed", *words[101:]])]) == {1}
+
+
+def test_neighbours_that_overlap_by_half_do_not_repeat_each_other() -> None:
+    words = passage(1, 300).split()
+    assert duplicates([" ".join(words[:200]), " ".join(words[100:])]) == set()
+
+
+def test_long_passage_that_quotes_a_short_one_stays() -> None:
+    short = passage(1, 40)
+    assert duplicates([short, f"{passage(2)} {short} {passage(3)}"]) == set()
+
+
+def test_short_and_wordless_texts_repeat_only_their_equals() -> None:
+    assert duplicates(["Total: 12", "Total: 13", "total 12", "---", "***", "---", ""]) == {2, 5}
+
+
+@given(st.lists(st.text(max_size=60), max_size=12))
+def test_first_of_any_texts_stays_and_a_second_pass_finds_no_more(texts: list[str]) -> None:
+    repeated = duplicates(texts)
+    assert 0 not in repeated
+    kept = [text for place, text in enumerate(texts) if place not in repeated]
+    assert duplicates(kept) == set()

@@ -1,0 +1,59 @@
+"""Two ranked lists become one."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.search.fusion import RRF_K, reciprocal_ranks, weighted
+
+scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0.0, 1.0, width=32), max_size=8)
+
+
+def order(fused: Mapping[str, float]) -> list[str]:
+    return sorted(fused, key=lambda key: (-fused[key], key))
+
+
+@given(vector=scores, lexical=scores, alpha=st.floats(0.0, 1.0))
+def test_weighted_scores_lie_between_0_and_1_and_cover_both_lists(
+    vector: dict[str, float], lexical: dict[str, float], alpha: float
+) -> None:
+    fused = weighted(vector, lexical, alpha=alpha)
+    assert set(fused) == set(vector) | set(lexical)
+    assert all(-1e-9 <= score <= 1.0 + 1e-9 for score in fused.values())
+
+
+@given(vector=scores, lexical=scores, alpha=st.floats(0.0, 1.0))
+def test_what_is_better_in_both_lists_is_better_in_the_fused_one(
+    vector: dict[str, float], lexical: dict[str, float], alpha: float
+) -> None:
+    fused = weighted(vector, lexical, alpha=alpha)
+    both = sorted(set(vector) & set(lexical))
+    for one in both:
+        for other in both:
+            if vector[one] >= vector[other] and lexical[one] >= lexical[other]:
+                assert fused[one] >= fused[other] - 1e-9
+
+
+@given(only=scores)
+def test_order_of_one_leg_stands_where_the_other_found_nothing(only: dict[str, float]) -> None:
+    assert [only[key] for key in order(weighted(only, {}, alpha=1.0))] == sorted(only.values(), reverse=True)
+    assert [only[key] for key in order(weighted({}, only, alpha=0.0))] == sorted(only.values(), reverse=True)
+
+
+def test_weight_decides_between_the_legs() -> None:
+    vector, lexical = {"a": 0.9, "b": 0.1}, {"a": 1.0, "b": 9.0}
+    assert order(weighted(vector, lexical, alpha=0.9)) == ["a", "b"]
+    assert order(weighted(vector, lexical, alpha=0.1)) == ["b", "a"]
+
+
+def test_equal_scores_count_in_full() -> None:
+    assert weighted({"a": 0.5, "b": 0.5}, {}, alpha=1.0) == {"a": 1.0, "b": 1.0}
+
+
+def test_reciprocal_ranks_are_those_of_the_paper() -> None:
+    fused = reciprocal_ranks(["a", "b"], ["b", "c"])
+    assert fused["a"] == pytest.approx(1 / (RRF_K + 1))
+    assert fused["b"] == pytest.approx(1 / (RRF_K + 2) + 1 / (RRF_K + 1))
+    assert order(fused) == ["b", "a", "c"]

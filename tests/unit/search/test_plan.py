@@ -1,0 +1,68 @@
+"""What a search is to do, from what was asked."""
+
+import pytest
+
+from analytiq.errors import InvalidInputError
+from analytiq.search.plan import FIRST_DEPTH, plan
+from analytiq.search.request import Fusion, Mode, Preset, SearchRequest, Turn
+from analytiq.settings import SearchSettings
+
+SETTINGS = SearchSettings(max_top_k=100, max_depth=10_000)
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (SearchRequest(""), "query"),
+        (SearchRequest(" \n"), "query"),
+        (SearchRequest("q", top_k=0), "top_k"),
+        (SearchRequest("q", top_k=101), "top_k"),
+        (SearchRequest("q", skip=-1), "skip"),
+        (SearchRequest("q", top_k=10, skip=9_991), "skip"),
+        (SearchRequest("q", top_k=10, skip=991), "skip"),
+        (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR), "skip"),
+        (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR, deduplicate=False, rerank=True), "skip"),
+        (SearchRequest("q", alpha=1.5), "alpha"),
+        (SearchRequest("q", alpha=0.5, fusion=Fusion.RRF), "alpha"),
+        (SearchRequest("q", score_threshold=-0.1), "score_threshold"),
+    ],
+)
+def test_what_could_only_be_answered_wrongly_is_refused_by_name(request_: SearchRequest, field: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        plan(request_, SETTINGS)
+    assert [error.field for error in caught.value.errors] == [field]
+
+
+def test_deepest_pages_are_allowed() -> None:
+    plan(SearchRequest("q", top_k=100, skip=900), SETTINGS)
+    one_leg = SearchRequest("q", top_k=100, skip=9_900, mode=Mode.LEXICAL, deduplicate=False)
+    assert plan(one_leg, SETTINGS).depth == 10_000
+
+
+def test_pages_that_are_fused_are_of_one_list() -> None:
+    depths = {plan(SearchRequest("q", top_k=10, skip=skip), SETTINGS).depth for skip in range(0, FIRST_DEPTH - 10, 10)}
+    assert depths == {FIRST_DEPTH}
+
+
+@pytest.mark.parametrize(
+    ("preset", "mode", "hyde", "reranks"),
+    [
+        (Preset.FULL_HYBRID, Mode.HYBRID, True, True),
+        (Preset.HYBRID_WITHOUT_HYDE, Mode.HYBRID, False, True),
+        (Preset.VECTOR_WITH_RERANKING, Mode.VECTOR, False, True),
+        (Preset.FAST_VECTOR, Mode.VECTOR, False, False),
+    ],
+)
+def test_presets_are_the_four_retrieval_modes(preset: Preset, mode: Mode, *, hyde: bool, reranks: bool) -> None:
+    chosen = plan(SearchRequest("q", preset=preset), SETTINGS)
+    assert (chosen.mode, chosen.hyde, chosen.reranks) == (mode, hyde, reranks)
+
+
+def test_what_is_said_beside_a_preset_wins() -> None:
+    chosen = plan(SearchRequest("q", preset=Preset.FULL_HYBRID, hyde=False, mode=Mode.LEXICAL), SETTINGS)
+    assert (chosen.mode, chosen.hyde, chosen.reranks) == (Mode.LEXICAL, False, True)
+
+
+def test_question_is_rewritten_only_where_there_was_a_conversation() -> None:
+    assert not plan(SearchRequest("q"), SETTINGS).rewrites
+    assert plan(SearchRequest("q", history=(Turn("user", "before"),)), SETTINGS).rewrites
