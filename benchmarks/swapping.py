@@ -19,6 +19,7 @@ from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
@@ -83,7 +84,7 @@ class Swapping:
             self._jobs,
             target.application.settings.indexing,
         )
-        self._sweep = Sweep(self._generations, self._vectors)
+        self._sweep = Sweep(self._generations, self._vectors, BackupHoldRepository(connection))
 
     async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
         """A document whose text counts as extracted."""

@@ -7,6 +7,7 @@ import structlog
 from analytiq.membership import Membership, kb_changed
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -37,6 +38,7 @@ class KnowledgeBaseLifeCycle:
         jobs: JobRepository,
         history: JobHistoryRepository,
         rate_limits: RateLimits,
+        holds: BackupHoldRepository,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -47,6 +49,7 @@ class KnowledgeBaseLifeCycle:
         self._jobs = jobs
         self._history = history
         self._rate_limits = rate_limits
+        self._holds = holds
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -79,6 +82,7 @@ class KnowledgeBaseLifeCycle:
         kb_id = job.subject.kb_id
         if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
             return
+        await self._holds.require_free(job.organization_id)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)

@@ -11,13 +11,15 @@ from analytiq.models.stored import Stored
 class KnowledgeBaseStatus(StrEnum):
     """`indexing` until each document of the first indexing was tried, then `active`.
 
-    `error`: the job that gathers the documents of the first indexing was given up. `deleting` rows are shown to nobody.
+    `error`: the job that gathers the documents of the first indexing was given up. `deleting` and
+    `restoring` are shown to nobody.
     """
 
     INDEXING = "indexing"
     ACTIVE = "active"
     ERROR = "error"
     DELETING = "deleting"
+    RESTORING = "restoring"
 
 
 class KnowledgeBase(Stored):

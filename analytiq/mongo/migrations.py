@@ -17,8 +17,10 @@ from analytiq.mongo import files
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
+    backup_holds,
     documents,
     embedding_cache,
+    erasures,
     idempotency,
     index_entries,
     job_history,
@@ -30,6 +32,7 @@ from analytiq.mongo.repositories import (
     providers,
     rate_limits,
     reconcile_reports,
+    restores,
     tags,
     texts,
     uploads,
@@ -58,7 +61,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        leases, reconcile_reports,
+        backup_holds, restores, erasures, leases, reconcile_reports,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -92,7 +95,8 @@ MIGRATIONS = (
     Migration(6, "indexes of rate limits", _create_indexes),
     Migration(7, "indexes of the usage of chat models", _create_indexes),
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
-    Migration(9, "leases and reports of the reconciler", _create_indexes),
+    Migration(9, "indexes that find the rows of an organization", _create_indexes),
+    Migration(10, "leases and reports of the reconciler", _create_indexes),
 )
 
 

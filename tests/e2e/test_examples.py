@@ -66,7 +66,9 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     document = upload(client, unique("fields.txt"), b"x", tag_ids=[tag])["document_id"]
     kb = make_knowledge_base(client, [tag])
     wait_until_read(client, document)
+    erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
     ids = {"tag_id": tag, "document_id": document, "kb_id": kb, "organization_id": running.organization_id}
+    ids["erasure_id"] = erasure
     walked = 0
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})

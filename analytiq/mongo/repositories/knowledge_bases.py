@@ -26,7 +26,7 @@ INDEXES = {
     ],
 }
 
-_SHOWN: Row = {"$ne": KnowledgeBaseStatus.DELETING.value}
+_SHOWN: Row = {"$nin": [KnowledgeBaseStatus.DELETING.value, KnowledgeBaseStatus.RESTORING.value]}
 
 
 class KnowledgeBaseRepository:

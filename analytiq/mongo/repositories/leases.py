@@ -72,15 +72,6 @@ class LeaseRepository:
         if not result.matched_count:
             raise LeaseLostError(f"the lease {name!r} has run out; another process goes on with its work")
 
-    async def is_held(self, prefix: str) -> bool:
-        """Whether anybody holds a lease whose name begins so."""
-        query: Row = {
-            "_id": {"$gte": prefix, "$lt": prefix + "\uffff"},
-            "token": {"$ne": None},
-            "$expr": {"$gte": ["$expires_at", "$$NOW"]},
-        }
-        return await self._collection.find_one(query, {"_id": 1}) is not None
-
     async def is_due(self, name: str, chore: str, *, interval_seconds: float) -> bool:
         """Whether a periodic chore that is done under the lease was last done so long ago, or never."""
         done_at = f"$chores.{chore}"
