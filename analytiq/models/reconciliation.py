@@ -38,7 +38,7 @@ class DriftKind(StrEnum):
     UNSETTLED = "unsettled"
     """A knowledge base is shown as being indexed for the first time, though nothing is left to do."""
     UNCACHED = "uncached"
-    """Embeddings that a knowledge base holds are missing from the cache."""
+    """An embedding that a knowledge base holds is missing from the cache; looked for only when that is asked for."""
     STUCK_DOCUMENT = "stuck_document"
     """A document waits for extraction, and no job will do it."""
     LOST_TEXT = "lost_text"
@@ -99,7 +99,8 @@ class ReconciliationRun(Stored):
 
     `organization_id` is None for a run over everything, which no organization sees. `counts`: kind → how much was
     found; `examples` name some of each kind. `repairs` were asked for; where `is_cut`, a bound was reached, and the
-    next run goes on. `checked`: index entries that were looked at.
+    next run goes on. `checked`: index entries that were looked at. Where it `rebuilds_cache`, embeddings that knowledge
+    bases hold are put back into the cache.
     """
 
     id: str
@@ -107,6 +108,7 @@ class ReconciliationRun(Stored):
     kb_id: str | None
     depth: Depth
     is_dry: bool
+    rebuilds_cache: bool = False
     state: RunState
     progress: Progress | None = None
     position: RunPosition | None = None

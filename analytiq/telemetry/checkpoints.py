@@ -50,8 +50,10 @@ OPERATOR_CHECKPOINTS = (
     "erasure.collection_erased",
     "erasure.erased",
     "erasure.proved",
+    "reconcile.batch_found",
+    "reconcile.batch_repaired",
 )
-"""Those that only backup, restore and erasure pass."""
+"""Those that only backup, restore, erasure and the reconciler pass."""
 
 _hook: Hook | None = None
 

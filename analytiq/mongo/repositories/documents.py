@@ -29,9 +29,7 @@ INDEXES = {
         IndexModel(
             [("state", 1), ("updated_at", 1)],
             name="waiting_for_extraction",
-            partialFilterExpression={
-                "state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}
-            },
+            partialFilterExpression={"state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}},
         ),
     ],
 }
@@ -323,9 +321,7 @@ class DocumentRepository:
         )
         return {str(row["_id"]): int(row["count"]) async for row in cursor}
 
-    async def stuck_before(
-        self, moment: datetime, *, limit: int, organization_id: str | None = None
-    ) -> list[Document]:
+    async def stuck_before(self, moment: datetime, *, limit: int, organization_id: str | None = None) -> list[Document]:
         """Documents that have been waiting for extraction since before `moment`, of any organization or of one.
 
         For the reconciler, which looks whether each still has a job.

@@ -42,10 +42,12 @@ class IndexEntryRepository:
         self._collection = connection.database["document_index"]
         self._majority = connection.majority["document_index"]
 
-    async def get(self, organization_id: str, kb_id: str, document_id: str) -> IndexEntry | None:
+    async def get(
+        self, organization_id: str, kb_id: str, document_id: str, *, session: Session | None = None
+    ) -> IndexEntry | None:
         """The entry of one pair."""
         row: Row | None = await self._collection.find_one(
-            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}
+            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}, session=session
         )
         return decode(IndexEntry, row) if row else None
 
@@ -154,17 +156,6 @@ class IndexEntryRepository:
         )
         return result.matched_count == 1
 
-    async def names_generation(
-        self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
-    ) -> bool:
-        """Whether the pair's entry names this generation, as the transaction sees it."""
-        row: Row | None = await self._collection.find_one(
-            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id},
-            {"generation_id": 1},
-            session=session,
-        )
-        return row is not None and row["generation_id"] == generation_id
-
     async def delete_of_kb(self, kb_id: str) -> None:
         """Remove all entries of a deleted knowledge base."""
         await self._collection.delete_many({"kb_id": kb_id})
@@ -253,15 +244,19 @@ class GenerationRepository:
             query["kb_id"] = kb_id
         return [decode(Generation, row) async for row in self._collection.find(query).limit(limit)]
 
-    async def chunks_not_current(self) -> dict[str, int]:
-        """Knowledge base → how many vectors at most the generations have that are not, or no longer, current."""
+    async def chunks_not_current(self, kb_id: str) -> int:
+        """How many vectors at most the knowledge base's generations have that are not, or no longer, current.
+
+        Of all knowledge bases there are few of these generations, so their index by state finds them.
+        """
         cursor = await self._collection.aggregate(
             [
-                {"$match": {"state": {"$in": [state.value for state in _LEFT]}}},
-                {"$group": {"_id": "$kb_id", "chunks": {"$sum": "$chunk_count"}}},
+                {"$match": {"state": {"$in": [state.value for state in _LEFT]}, "kb_id": kb_id}},
+                {"$group": {"_id": None, "chunks": {"$sum": "$chunk_count"}}},
             ]
         )
-        return {str(row["_id"]): int(row["chunks"]) async for row in cursor}
+        rows: list[Row] = [row async for row in cursor]
+        return int(rows[0]["chunks"]) if rows else 0
 
     async def current_between(
         self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int

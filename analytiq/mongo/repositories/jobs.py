@@ -9,6 +9,7 @@ from datetime import datetime
 
 from pymongo import IndexModel, UpdateOne
 
+from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState
 from analytiq.mongo.client import MongoConnection
@@ -148,6 +149,16 @@ class JobRepository(JobLeases, JobLanes):
             "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
         }
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def count_unfinished(self, organization_id: str, kind: JobKind) -> int:
+        """How many of an organization's jobs of a kind wait or run; for kinds of few jobs."""
+        return await self._collection.count_documents(
+            {
+                "organization_id": organization_id,
+                "kind": kind.value,
+                "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+            }
+        )
 
     async def hold(self, job: Job, *, session: Session | None = None) -> None:
         """Make sure that a running job is still ours; in a transaction, that losing it makes the commit fail.

@@ -192,6 +192,11 @@ class KnowledgeBaseRepository:
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
+    async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
+        """Id → name, of the organization's knowledge bases that exist."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): str(row["name"]) async for row in self._collection.find(query, {"name": 1})}
+
     async def shown(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row and are not being deleted, of whatever organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
@@ -226,9 +231,11 @@ class EpochRepository:
             session=session,
         )  # fmt: skip
 
-    async def read(self, kb_id: str) -> Epoch | None:
+    async def read(self, kb_id: str, *, session: Session | None = None) -> Epoch | None:
         """The present epoch, on the primary at majority; None once deletion has begun."""
-        row: Row | None = await self._majority.find_one({"_id": object_id(kb_id)})
+        # A transaction says itself how it reads.
+        collection = self._majority if session is None else self._epochs
+        row: Row | None = await collection.find_one({"_id": object_id(kb_id)}, session=session)
         return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])
 
     async def advance(
@@ -257,9 +264,12 @@ class EpochRepository:
         )
         return int(row["epoch"])
 
-    async def latest_change(self, kb_id: str) -> int:
+    async def latest_change(self, kb_id: str, *, session: Session | None = None) -> int:
         """The last epoch of the log, at majority; 0 where the log is empty."""
-        row: Row | None = await self._majority_changes.find_one({"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)])
+        collection = self._majority_changes if session is None else self._changes
+        row: Row | None = await collection.find_one(
+            {"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)], session=session
+        )
         return 0 if row is None else int(row["epoch"])
 
     async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:

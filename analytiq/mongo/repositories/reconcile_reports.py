@@ -1,14 +1,10 @@
 """Collection `reconcile_reports`: runs of the reconciler, what they found, and how far the running ones are."""
 
-from collections.abc import Collection
-from datetime import datetime, timedelta
-from typing import Any
-
 from pymongo import IndexModel
 
 from analytiq.models.reconciliation import Depth, ReconciliationRun, RunState
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.ids import object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 

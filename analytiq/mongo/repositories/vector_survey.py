@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id
+from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import VECTOR_INDEXES, collection_name, from_bindata
 
@@ -33,9 +33,8 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class StoredEmbedding:
-    """A vector's key, the hash of its chunk, and its embedding: float32, shape (dimensions,)."""
+    """The hash of a vector's chunk, and its embedding: float32, shape (dimensions,)."""
 
-    key: str
     chunk_hash: str
     embedding: NDArray[np.float32]
 
@@ -77,9 +76,7 @@ class VectorSurvey:
                 },
             ]
         )
-        return {
-            str(row["_id"]): Extent(int(row["count"]), int(row["first"]), int(row["last"])) async for row in cursor
-        }
+        return {str(row["_id"]): Extent(int(row["count"]), int(row["first"]), int(row["last"])) async for row in cursor}
 
     async def generation_ids_after(self, kb_id: str, *, after: str, limit: int) -> list[str]:
         """The generations of the next `limit` vectors behind a generation id, in order of id; covered."""
@@ -99,22 +96,18 @@ class VectorSurvey:
                 found[generation_id] = str(row["document_id"])
         return found
 
-    async def sample_hashes(self, kb_id: str, size: int) -> list[str]:
-        """The chunk hashes of some vectors, at random."""
-        cursor = await self._database[collection_name(kb_id)].aggregate(
-            [{"$sample": {"size": size}}, {"$project": {"_id": 0, "chunk_hash": 1}}]
-        )
-        return [str(row["chunk_hash"]) async for row in cursor]
-
-    async def embeddings_after(
+    async def chunk_hashes_after(
         self, organization_id: str, kb_id: str, *, after: str, limit: int
-    ) -> list[StoredEmbedding]:
-        """The next vectors behind a key."""
+    ) -> list[tuple[str, str]]:
+        """The next vectors behind a key, as (key, chunk hash)."""
         query: Row = {"organization_id": organization_id}
         if after:
             query["_id"] = {"$gt": object_id(after)}
+        cursor = self._database[collection_name(kb_id)].find(query, {"chunk_hash": 1}).sort("_id", 1).limit(limit)
+        return [(str(row["_id"]), str(row["chunk_hash"])) async for row in cursor]
+
+    async def embeddings(self, organization_id: str, kb_id: str, keys: Collection[str]) -> list[StoredEmbedding]:
+        """The vectors with these keys that are still there."""
+        query: Row = {"_id": {"$in": object_ids(set(keys))}, "organization_id": organization_id}
         cursor = self._database[collection_name(kb_id)].find(query, {"chunk_hash": 1, "embedding": 1})
-        return [
-            StoredEmbedding(str(row["_id"]), str(row["chunk_hash"]), from_bindata(row["embedding"]))
-            async for row in cursor.sort("_id", 1).limit(limit)
-        ]
+        return [StoredEmbedding(str(row["chunk_hash"]), from_bindata(row["embedding"])) async for row in cursor]
