@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from analytiq.cli import backup_commands, erase_commands
+from analytiq.cli import backup_commands, erase_commands, reconcile_commands
 from analytiq.cli.console import errors_as_sentences, note
 from analytiq.cli.options import DataDir
 from analytiq.models.job import JobKind, JobState
@@ -33,6 +33,8 @@ app.add_typer(workers_app, name="workers")
 app.add_typer(erase_commands.app, name="erase")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
+app.command()(reconcile_commands.reconcile)
+app.command()(reconcile_commands.reports)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]

@@ -76,7 +76,7 @@ class RunState(StrEnum):
 
 
 class FoundDrift(Stored):
-    """One departure, as a report shows it: of what, with the names that it had then."""
+    """One departure, as a report shows it; names are not stored, but looked up when it is read."""
 
     kind: DriftKind
     kb_id: str | None = None

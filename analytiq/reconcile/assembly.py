@@ -54,7 +54,7 @@ def new_reconciler(
     # are asked for count anew.
     kb_stages: list[KnowledgeBaseStage] = [
         FoundationStage(survey, epochs, knowledge_bases),
-        StatisticsStage(knowledge_bases, entries, jobs),
+        StatisticsStage(knowledge_bases, entries, jobs, life_cycle),
         PairStage(documents, knowledge_bases, entries, jobs),
         VectorStage(entries, generations, survey, jobs),
     ]

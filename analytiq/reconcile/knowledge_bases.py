@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 from analytiq import clock
+from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import drop_request
 from analytiq.membership import kb_changed
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
@@ -88,11 +89,16 @@ class StatisticsStage:
     depth = Depth.QUICK
 
     def __init__(
-        self, knowledge_bases: KnowledgeBaseRepository, entries: IndexEntryRepository, jobs: JobRepository
+        self,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        jobs: JobRepository,
+        life_cycle: KnowledgeBaseLifeCycle,
     ) -> None:
         self._knowledge_bases = knowledge_bases
         self._entries = entries
         self._jobs = jobs
+        self._life_cycle = life_cycle
 
     async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
         """See KnowledgeBaseStage."""
@@ -110,17 +116,14 @@ class StatisticsStage:
         yield Batch(drift)
 
     async def _is_unsettled(self, knowledge_base: KnowledgeBase) -> bool:
-        """Whether it is shown as being indexed for the first time, though nothing is left to do."""
-        if knowledge_base.status is not KnowledgeBaseStatus.INDEXING:
+        """Whether it is shown in another status than it has come to, or the job that begins its indexing was lost."""
+        if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
             return False
-        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         if knowledge_base.first_membership_at is None:
-            # The job that would note it was lost, and must be asked for again.
-            key = kb_changed(organization_id, kb_id).deduplication_key
-            return not await self._jobs.existing([key])
-        return not await self._jobs.has_untried_sync(
-            organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at
-        )
+            key = kb_changed(knowledge_base.organization_id, knowledge_base.id).deduplication_key
+            if not await self._jobs.existing([key]):
+                return True
+        return await self._life_cycle.status_of(knowledge_base) is not knowledge_base.status
 
 
 class HalfDeletedStage:

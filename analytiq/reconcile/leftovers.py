@@ -72,12 +72,7 @@ class UploadStage:
     async def look(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemStage."""
         abandoned = await self._uploads.abandoned(limit=LEFT_AT_ONCE, organization_id=organization_id)
-        yield Batch(
-            [
-                Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id, target_id=item.id, detail=item.document_name)
-                for item in abandoned
-            ]
-        )
+        yield Batch([Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id, target_id=item.id) for item in abandoned])
 
 
 class StagedTextStage:

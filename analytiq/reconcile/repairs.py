@@ -225,8 +225,10 @@ class Repairs:
         if knowledge_base is None:
             return
         if item.kind is DriftKind.UNSETTLED and knowledge_base.first_membership_at is None:
-            await self._jobs.enqueue([kb_changed(item.organization_id, knowledge_base.id)])
-            return
+            gathering = kb_changed(item.organization_id, knowledge_base.id)
+            if not await self._jobs.existing([gathering.deduplication_key]):
+                await self._jobs.enqueue([gathering])
+                return
         await self._life_cycle.settle(item.organization_id, knowledge_base.id)
 
     async def _give_up_upload(self, item: Drift) -> None:

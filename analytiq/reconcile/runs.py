@@ -1,7 +1,7 @@
 """Runs of the reconciler that are remembered: asked for by an organization, or by the leader for everything."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 import structlog
@@ -96,7 +96,7 @@ class Runs:
         run = await self._reports.get(organization_id, run_id)
         if run is None:
             raise NotFoundError(f"no run has the id {run_id!r}")
-        return (await self._as_they_are([run]))[0]
+        return await self._named((await self._as_they_are([run]))[0])
 
     async def page(
         self, organization_id: str, *, kb_id: str | None = None, skip: int, limit: int
@@ -118,7 +118,7 @@ class Runs:
     async def run_over_everything(self, depth: Depth, fence: Fence) -> ReconciliationRun:
         """A pass of the leader: goes on with the one whose process has ended, else begins one.
 
-        What it found of an organization is stored for that organization as well, so that its owner sees the names.
+        What it found of an organization is stored for that organization as well, for its owners to see.
 
         Raises:
             LeaseLostError: another process leads.
@@ -153,7 +153,7 @@ class Runs:
         )
 
     async def _do(self, run: ReconciliationRun, fence: Fence) -> ReconciliationRun:
-        keeper = _Keeper(run, self._reports, fence, self._named)
+        keeper = _Keeper(run, self._reports, fence)
         report = Report(repairs=run.repairs, is_cut=run.is_cut, entries=run.checked)
         if run.organization_id is None:
             report.of_organization = {}
@@ -189,35 +189,33 @@ class Runs:
                 "id": new_id(),
                 "organization_id": organization_id,
                 "counts": own.counts(),
-                "examples": tuple(await self._named(own.drift)),
+                "examples": tuple(_found(item) for item in own.drift),
                 "repairs": 0,
                 "knowledge_bases": 0,
                 "checked": 0,
             }
             await self._reports.insert(run.model_copy(update=told))
 
-    async def _named(self, drift: Iterable[Drift]) -> list[FoundDrift]:
-        """With the names that documents and knowledge bases have now."""
-        drift = list(drift)
-        documents: dict[str, str] = {}
-        kb_names: dict[str, str] = {}
-        for organization_id in {item.organization_id for item in drift if item.organization_id}:
-            own = [item for item in drift if item.organization_id == organization_id]
-            documents |= await self._documents.names(
-                organization_id, {item.document_id for item in own if item.document_id}
+    async def _named(self, run: ReconciliationRun) -> ReconciliationRun:
+        """With the names of documents and knowledge bases that are still there."""
+        if run.organization_id is None:
+            return run
+        documents = await self._documents.names(
+            run.organization_id, {item.document_id for item in run.examples if item.document_id}
+        )
+        kb_names = await self._knowledge_bases.names(
+            run.organization_id, {item.kb_id for item in run.examples if item.kb_id}
+        )
+        named = [
+            item.model_copy(
+                update={
+                    "kb_name": kb_names.get(item.kb_id or ""),
+                    "document_name": documents.get(item.document_id or ""),
+                }
             )
-            kb_names |= await self._knowledge_bases.names(organization_id, {item.kb_id for item in own if item.kb_id})
-        return [
-            FoundDrift(
-                kind=item.kind,
-                kb_id=item.kb_id,
-                kb_name=kb_names.get(item.kb_id or ""),
-                document_id=item.document_id,
-                document_name=documents.get(item.document_id or ""),
-                detail=item.detail,
-            )
-            for item in drift
+            for item in run.examples
         ]
+        return run.model_copy(update={"examples": tuple(named)})
 
     async def _as_they_are(self, runs: list[ReconciliationRun]) -> list[ReconciliationRun]:
         """A run whose job was given up, cancelled or lost says so, though nobody wrote it into its row."""
@@ -246,18 +244,14 @@ class Runs:
         return [seen.get(run.id, run) for run in runs]
 
 
-_Name = Callable[[Iterable[Drift]], Awaitable[list[FoundDrift]]]
-
-
 class _Keeper:
     """Writes how far a run is, at most once a second."""
 
-    def __init__(self, run: ReconciliationRun, reports: ReconcileReportRepository, fence: Fence, name: _Name) -> None:
+    def __init__(self, run: ReconciliationRun, reports: ReconcileReportRepository, fence: Fence) -> None:
         self._run = run
         self._before = run.examples
         self._reports = reports
         self._fence = fence
-        self._name = name
         self._written_at = 0.0
 
     async def begin(self) -> None:
@@ -270,20 +264,20 @@ class _Keeper:
             return
         self._written_at = now
         progress = Progress(done=step.done, total=step.total, unit="parts")
-        await self._write(await self._with(report, {"position": step.position, "progress": progress}))
+        await self._write(self._with(report, {"position": step.position, "progress": progress}))
 
     async def fail(self, report: Report, failure: Failure) -> None:
         """Show why; the job may try again."""
-        await self._write(await self._with(report, {"error": failure}))
+        await self._write(self._with(report, {"error": failure}))
 
     async def finish(self, report: Report) -> ReconciliationRun:
         ended = {"state": RunState.DONE, "ended_at": clock.now(), "position": None, "progress": None, "error": None}
-        return await self._write(await self._with(report, ended))
+        return await self._write(self._with(report, ended))
 
-    async def _with(self, report: Report, changes: Mapping[str, object]) -> ReconciliationRun:
+    def _with(self, report: Report, changes: Mapping[str, object]) -> ReconciliationRun:
         found = {
             "counts": report.counts(),
-            "examples": _first_of_each([*self._before, *await self._name(report.drift)]),
+            "examples": _first_of_each([*self._before, *(_found(item) for item in report.drift)]),
             "repairs": report.repairs,
             "is_cut": report.is_cut,
             "knowledge_bases": report.knowledge_bases,
@@ -296,6 +290,10 @@ class _Keeper:
         self._run = run
         await self._reports.update(run)
         return run
+
+
+def _found(item: Drift) -> FoundDrift:
+    return FoundDrift(kind=item.kind, kb_id=item.kb_id, document_id=item.document_id, detail=item.detail)
 
 
 def _first_of_each(examples: Iterable[FoundDrift]) -> tuple[FoundDrift, ...]:

@@ -158,11 +158,6 @@ class KnowledgeBaseRepository:
         )
         return before is not None and (before["document_count"], before["chunk_count"]) != (document_count, chunk_count)
 
-    async def all_shown(self) -> list[KnowledgeBase]:
-        """Every knowledge base of every organization, for the reconciler."""
-        cursor = self._collection.find({"status": _SHOWN}).sort("_id", 1)
-        return [decode(KnowledgeBase, row) async for row in cursor]
-
     async def shown_of(self, organization_id: str | None, kb_id: str | None = None) -> list[KnowledgeBase]:
         """Every knowledge base, of all organizations or of one, or a single one of it, in order of id."""
         query: Row = {"status": _SHOWN}

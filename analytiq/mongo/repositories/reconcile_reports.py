@@ -60,12 +60,3 @@ class ReconcileReportRepository:
             sort=[("created_at", -1)],
         )
         return decode(ReconciliationRun, row) if row else None
-
-    async def over_everything(self, *, limit: int) -> list[ReconciliationRun]:
-        """The latest runs over everything, newest first; for operators."""
-        cursor = self._collection.find({"organization_id": None}).sort([("created_at", -1), ("_id", -1)]).limit(limit)
-        return [decode(ReconciliationRun, row) async for row in cursor]
-
-    async def delete_of_kb(self, organization_id: str, kb_id: str) -> None:
-        """Forget the runs over a deleted knowledge base."""
-        await self._collection.delete_many({"organization_id": organization_id, "kb_id": kb_id})
