@@ -12,6 +12,7 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
@@ -23,6 +24,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
@@ -31,6 +33,7 @@ from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -89,10 +92,13 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    lexical: LocalLexicalIndex | None
     explain: Explain
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     erasures: Erasures
@@ -131,6 +137,9 @@ class Application:
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
+        await self.embedding_models.close()
         await self.connection.close()
 
 
@@ -191,7 +200,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
-        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, holds
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds
     )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
@@ -208,6 +217,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+            if lexical is not None:
+                lexical.forget(running.job.subject.kb_id)
 
     async def erase(running: RunningJob) -> None:
         await erasures.handle(running)
@@ -218,7 +229,17 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
-    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    lexical = (
+        LocalLexicalIndex(
+            ChunkTextRepository(connection),
+            Path(settings.data_dir) / "lexical",
+            disk_bytes=settings.lexical.disk_bytes,
+            build_wait_seconds=settings.lexical.build_wait_seconds,
+        )
+        if settings.lexical.is_enabled
+        else None
+    )
+    legs = Legs(store, lexical, timeout_seconds=settings.search.leg_timeout_seconds)
     chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
     steps = ModelSteps(
         understanding=ChatUnderstanding(chat),
@@ -246,11 +267,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         vector_store=store,
+        lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,
+        embedding_models=models,
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
         reconciler=Reconciler(
             document_rows,
             text_rows,

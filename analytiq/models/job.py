@@ -36,6 +36,10 @@ class Priority:
     CLEANING = 20
 
 
+HEAVY = ":heavy"
+"""How the lane of heavy jobs ends."""
+
+
 class JobSubject(Stored):
     """What the job is about; which fields are set depends on the kind."""
 
@@ -61,6 +65,8 @@ class JobRequest(Stored):
     subject: JobSubject
     priority: int = Priority.INTERACTIVE
     delay_seconds: float = 0.0
+    is_heavy: bool = False
+    """It takes many times as long as others of its kind: they do not queue behind it, and it leaves them a slot."""
 
     @property
     def deduplication_key(self) -> str:
@@ -72,7 +78,8 @@ class JobRequest(Stored):
     @property
     def lane(self) -> str:
         """Jobs of one organization, knowledge base and kind queue behind one another, not before others'."""
-        return f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
+        lane = f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
+        return f"{lane}{HEAVY}" if self.is_heavy else lane
 
 
 class Job(Stored):

@@ -77,6 +77,13 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database.create_collection(collection, check_exists=False)
 
 
+async def _order_lists_of_jobs(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    present = await connection.database["jobs"].index_information()
+    if jobs.UNSORTED_INDEX in present:
+        await connection.database["jobs"].drop_index(jobs.UNSORTED_INDEX)
+
+
 MIGRATIONS = (
     Migration(1, "indexes", _create_indexes),
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
@@ -85,6 +92,7 @@ MIGRATIONS = (
     Migration(5, "index of staged texts", _create_indexes),
     Migration(6, "indexes of rate limits", _create_indexes),
     Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
 )
 
