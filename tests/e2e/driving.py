@@ -134,4 +134,4 @@ def wait_until_active(client: httpx.Client, kb_id: str) -> Body:
 
 def search(client: httpx.Client, kb_id: str, query: str, **options: Any) -> Body:
     """The answer to a question."""
-    return accepted(client.post(f"/knowledge-bases/{kb_id}/search", json={"query": query, **options}))
+    return accepted(client.post(f"/knowledge-bases/{kb_id}/search", json={"query": query, "deduplicate": False, **options}))
