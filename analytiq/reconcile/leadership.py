@@ -62,7 +62,9 @@ class Leader:
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
-        if renewing.cancelled():
+        if not working.cancelled():
+            working.result()  # it ends by itself for want of the lease, or by an error that nobody foresaw
+        if working.cancelled() and renewing.cancelled():
             with contextlib.suppress(DatabaseError):
                 await self._leases.release(LEASE, token)
             return
@@ -92,8 +94,8 @@ class Leader:
                     if await self._is_due(name, interval_seconds):
                         await self._do(name, interval_seconds, do, fence, token)
                 await _wait(stopping, WAIT_SECONDS)
-        except LeaseLostError:
-            log.info("reconciler.lease_lost")
+        except LeaseLostError as error:
+            log.info("reconciler.lease_lost", detail=error.detail)
 
     async def _is_due(self, name: str, interval_seconds: float) -> bool:
         if monotonic() < self._not_before.get(name, 0.0):

@@ -27,7 +27,8 @@ async def test_text_that_was_lost_is_extracted_again(patient: Patient) -> None:
     report = await patient.mend(depth=Depth.FULL)
     assert [(drift.kind, drift.document_id) for drift in report.drift] == [(DriftKind.LOST_TEXT, str(document["_id"]))]
     await patient.is_well()
-    text = await patient.tenant.application.documents.text(patient.tenant.id, str(document["_id"]))
+    again = await document_of(patient)
+    text = await TextRepository(patient.tenant.application.connection).read(patient.tenant.id, str(again["text_id"]))
     assert text.text == prose("whales", 5)
 
 
