@@ -19,13 +19,14 @@ def unlike(
 ) -> list[Drift]:
     """Compare members with entries of the same documents, both by document id: pure."""
     found: list[Drift] = []
+    configuration_hash = knowledge_base.configuration_hash
     for document_id in sorted(text_hashes.keys() | entries.keys()):
         text_hash, entry = text_hashes.get(document_id), entries.get(document_id)
         if entry is None:
             kind = DriftKind.MISSING
         elif text_hash is None:
             kind = DriftKind.STALE
-        elif (entry.text_hash, entry.configuration_hash) != (text_hash, knowledge_base.configuration_hash):
+        elif (entry.text_hash, entry.configuration_hash) != (text_hash, configuration_hash):
             kind = DriftKind.OUTDATED
         else:
             continue
