@@ -48,7 +48,8 @@ def new_reconciler(
     entries, generations = IndexEntryRepository(connection), GenerationRepository(connection)
     vectors, survey = VectorRepository(connection), VectorSurvey(connection)
     jobs, uploads = JobRepository(connection), UploadRepository(connection)
-    cache = CacheStage(survey, EmbeddingCacheRepository(connection), OrganizationRepository(connection), models)
+    organizations = OrganizationRepository(connection)
+    cache = CacheStage(survey, EmbeddingCacheRepository(connection), organizations, models)
     files, grace_seconds = FileSurvey(connection), settings.orphan_grace_seconds
     # Foundations first: what a sync needs must be there before one is asked for. Counts before pairs: the syncs that
     # are asked for count anew.
@@ -74,6 +75,7 @@ def new_reconciler(
         vectors, jobs, BackupHoldRepository(connection), life_cycle, cache,
     )  # fmt: skip
     return Reconciler(
+        organizations,
         knowledge_bases,
         repairs,
         kb_stages=kb_stages,

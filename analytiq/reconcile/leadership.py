@@ -9,7 +9,7 @@ from time import monotonic
 
 import structlog
 
-from analytiq.errors import AnalytiqError, LeaseLostError
+from analytiq.errors import LeaseLostError
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.leases import LeaseRepository
 from analytiq.mongo.session import DatabaseError
@@ -110,7 +110,8 @@ class Leader:
             await do(fence)
         except LeaseLostError:
             raise
-        except (AnalytiqError, DatabaseError):
+        except Exception:
+            # Whatever it was, the other chores are not to wait for it.
             log.exception("reconciler.chore_failed", chore=name)
             self._not_before[name] = monotonic() + interval_seconds
             return

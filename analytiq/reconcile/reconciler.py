@@ -10,9 +10,10 @@ import structlog
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind, RunPosition
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.reconcile.fences import Fence, NoFence
 from analytiq.reconcile.repairs import Repairs
-from analytiq.reconcile.report import Report
+from analytiq.reconcile.report import Drift, Report
 from analytiq.reconcile.stages import EVERYTHING, Batch, KnowledgeBaseStage, Scope, SystemStage
 from analytiq.telemetry import metrics
 
@@ -62,6 +63,7 @@ class Reconciler:
 
     def __init__(
         self,
+        organizations: OrganizationRepository,
         knowledge_bases: KnowledgeBaseRepository,
         repairs: Repairs,
         *,
@@ -73,6 +75,7 @@ class Reconciler:
         """Put together.
 
         Args:
+            organizations: whose state is looked at.
             knowledge_bases: which there are.
             repairs: what mends.
             kb_stages: look at each knowledge base, in this order.
@@ -80,6 +83,7 @@ class Reconciler:
             cache_stage: looks only where that is asked for.
             most_repairs: of one kind that a pass asks for; the next pass goes on.
         """
+        self._organizations = organizations
         self._knowledge_bases = knowledge_bases
         self._repairs = repairs
         self._kb_stages = kb_stages
@@ -148,13 +152,24 @@ class Reconciler:
 
     async def _take(self, batch: Batch, options: PassOptions, fence: Fence, report: Report) -> None:
         report.entries += batch.entries
-        report.add(batch.drift)
-        if batch.drift and not options.is_dry:
-            for item in batch.drift:
+        drift = await self._of_existing_organizations(batch.drift) if batch.drift else []
+        report.add(drift)
+        if drift and not options.is_dry:
+            for item in drift:
                 metrics.drift_found.labels(kind=item.kind.value).inc()
-            repaired = await self._repairs.apply(batch.drift, fence)
+            repaired = await self._repairs.apply(drift, fence)
             report.repairs += repaired
             metrics.repairs.inc(repaired)
+
+    async def _of_existing_organizations(self, drift: Sequence[Drift]) -> list[Drift]:
+        """Without what belongs to no organization yet, or none any more.
+
+        A restore brings an organization's row last of all, and may be killed and gone on with days later; an erasure
+        takes it away first. What they have left so far departs from everything, and is theirs to finish.
+        """
+        ids = {item.organization_id for item in drift if item.organization_id}
+        known = await self._organizations.existing(ids) if ids else set[str]()
+        return [item for item in drift if not item.organization_id or item.organization_id in known]
 
     def _is_bounded(self, batch: Batch, options: PassOptions, report: Report) -> bool:
         kinds = {item.kind for item in batch.drift} - UNBOUNDED

@@ -126,3 +126,16 @@ async def test_nothing_is_deleted_while_a_backup_or_restore_holds_the_organizati
     await holds.release(patient.tenant.id, hold)
     assert (await patient.mend(depth=Depth.FULL)).repairs == 1
     await patient.is_well()
+
+
+async def test_state_of_an_organization_that_is_not_there_is_left_to_the_restore_or_erasure_of_it(
+    patient: Patient,
+) -> None:
+    """A restore brings the organization and the epochs last; killed in between, it may be gone on with days later."""
+    for collection in ("organizations", "kb_epochs", "docs"):
+        await patient.database[collection].delete_many({})
+    await patient.vectors.delete_many({"chunk_index": 1})
+    before = await patient.fingerprint()
+    report = await patient.look(depth=Depth.FULL)
+    assert (report.counts(), report.repairs) == ({}, 0)
+    assert await patient.fingerprint() == before
