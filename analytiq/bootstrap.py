@@ -140,6 +140,7 @@ class Application:
         if self.lexical is not None:
             await self.lexical.close()
         await self.embedding_models.close()
+        await self.chat.close()
         await self.connection.close()
 
 
@@ -225,6 +226,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         if running.job.subject.erasure_id is not None:
             for kb_id in (await erasures.get(running.job.subject.erasure_id)).kb_ids:
                 store.forget(kb_id)
+                if lexical is not None:
+                    lexical.forget(kb_id)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)
