@@ -30,15 +30,17 @@ from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.ledger import LedgerRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.quotas import QuotaRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
@@ -182,9 +184,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
-    metering = Metering(connection, cache, LedgerRepository(connection))
+    metering = Metering(connection, cache, LedgerRepository(connection), QuotaRepository(connection), jobs)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering)
+    embedding = EmbeddingService(models, cache, metering, rate_limits)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(

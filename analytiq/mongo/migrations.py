@@ -24,9 +24,11 @@ from analytiq.mongo.repositories import (
     job_history,
     jobs,
     knowledge_bases,
+    ledger,
     llm_usage,
     organizations,
     providers,
+    quotas,
     rate_limits,
     tags,
     texts,
@@ -55,7 +57,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -73,6 +75,12 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database.create_collection(collection, check_exists=False)
 
 
+async def _open_spu_accounts(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    used_of = await ledger.LedgerRepository(connection).used()
+    await quotas.QuotaRepository(connection).open_accounts(used_of)
+
+
 MIGRATIONS = (
     Migration(1, "indexes", _create_indexes),
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
@@ -81,6 +89,7 @@ MIGRATIONS = (
     Migration(5, "index of staged texts", _create_indexes),
     Migration(6, "indexes of rate limits", _create_indexes),
     Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(8, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
 )
 
 

@@ -5,7 +5,7 @@ All times that decide something are the server's ($$NOW), so that no worker's cl
 
 import random
 from collections.abc import AsyncGenerator, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
@@ -88,6 +88,8 @@ class LaneNews:
     lane: str
     organization_id: str
     priority: int
+    is_woken: bool = False
+    """What the lane waited for is there: it is to be looked at now, whatever was to be waited for."""
 
 
 def _in_seconds(seconds: float) -> Row:
@@ -177,11 +179,12 @@ class JobRepository:
                         "_id": "$lane",
                         "organization_id": {"$first": "$organization_id"},
                         "priority": {"$min": "$priority"},
+                        "is_woken": {"$max": {"$gt": ["$woken_at", moment]}},
                     }
                 },
             ]
         )
-        return [_news({**row, "lane": row["_id"]}) async for row in cursor]
+        return [replace(_news({**row, "lane": row["_id"]}), is_woken=row["is_woken"]) async for row in cursor]
 
     async def server_time(self) -> datetime:
         """The time by the clock that decides when jobs are due."""
@@ -379,6 +382,14 @@ class JobRepository:
         result = await self._collection.update_many(wanted, [{"$set": afresh}])
         return result.modified_count
 
+    async def wake(self, organization_id: str, *, error_code: str) -> int:
+        """Make the organization's jobs due that wait with this error, and their lanes; how many there were."""
+        result = await self._collection.update_many(
+            {"organization_id": organization_id, "state": JobState.AVAILABLE.value, "error.code": error_code},
+            [{"$set": {"run_at": "$$NOW", "woken_at": "$$NOW", "updated_at": "$$NOW"}}],
+        )
+        return result.modified_count
+
     async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
         """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat, or when it is
         claimed again, where its attempt ends or its worker dies before that.
@@ -479,11 +490,16 @@ class JobRepository:
         return {str(row["lease_token"]) async for row in self._collection.find(query, {"lease_token": 1})}
 
     async def watch_enqueues(self) -> AsyncGenerator[LaneNews]:
-        """The lane of each job that is asked for from now on, by a change stream."""
+        """The lane of each job that is asked for or woken from now on, by a change stream."""
         asked_for: Row = {
-            "$or": [{"operationType": "insert"}, {"updateDescription.updatedFields.wanted": {"$exists": True}}]
+            "$or": [
+                {"operationType": "insert"},
+                {"updateDescription.updatedFields.wanted": {"$exists": True}},
+                {"updateDescription.updatedFields.woken_at": {"$exists": True}},
+            ]
         }
         fields: Row = {f"fullDocument.{name}": 1 for name in ("lane", "organization_id", "priority")}
+        fields["is_woken"] = {"$ne": [{"$type": "$updateDescription.updatedFields.woken_at"}, "missing"]}
         stream = await self._collection.watch(
             [{"$match": asked_for}, {"$project": fields}], full_document="updateLookup", max_await_time_ms=10_000
         )
@@ -491,7 +507,7 @@ class JobRepository:
             async for change in stream:
                 row: Row | None = change.get("fullDocument")
                 if row:  # none, where the job has been done already
-                    yield _news(row)
+                    yield replace(_news(row), is_woken=bool(change["is_woken"]))
 
 
 def _matching(organization_id: str, query: JobQuery) -> Row:
