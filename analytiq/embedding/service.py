@@ -6,7 +6,7 @@ import numpy as np
 import stamina
 import structlog
 
-from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.base import Embedder, InputType, Vectors
 from analytiq.embedding.cache_key import cache_key, chunk_hash
 from analytiq.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.errors import DimensionMismatchError, RateLimitedError, TransientError
@@ -23,6 +23,8 @@ log = structlog.get_logger(__name__)
 
 LOOKUP_SIZE = 1000
 """Keys a cache look-up asks for at once (design 2.5)."""
+BYTES_PER_TOKEN = 4
+"""Of UTF-8, in cl100k: 4.5 in English, 3 and fewer in Chinese; what limits work with is an estimate."""
 ATTEMPTS = 3
 """Within seconds; what lasts longer is the queue's to retry."""
 LONGEST_PAUSE_SECONDS = 5.0
@@ -130,13 +132,39 @@ class EmbeddingService:
         self, chosen: ChosenModel, organization: Organization, texts: Sequence[str], input_type: InputType
     ) -> Vectors:
         embedder = chosen.embedder
+        own_limit: RateLimitedError | None = None
+
+        def pause(error: Exception) -> bool | float:
+            # What the limit raises is not repeated: it has waited as long as it makes sense to in place.
+            return error is not own_limit and _pause(error)
+
         async for attempt in stamina.retry_context(
-            on=_pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
+            on=pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
         ):
             with attempt:
-                metrics.api_calls.labels(model=embedder.model).inc()
-                return await embedder.embed(texts, input_type=input_type)
+                try:
+                    await self._rate_limits.take_call(organization.id, embedder.model, tokens=_tokens_of(texts))
+                except RateLimitedError as error:
+                    own_limit = error
+                    raise
+                return await self._called_once(embedder, organization, texts, input_type)
         raise AssertionError("stamina leaves the loop by returning or raising")
+
+    async def _called_once(
+        self, embedder: Embedder, organization: Organization, texts: Sequence[str], input_type: InputType
+    ) -> Vectors:
+        metrics.api_calls.labels(model=embedder.model).inc()
+        try:
+            return await embedder.embed(texts, input_type=input_type)
+        except RateLimitedError as error:
+            if error.retry_after is not None:
+                await self._rate_limits.told_to_wait(organization.id, embedder.model, seconds=error.retry_after)
+            raise
+
+
+def _tokens_of(texts: Sequence[str]) -> int:
+    """About how many tokens the provider will count."""
+    return sum(len(text.encode(errors="replace")) // BYTES_PER_TOKEN + 1 for text in texts)
 
 
 def _require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
