@@ -124,6 +124,7 @@ class EmbeddingService:
                 await self._metering.keep_and_charge(reservation, rows)
             found.update(zip(batch, vectors, strict=True))
             start += len(batch)
+        await self._metering.note_saved(purpose, len(keys) - len(missing))
         if not keys:
             return np.zeros((0, dimensions), dtype=np.float32)
         return np.stack([found[key] for key in keys])

@@ -22,7 +22,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.ledger import LedgerRepository
+from analytiq.mongo.repositories.ledger import LedgerRepository, SavingsRepository
 from analytiq.mongo.repositories.quotas import QuotaRepository
 from analytiq.mongo.session import DatabaseError, Session
 from analytiq.mongo.transactions import run_in_transaction
@@ -59,14 +59,28 @@ class Metering:
         connection: MongoConnection,
         cache: EmbeddingCacheRepository,
         ledger: LedgerRepository,
+        savings: SavingsRepository,
         quotas: QuotaRepository,
         jobs: JobRepository,
     ) -> None:
         self._connection = connection
         self._cache = cache
         self._ledger = ledger
+        self._savings = savings
         self._quotas = quotas
         self._jobs = jobs
+
+    @classmethod
+    def on(cls, connection: MongoConnection) -> "Metering":
+        """The metering of a database."""
+        return cls(
+            connection,
+            EmbeddingCacheRepository(connection),
+            LedgerRepository(connection),
+            SavingsRepository(connection),
+            QuotaRepository(connection),
+            JobRepository(connection),
+        )
 
     @contextlib.asynccontextmanager
     async def reserved(self, purpose: SpuPurpose, wanted: int) -> AsyncGenerator[Reservation]:
@@ -148,10 +162,25 @@ class Metering:
             )  # fmt: skip
         return len(expired)
 
-    async def totals(self, organization_id: str, *, since: datetime | None, until: datetime | None) -> list[UsageTotal]:
-        """SPUs by knowledge base, operation and model within [since, until)."""
+    async def note_saved(self, purpose: SpuPurpose, spus: int) -> None:
+        """Count embeddings that came from the cache; a failure to is only logged, since the work itself is done."""
+        if spus:
+            try:
+                await self._savings.add(purpose, spus, at=clock.now())
+            except DatabaseError:
+                log.warning("metering.savings_not_noted", spus=spus, exc_info=True)
+
+    async def totals(
+        self, organization_id: str, *, since: datetime | None, until: datetime | None, by_day: bool = False
+    ) -> list[UsageTotal]:
+        """SPUs by knowledge base, operation and model within [since, until), and by day (UTC) where asked.
+
+        What the cache saved is counted by whole days: each that has a part in the period counts.
+        """
         await self.return_expired(organization_id)
-        return await self._ledger.totals(organization_id, since=since, until=until)
+        charged = await self._ledger.totals(organization_id, since=since, until=until, by_day=by_day)
+        saved = await self._savings.totals(organization_id, since=since, until=until, by_day=by_day)
+        return _merged(charged, saved)
 
     async def _reserve(self, purpose: SpuPurpose, wanted: int) -> Reservation:
         organization_id = purpose.organization_id
@@ -211,3 +240,16 @@ def _charge(reservation_id: str, purpose: SpuPurpose, *, spus: int = 0, unconfir
         unconfirmed_spus=unconfirmed_spus,
         charged_at=clock.now(),
     )
+
+
+def _merged(charged: Sequence[UsageTotal], saved: Sequence[UsageTotal]) -> list[UsageTotal]:
+    """One total for each day, knowledge base, operation and model that is in either."""
+    merged = {_key(total): total for total in charged}
+    for total in saved:
+        known = merged.get(_key(total))
+        merged[_key(total)] = known.model_copy(update={"saved_spus": total.saved_spus}) if known else total
+    return [merged[key] for key in sorted(merged)]
+
+
+def _key(total: UsageTotal) -> tuple[str, str, str, str]:
+    return (total.day or "", total.kb_id or "", total.operation.value, total.embedding_model)
