@@ -1,5 +1,6 @@
-"""`analytiq usage`, what an organization was charged, and `analytiq quota …`, directly in the database: whoever opens an
-organization with a token must not raise its quota with it.
+"""`analytiq usage`, what an organization was charged, and `analytiq quota …`.
+
+Quotas are set directly in the database: whoever opens an organization with a token must not raise its quota with it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -39,7 +40,7 @@ def print_usage(client: Client, *, since: datetime | None, until: datetime | Non
         note(f"{quota.used_spus} SPUs were used in all; there is no quota.")
     else:
         note(
-            f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more are kept for calls under way."
+            f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more reserved by calls under way."
         )
 
 

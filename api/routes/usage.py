@@ -13,6 +13,7 @@ router = APIRouter(tags=["organization"])
 
 @router.get("/usage", operation_id="get_usage")
 async def get_usage(
+    *,
     application: ApplicationOf,
     organization: CurrentOrganization,
     since: Annotated[Time | None, Query()] = None,

@@ -42,7 +42,9 @@ class UsageAnswer(ResponseBody):
             total_saved_spus=sum(total.saved_spus for total in totals),
             total_unconfirmed_spus=sum(total.unconfirmed_spus for total in totals),
             by_operation=by_operation,
-            items=[UsageItem(**{**total.model_dump(), "operation": total.operation.value}) for total in totals],
+            items=[
+                UsageItem.model_validate({**total.model_dump(), "operation": total.operation.value}) for total in totals
+            ],
         )
 
 

@@ -1,7 +1,7 @@
 """Collections `spu_ledger`, what was charged, and `spu_savings`, what the cache saved."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pymongo import IndexModel
 from pymongo.asynchronous.collection import AsyncCollection
@@ -84,7 +84,7 @@ class SavingsRepository:
 
     async def add(self, purpose: SpuPurpose, spus: int, *, at: datetime) -> None:
         """So many embeddings came from the cache."""
-        day = at.replace(hour=0, minute=0, second=0, microsecond=0)
+        day = _midnight(at)
         fields = {**purpose.model_dump(), "operation": purpose.operation.value, "day": day}
         name = ":".join(str(fields[field]) for field in _SAVED_FOR)
         await self._collection.update_one(
@@ -100,9 +100,13 @@ class SavingsRepository:
         by_day: bool = False,
     ) -> list[UsageTotal]:
         """As the ledger's, of each day that has a part in [since, until)."""
-        first = since - timedelta(days=1) + timedelta(microseconds=1000) if since is not None else None
+        first = None if since is None else _midnight(since)
         match: Row = {"organization_id": organization_id, **_within("day", first, until)}
         return await _totals(self._collection, match, ("saved_spus",), day=_day_of("$day") if by_day else None)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _within(field: str, since: datetime | None, until: datetime | None) -> Row:
