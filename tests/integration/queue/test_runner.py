@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
-from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
+from analytiq.errors import CorruptFileError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import Held, JobRepository
+from analytiq.mongo.repositories.jobs import Held, JobRepository, LaneNews
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
@@ -437,3 +437,39 @@ async def test_job_cancelled_while_its_attempt_fails_is_not_run_again(jobs: JobR
     await runner.run_until_idle()
     assert ran == ["extract:a"]
     assert ended == [("settled", "extract:a"), ("dead", "cancelled"), ("settled", "extract:a")]
+
+
+@pytest.mark.parametrize("is_stream_broken", [False, True])
+async def test_lane_that_waits_for_spus_goes_on_once_its_jobs_are_woken(
+    jobs: JobRepository, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch, *, is_stream_broken: bool
+) -> None:
+    async def broken() -> AsyncGenerator[LaneNews]:
+        raise AutoReconnect
+        yield
+
+    monkeypatch.setattr("analytiq.queue.retry.QUOTA_WAIT_SECONDS", 10_000.0)
+    if is_stream_broken:
+        monkeypatch.setattr(jobs, "watch_enqueues", broken)
+    has_spus = False
+    tried: list[str] = []
+    done: list[str] = []
+
+    async def handler(running: RunningJob) -> None:
+        tried.append(running.job.id)
+        if not has_spus:
+            raise QuotaExceededError("none is left")
+        done.append(running.job.id)
+
+    names = [f"d{number}" for number in range(30)]
+    await jobs.enqueue([request(name) for name in names])
+    async with started(runner_of(jobs, handler, concurrency=2)):
+
+        async def waits() -> bool:
+            return (await jobs.counts()).get(("extract", "running"), 0) == 0 and bool(tried)
+
+        await eventually(waits)
+        assert len(tried) <= 4, "the others of the lane need not each find out"
+        has_spus = True
+        assert await jobs.wake("another", error_code="quota_exceeded") == 0
+        assert await jobs.wake("o", error_code="quota_exceeded") >= 1
+        await eventually(lambda: len(done) == len(names))
