@@ -14,6 +14,8 @@ from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
+from analytiq.erasure.retention import Retention
+from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
@@ -22,6 +24,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
@@ -29,6 +32,8 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -40,6 +45,7 @@ from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
+from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -86,6 +92,7 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    lexical: LocalLexicalIndex | None
     explain: Explain
     metering: Metering
     chat: ChatService
@@ -94,6 +101,8 @@ class Application:
     provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
+    erasures: Erasures
+    retention: Retention
     extraction: Extraction
     jobs: JobRepository
     job_history: JobHistoryRepository
@@ -128,6 +137,8 @@ class Application:
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
         await self.embedding_models.close()
         await self.connection.close()
 
@@ -176,6 +187,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
+    holds = BackupHoldRepository(connection)
 
     credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
@@ -188,7 +200,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
-        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds
     )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
@@ -205,10 +217,29 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
             store.forget(running.job.subject.kb_id)
+            if lexical is not None:
+                lexical.forget(running.job.subject.kb_id)
+
+    async def erase(running: RunningJob) -> None:
+        await erasures.handle(running)
+        if running.job.subject.erasure_id is not None:
+            for kb_id in (await erasures.get(running.job.subject.erasure_id)).kb_ids:
+                store.forget(kb_id)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
+    erasures = new_erasures(connection, documents, settings.erasure)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
-    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    lexical = (
+        LocalLexicalIndex(
+            ChunkTextRepository(connection),
+            Path(settings.data_dir) / "lexical",
+            disk_bytes=settings.lexical.disk_bytes,
+            build_wait_seconds=settings.lexical.build_wait_seconds,
+        )
+        if settings.lexical.is_enabled
+        else None
+    )
+    legs = Legs(store, lexical, timeout_seconds=settings.search.leg_timeout_seconds)
     chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
     steps = ModelSteps(
         understanding=ChatUnderstanding(chat),
@@ -236,6 +267,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         vector_store=store,
+        lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
@@ -257,6 +289,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             settings.reconciler,
         ),
         life_cycle=life_cycle,
+        erasures=erasures,
+        retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
         jobs=jobs,
         job_history=history,
@@ -273,9 +307,10 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
-            JobKind.SWEEP: Sweep(generations, vectors).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
+            JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: drop_knowledge_base,
+            JobKind.ERASE: erase,
         },
     )
 

@@ -139,11 +139,26 @@ class SearchSettings(_Section):
     step_timeout_seconds: float = 15.0
 
 
+class LexicalSettings(_Section):
+    """The indexes of words, in `data_dir/lexical`."""
+
+    is_enabled: bool = True
+    disk_bytes: int = 4096 * MEBIBYTE
+    build_wait_seconds: float = 2.0
+
+
 class ReconcilerSettings(_Section):
     """The daemon that repairs drift."""
 
     interval_seconds: float = 300.0
     orphan_grace_seconds: float = 3600.0
+
+
+class ErasureSettings(_Section):
+    """Erasing an organization."""
+
+    quiet_seconds: float = Field(default=90.0, ge=0.0)
+    """Work under way when it begins has so long to notice and end, before the proof that nothing is left counts."""
 
 
 class LlmSettings(_Section):
@@ -193,7 +208,9 @@ class Settings(BaseSettings):
     rate_limits: RateLimitSettings = RateLimitSettings()
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
+    lexical: LexicalSettings = LexicalSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

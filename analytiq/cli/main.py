@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from analytiq.cli import backup_commands, erase_commands
 from analytiq.cli.console import errors_as_sentences, note
+from analytiq.cli.options import DataDir
 from analytiq.models.job import JobKind, JobState
 from analytiq.models.upload import DuplicatePolicy
 
@@ -31,6 +33,9 @@ app.add_typer(jobs_app, name="jobs")
 app.add_typer(workers_app, name="workers")
 quota_app = typer.Typer(help="How many SPUs an organization may use, directly in the database.", no_args_is_help=True)
 app.add_typer(quota_app, name="quota")
+app.add_typer(erase_commands.app, name="erase")
+app.command()(backup_commands.backup)
+app.command()(backup_commands.restore)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
@@ -44,10 +49,6 @@ class SearchMode(StrEnum):
     LEXICAL = "lexical"
 
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Where everything is kept; ANALYTIQ_DATA_DIR, else ~/.local/share/analytiq."),
-]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")]
 ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="As LiteLLM names it: openai, cohere, …")]
 OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kind.")]

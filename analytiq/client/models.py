@@ -13,10 +13,11 @@ class _Answer(BaseModel):
 
 
 class Page(_Answer, Generic[Item]):
-    """Some of many; `total_count` is how many there are."""
+    """Some of many; `total_count` is how many there are, or where `total_count_is_at_least`, how many were counted."""
 
     items: list[Item]
     total_count: int
+    total_count_is_at_least: bool = False
     skip: int
 
 

@@ -126,7 +126,13 @@ class Metering:
     async def account(self, organization_id: str) -> SpuAccount:
         """The organization's quota, and what of it is used and reserved."""
         await self.return_expired(organization_id)
-        return await self._quotas.get(organization_id)
+        account = await self._quotas.get(organization_id)
+        if account is None:
+            await self._open(organization_id)
+            account = await self._quotas.get(organization_id)
+        if account is None:
+            raise RuntimeError("an account that was opened is not there")
+        return account
 
     async def set_quota(self, organization_id: str, quota: int | None) -> SpuAccount:
         """Let the organization use so many SPUs in all, those it has used included; None: as many as it wants.
@@ -135,6 +141,7 @@ class Metering:
         """
         if quota is not None and quota < 0:
             raise InvalidInputError.of_field("quota", "is less than 0")
+        await self._open(organization_id)
         await self._quotas.set_quota(organization_id, quota)
         return await self._wake(organization_id)
 
@@ -186,20 +193,16 @@ class Metering:
         organization_id = purpose.organization_id
         reservation = Reservation(new_id(), purpose, 0)
         try:
-            reservation.spus = await self._quotas.reserve(
-                reservation.id, purpose, wanted=wanted, seconds=RESERVATION_SECONDS
-            )
+            reservation.spus = await self._grant(reservation, wanted)
             if not reservation.spus and await self.return_expired(organization_id):
-                reservation.spus = await self._quotas.reserve(
-                    reservation.id, purpose, wanted=wanted, seconds=RESERVATION_SECONDS
-                )
+                reservation.spus = await self._grant(reservation, wanted)
         except BaseException:
             # It may have been made, and nobody would come back for it.
             await asyncio.shield(self._release(reservation))
             raise
         if reservation.spus:
             return reservation
-        account = await self._quotas.get(organization_id)
+        account = await self.account(organization_id)
         if account.is_exhausted:
             raise QuotaExceededError(
                 f"the organization has used its {account.quota} SPUs: what is indexed stays searchable by questions"
@@ -211,6 +214,24 @@ class Metering:
             retry_after=RESERVED_WAIT_SECONDS,
             code="quota_reserved",
         )
+
+    async def _grant(self, reservation: Reservation, wanted: int) -> int:
+        purpose = reservation.purpose
+        for _ in range(2):
+            granted = await self._quotas.reserve(reservation.id, purpose, wanted=wanted, seconds=RESERVATION_SECONDS)
+            if granted is not None:
+                return granted
+            await self._open(purpose.organization_id)
+        raise RuntimeError("an account that was opened is not there")
+
+    async def _open(self, organization_id: str) -> None:
+        """Make the organization's account where it has none: it is new, or restored with a ledger.
+
+        Nothing is charged meanwhile: a charge needs a reservation, and that an account.
+        """
+        if await self._quotas.get(organization_id) is None:
+            used = await self._ledger.used(organization_id)
+            await self._quotas.open_accounts({organization_id: used.get(organization_id, 0)})
 
     async def _release(self, reservation: Reservation) -> None:
         purpose, charged = reservation.purpose, reservation.charged

@@ -1,7 +1,6 @@
 """What becomes of a job whose handler raised: one table, by class."""
 
 import random
-import traceback
 from dataclasses import dataclass
 
 from analytiq import clock
@@ -14,6 +13,7 @@ from analytiq.errors import (
     TransientError,
 )
 from analytiq.models.document import Failure
+from analytiq.queue.stack import stack_of
 
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
@@ -23,8 +23,6 @@ QUOTA_WAIT_SECONDS = 30.0
 """Until it is looked anew whether there are SPUs; half of it at least. A top-up wakes the job before."""
 LONGEST_NAMED_WAIT_SECONDS = 86_400.0
 """A provider that asks for more is asked again after a day: nonsense would hold a document for ever."""
-LONGEST_STACK = 8000
-"""Characters, of the end: where it happened stands last."""
 UNEXPECTED_ATTEMPTS = 5
 """An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
 
@@ -72,7 +70,7 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
 
 def failure_of(error: BaseException) -> Failure:
     """What is told of an error; an unforeseen one shows its class only, since its text may hold anything."""
-    stack = "".join(traceback.format_exception(error))[-LONGEST_STACK:]
+    stack = stack_of(error)
     if isinstance(error, AnalytiqError):
         return Failure(code=error.code, detail=error.detail, at=clock.now(), stack=stack)
     return Failure(

@@ -100,6 +100,7 @@ def victim(running: Running) -> Iterator[Victim]:
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
         wait_until_indexed(client, document)
         wait_until_active(client, kb)
+        erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
         second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
         with database_of(running.data_dir) as database:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
@@ -114,6 +115,7 @@ def victim(running: Running) -> Iterator[Victim]:
         ids = {"job_id": job["_id"], "tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
+        ids["erasure_id"] = erasure
         yield Victim(client, organization_id, ids)
 
 

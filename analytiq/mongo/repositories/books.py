@@ -44,10 +44,12 @@ class BooksRepository:
             )
 
     async def _cached(self, session: Session) -> dict[PayerAndModel, int]:
-        # From the index alone: the rows are kilobytes each.
+        # From the index alone: the rows are kilobytes each. Those whose payer was erased are nobody's any more.
         group: Row = {"payer": "$payer_organization_id", "model": "$embedding_model"}
         cursor = await self._cache.aggregate(
-            [{"$group": {"_id": group, "count": {"$sum": 1}}}], hint=dict(_PAYER_INDEX), session=session
+            [{"$match": {"payer_organization_id": {"$ne": None}}}, {"$group": {"_id": group, "count": {"$sum": 1}}}],
+            hint=dict(_PAYER_INDEX),
+            session=session,
         )
         return {(str(row["_id"]["payer"]), str(row["_id"]["model"])): int(row["count"]) async for row in cursor}
 

@@ -56,9 +56,12 @@ class LedgerRepository:
             return decode(SpuCharge, row)
         return charge
 
-    async def used(self) -> dict[str, int]:
-        """Organization → all SPUs that it was ever charged."""
-        cursor = await self._collection.aggregate([{"$group": {"_id": "$organization_id", "spus": {"$sum": "$spus"}}}])
+    async def used(self, organization_id: str | None = None) -> dict[str, int]:
+        """Organization → all SPUs that it was ever charged; of those that were charged, or of one."""
+        match: Row = {} if organization_id is None else {"organization_id": organization_id}
+        cursor = await self._collection.aggregate(
+            [{"$match": match}, {"$group": {"_id": "$organization_id", "spus": {"$sum": "$spus"}}}]
+        )
         return {str(row["_id"]): int(row["spus"]) async for row in cursor}
 
     async def totals(

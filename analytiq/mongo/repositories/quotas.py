@@ -7,7 +7,6 @@ tried: whoever finds the reservation in the row takes it out and adds what was c
 from typing import Any
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
-from pymongo.errors import DuplicateKeyError
 
 from analytiq.models.quota import OpenReservation, SpuAccount, SpuPurpose
 from analytiq.mongo.client import MongoConnection
@@ -22,13 +21,16 @@ _RESERVED: Row = {"$sum": {"$map": {"input": {"$objectToArray": _OPEN}, "in": "$
 
 
 class QuotaRepository:
-    """The accounts; a row is made when it is first needed."""
+    """The accounts; who finds none opens it with what the ledger says was used."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["spu_accounts"]
 
-    async def reserve(self, reservation_id: str, purpose: SpuPurpose, *, wanted: int, seconds: float) -> int:
-        """Reserve as many SPUs as there are, at most `wanted`; returns how many, 0 where none is left."""
+    async def reserve(self, reservation_id: str, purpose: SpuPurpose, *, wanted: int, seconds: float) -> int | None:
+        """Reserve as many SPUs as there are, at most `wanted`; returns how many, 0 where none is left.
+
+        None: there is no account yet.
+        """
         room: Row = {"$subtract": [_QUOTA, {"$add": [_USED, _RESERVED]}]}
         granted: Row = {"$cond": [{"$eq": [_QUOTA, None]}, wanted, {"$max": [0, {"$min": [wanted, room]}]}]}
         reservation: Row = {
@@ -46,7 +48,7 @@ class QuotaRepository:
                 {"$set": {"open": {"$cond": [{"$gt": ["$granted", 0]}, added, _OPEN]}}},
             ],
         )
-        return int(row["granted"])
+        return None if row is None else int(row["granted"])
 
     async def release(self, organization_id: str, reservation_id: str, *, spus: int) -> None:
         """End a reservation of which `spus` were charged; nothing happens where it was ended before."""
@@ -67,8 +69,8 @@ class QuotaRepository:
         )
         return [_reservation(organization_id, row["open"]) async for row in cursor]
 
-    async def get(self, organization_id: str) -> SpuAccount:
-        """The organization's account."""
+    async def get(self, organization_id: str) -> SpuAccount | None:
+        """The organization's account, where there is one."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": organization_id}},
@@ -76,7 +78,9 @@ class QuotaRepository:
             ]
         )
         rows: list[Row] = [row async for row in cursor]
-        row: Row = rows[0] if rows else {}
+        if not rows:
+            return None
+        row = rows[0]
         return SpuAccount(
             organization_id=organization_id,
             quota=row.get("quota"),
@@ -85,7 +89,7 @@ class QuotaRepository:
         )
 
     async def set_quota(self, organization_id: str, quota: int | None) -> None:
-        """Let the organization use so many SPUs in all; None: as many as it wants."""
+        """Let the organization, which has an account, use so many SPUs in all; None: as many as it wants."""
         await self._update(organization_id, [{"$set": {"quota": quota}}])
 
     async def add_to_quota(self, organization_id: str, spus: int) -> bool:
@@ -108,25 +112,10 @@ class QuotaRepository:
         if writes:
             await self._collection.bulk_write(writes, ordered=False)
 
-    async def _update(self, organization_id: str, stages: list[dict[str, Any]]) -> Row:
-        owned: Row = {"$set": {"organization_id": organization_id, "quota": _QUOTA, "used": _USED, "open": _OPEN}}
-        try:
-            return await self._upsert(organization_id, [owned, *stages])
-        except DuplicateKeyError:
-            # Another process has just made the row.
-            return await self._upsert(organization_id, [owned, *stages])
-
-    async def _upsert(self, organization_id: str, pipeline: list[dict[str, Any]]) -> Row:
-        row: Row | None = await self._collection.find_one_and_update(
-            {"_id": organization_id},
-            pipeline,
-            {"granted": 1},
-            upsert=True,
-            return_document=ReturnDocument.AFTER,
+    async def _update(self, organization_id: str, stages: list[dict[str, Any]]) -> Row | None:
+        return await self._collection.find_one_and_update(
+            {"_id": organization_id}, stages, {"granted": 1}, return_document=ReturnDocument.AFTER
         )
-        if row is None:
-            raise RuntimeError("an upsert that returns the row afterwards returned none")
-        return row
 
 
 def _reservation(organization_id: str, pair: Row) -> OpenReservation:
