@@ -35,7 +35,7 @@ from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -195,9 +195,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
-    metering = Metering(connection, cache, LedgerRepository(connection))
+    metering = Metering.on(connection)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering)
+    embedding = EmbeddingService(models, cache, metering, rate_limits)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
