@@ -21,6 +21,7 @@ from api.routes import (
     reconcile,
     search,
     tags,
+    usage,
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
@@ -58,7 +59,10 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, erasure, reconcile):
+    modules = (
+        organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure, reconcile,
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

@@ -27,9 +27,11 @@ from analytiq.mongo.repositories import (
     jobs,
     knowledge_bases,
     leases,
+    ledger,
     llm_usage,
     organizations,
     providers,
+    quotas,
     rate_limits,
     reconcile_reports,
     restores,
@@ -60,7 +62,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports,
     )  # fmt: skip
     for module in modules:
@@ -77,6 +79,12 @@ async def _create_indexes(connection: MongoConnection) -> None:
     for collection in ("kb_epochs", "organizations", "leases"):
         if collection not in existing:
             await connection.database.create_collection(collection, check_exists=False)
+
+
+async def _open_spu_accounts(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    used_of = await ledger.LedgerRepository(connection).used()
+    await quotas.QuotaRepository(connection).open_accounts(used_of)
 
 
 async def _order_lists_of_jobs(connection: MongoConnection) -> None:
@@ -96,7 +104,8 @@ MIGRATIONS = (
     Migration(7, "indexes of the usage of chat models", _create_indexes),
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
-    Migration(10, "leases and reports of the reconciler", _create_indexes),
+    Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
+    Migration(11, "leases and reports of the reconciler", _create_indexes),
 )
 
 
