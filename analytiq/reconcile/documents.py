@@ -43,7 +43,7 @@ class StuckDocumentStage:
         still = await self._documents.pointers(left)
         yield Batch(
             [
-                Drift(DriftKind.STUCK_DOCUMENT, item.organization_id, document_id=item.id)
+                Drift(DriftKind.STUCK_DOCUMENT, item.organization_id, document_id=item.id, byte_size=item.byte_size)
                 for item in left.values()
                 if item.id in still and still[item.id].state in (DocumentState.UPLOADED, DocumentState.EXTRACTING)
             ]
@@ -62,7 +62,13 @@ def lost_parts(
             )
         elif item.text_id is not None and item.text_id not in whole_texts:
             found.append(
-                Drift(DriftKind.LOST_TEXT, item.organization_id, document_id=item.document_id, target_id=item.text_id)
+                Drift(
+                    DriftKind.LOST_TEXT,
+                    item.organization_id,
+                    document_id=item.document_id,
+                    target_id=item.text_id,
+                    byte_size=item.byte_size,
+                )
             )
     return found
 

@@ -26,7 +26,16 @@ MOST_OF_THE_TIME = 0.1
 """A chore that takes long is done less often, so that it takes no more than this share of the time."""
 
 Chore = tuple[str, float, Callable[[Fence], Awaitable[object]]]
-"""Name, seconds between its beginnings, and what is done; the name is kept, so that a restart does not repeat it."""
+"""A periodic chore: (name, interval_seconds, do).
+
+name: a field's name in the row of the lease, under which the last time is remembered: a restart, or another process
+that leads from now on, repeats nothing. interval_seconds: between its beginnings, at least. do: awaited by the leader,
+one chore after the other; what it returns is ignored, what it raises is logged and tried again after the interval.
+
+It is given the leader's fence: a chore that lasts, or must not be done twice, calls `await fence.hold()` before each
+batch (or `fence.hold(session=session)` in its transaction) and lets LeaseLostError pass. One that may be done twice
+need not look at it. Chores are listed in `Application.reconcile_leader`.
+"""
 
 
 class Leader:

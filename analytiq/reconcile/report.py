@@ -17,7 +17,8 @@ MOST_ORGANIZATIONS = 1000
 class Drift:
     """One departure: what kind, and of what. `organization_id` is empty where nothing tells whose it is.
 
-    `target_id` is the id of the file, text or upload that it is about; `detail` is for people.
+    `target_id` is the id of the file, text or upload that it is about; `detail` is for people. `byte_size` is that
+    of the document's file, where its extraction is asked for.
     """
 
     kind: DriftKind
@@ -27,6 +28,7 @@ class Drift:
     generation_id: str | None = None
     target_id: str | None = None
     detail: str | None = None
+    byte_size: int = 0
 
 
 @dataclass(slots=True)

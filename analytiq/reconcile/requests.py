@@ -26,7 +26,7 @@ def request_for(drift: Drift) -> JobRequest | None:
         case DriftKind.HALF_DELETED if kb_id:
             return drop_request(organization_id, kb_id)
         case DriftKind.STUCK_DOCUMENT | DriftKind.LOST_TEXT if document_id:
-            return extract_request(organization_id, document_id)
+            return extract_request(organization_id, document_id, byte_size=drift.byte_size)
         case DriftKind.ORPHANED_FILE if document_id:
             return clean_request(organization_id, document_id)
         case _:

@@ -51,13 +51,14 @@ class DocumentQuery:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPointers:
-    """What a document's row names: its file, and its extracted text if it has one."""
+    """What a document's row names: its file of so many bytes, and its extracted text if it has one."""
 
     organization_id: str
     document_id: str
     file_id: str
     text_id: str | None
     state: DocumentState
+    byte_size: int
 
 
 class DocumentRepository:
@@ -368,7 +369,7 @@ class DocumentRepository:
         return {str(row["_id"]): _pointers(row) async for row in cursor}
 
 
-_POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1}
+_POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1, "byte_size": 1}
 
 
 def _pointers(row: Row) -> DocumentPointers:
@@ -378,6 +379,7 @@ def _pointers(row: Row) -> DocumentPointers:
         file_id=str(row["file_id"]),
         text_id=row.get("text_id"),
         state=DocumentState(row["state"]),
+        byte_size=int(row["byte_size"]),
     )
 
 

@@ -5,6 +5,8 @@ from datetime import timedelta
 from bson import ObjectId
 
 from analytiq import clock
+from analytiq.documents.requests import HEAVY_BYTES
+from analytiq.models.job import HEAVY
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.models.text import ParsedPage, join_pages
 from analytiq.mongo.client import MongoConnection
@@ -39,6 +41,16 @@ async def test_text_that_lacks_a_segment_is_extracted_again(patient: Patient) ->
     await patient.database["document_text_segments"].delete_one({"document_id": str(document["_id"])})
     assert (await patient.mend(depth=Depth.FULL)).counts() == {"lost_text": 1}
     await patient.is_well()
+
+
+async def test_lost_text_of_a_large_file_is_extracted_in_the_lane_of_large_files(patient: Patient) -> None:
+    document_id = (await patient.entry())["document_id"]
+    await patient.database["docs"].update_one({"_id": object_id(document_id)}, {"$set": {"byte_size": HEAVY_BYTES + 1}})
+    await patient.database["document_texts"].delete_one({"document_id": document_id})
+    await patient.look(depth=Depth.FULL)
+    job = await patient.tenant.application.jobs.get(f"extract:{document_id}")
+    assert job is not None
+    assert job.lane.endswith(HEAVY)
 
 
 async def test_file_that_was_lost_is_told_and_nothing_else_done_about_it(patient: Patient) -> None:

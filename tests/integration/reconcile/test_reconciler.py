@@ -9,6 +9,7 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
+from analytiq.documents.requests import HEAVY_BYTES
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.reconciliation import DriftKind
@@ -210,6 +211,24 @@ async def test_document_whose_extraction_killed_its_workers_is_shown_as_failed(
     job = await tenant.application.jobs.get(job_id)
     assert job is not None
     assert job.state is JobState.DEAD
+
+
+async def test_extraction_of_a_large_file_takes_the_lane_that_its_upload_took(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    large, small = prose("stones", 80_000), prose("rocks", 5)
+    assert len(large) > HEAVY_BYTES
+    lanes: dict[str, str] = {}
+    for name, text in (("large.txt", large), ("small.txt", small)):
+        document = (await tenant.upload(name, text)).document
+        uploaded = await tenant.application.jobs.get(f"extract:{document.id}")
+        assert uploaded is not None
+        lanes[document.id] = uploaded.lane
+        await make_old(migrated, "docs", document.id)
+    await migrated.database["jobs"].delete_many({})
+    assert (await run_pass(tenant)).counts() == {"stuck_document": 2}
+    assert {row["subject"]["document_id"]: row["lane"] async for row in migrated.database["jobs"].find()} == lanes
+    assert len(set(lanes.values())) == 2
 
 
 async def test_document_whose_extraction_waits_its_turn_is_not_stuck(

@@ -118,7 +118,7 @@ def test_counts_are_those_of_the_entries() -> None:
 
 
 def test_text_of_a_document_whose_file_is_lost_is_not_asked_for_again() -> None:
-    document = DocumentPointers("o", "d", "f", "t", DocumentState.EXTRACTED)
+    document = DocumentPointers("o", "d", "f", "t", DocumentState.EXTRACTED, 4)
     assert lost_parts([document], {"f"}, {"t"}) == []
     assert kinds(lost_parts([document], {"f"}, set())) == [DriftKind.LOST_TEXT]
     assert kinds(lost_parts([document], set(), set())) == [DriftKind.LOST_FILE]
@@ -126,7 +126,7 @@ def test_text_of_a_document_whose_file_is_lost_is_not_asked_for_again() -> None:
 
 
 def test_file_or_text_is_its_documents_or_nobodys() -> None:
-    documents = {"d": DocumentPointers("o", "d", "f", "t", DocumentState.EXTRACTED)}
+    documents = {"d": DocumentPointers("o", "d", "f", "t", DocumentState.EXTRACTED, 4)}
     files = [FileOwner("f", "o", "d"), FileOwner("old", "o", "d"), FileOwner("x", "o", "gone"), FileOwner("y", "", "")]
     assert [item.target_id for item in unnamed_files(files, documents)] == ["old", "x"]
     texts = [StagedText("o", "d", "t"), StagedText("o", "d", "old"), StagedText("o", "gone", "x")]
