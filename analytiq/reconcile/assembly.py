@@ -49,7 +49,7 @@ def new_reconciler(
     vectors, survey = VectorRepository(connection), VectorSurvey(connection)
     jobs, uploads = JobRepository(connection), UploadRepository(connection)
     organizations = OrganizationRepository(connection)
-    cache = CacheStage(survey, EmbeddingCacheRepository(connection), organizations, models)
+    cache = CacheStage(connection, survey, EmbeddingCacheRepository(connection), organizations, models)
     files, grace_seconds = FileSurvey(connection), settings.orphan_grace_seconds
     # Foundations first: what a sync needs must be there before one is asked for. Counts before pairs: the syncs that
     # are asked for count anew.

@@ -5,6 +5,7 @@ missing may well be meant, as it was evicted, or erased with its scope, and woul
 """
 
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -15,13 +16,22 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.models.usage import Operation
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.books import BooksRepository
 from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
+from analytiq.mongo.repositories.leases import LeaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.vector_survey import VectorSurvey
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.reconcile.fences import Fence
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.stages import BATCH, Batch
 
 log = structlog.get_logger(__name__)
+
+TURNS = "cache"
+"""Of transactions that count what an organization has paid for and put back as much: no two at once."""
 
 
 class CacheStage:
@@ -32,11 +42,15 @@ class CacheStage:
 
     def __init__(
         self,
+        connection: MongoConnection,
         survey: VectorSurvey,
         cache: EmbeddingCacheRepository,
         organizations: OrganizationRepository,
         models: EmbeddingModels,
     ) -> None:
+        self._connection = connection
+        self._books = BooksRepository(connection)
+        self._turns = LeaseRepository(connection)
         self._survey = survey
         self._cache = cache
         self._organizations = organizations
@@ -67,8 +81,15 @@ class CacheStage:
                 after=position,
             )
 
-    async def put_back(self, knowledge_base: KnowledgeBase, vectors: Sequence[str]) -> int:
-        """Store the embeddings of these vectors in the cache, free of charge; returns how many were not there."""
+    async def put_back(self, knowledge_base: KnowledgeBase, vectors: Sequence[str], fence: Fence) -> int:
+        """Store the embeddings of these vectors in the cache, free of charge; returns how many were not there.
+
+        The organization is their payer as far as it was charged for embeddings that are lost: what it had for nothing,
+        since another organization had paid, is nobody's from now on.
+
+        Raises:
+            LeaseLostError: the pass may not write any more.
+        """
         chosen = await self._choose(knowledge_base)
         if chosen is None:
             return 0
@@ -86,7 +107,18 @@ class CacheStage:
             )
             for item in stored
         ]
-        return await self._cache.restore(rows) if rows else 0
+        if not rows:
+            return 0
+        await self._turns.prepare(TURNS)
+
+        async def commit(session: Session) -> int:
+            await fence.hold(session=session)
+            await self._turns.take_turns(TURNS, session)
+            paid = await self._books.lost(session, organization_id, knowledge_base.embedding_model)
+            nobodys = [replace(row, payer_organization_id=None) for row in rows[paid:]]
+            return await self._cache.keep(session, [*rows[:paid], *nobodys])
+
+        return await run_in_transaction(self._connection, commit)
 
     async def _choose(self, knowledge_base: KnowledgeBase) -> ChosenModel | None:
         """Whose cache, and of which provider's address: both are part of a row's key."""

@@ -175,8 +175,7 @@ class Repairs:
         knowledge_base = await self._knowledge_bases.get(lost[0].organization_id, lost[0].kb_id or "")
         if knowledge_base is None:
             return 0
-        await fence.hold()
-        return await self._cache.put_back(knowledge_base, [item.target_id for item in lost if item.target_id])
+        return await self._cache.put_back(knowledge_base, [item.target_id for item in lost if item.target_id], fence)
 
     async def _register(self, item: Drift) -> None:
         kb_id, document_id, generation_id = item.kb_id or "", item.document_id or "", item.generation_id or ""

@@ -30,8 +30,7 @@ class LeaseRepository:
 
     async def take(self, name: str, token: str, *, holder: str, lease_seconds: float) -> bool:
         """Take the lease if nobody has it, or its time is over; renewing one's own is `renew`."""
-        with contextlib.suppress(DuplicateKeyError):  # another process has just made the row
-            await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
+        await self.prepare(name)
         is_free: Row = {"$or": [{"token": None}, {"$expr": {"$lt": ["$expires_at", "$$NOW"]}}]}
         lease: Row = {
             "token": token,
@@ -71,6 +70,15 @@ class LeaseRepository:
         result = await self._collection.update_one(_held(name, token), {"$inc": {"writes": 1}}, session=session)
         if not result.matched_count:
             raise LeaseLostError(f"the lease {name!r} has run out; another process goes on with its work")
+
+    async def take_turns(self, name: str, session: Session) -> None:
+        """Let no other transaction that takes turns under this name commit beside this one; call `prepare` before."""
+        await self._collection.update_one({"_id": name}, {"$inc": {"writes": 1}}, session=session)
+
+    async def prepare(self, name: str) -> None:
+        """Make the row of a name, where there is none."""
+        with contextlib.suppress(DuplicateKeyError):  # another process has just made it
+            await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
 
     async def is_due(self, name: str, chore: str, *, interval_seconds: float) -> bool:
         """Whether a periodic chore that is done under the lease was last done so long ago, or never."""

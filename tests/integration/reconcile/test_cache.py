@@ -1,11 +1,18 @@
 """Embeddings that knowledge bases hold are put back into the cache, without a call, when that is asked for."""
 
+import asyncio
+
 from analytiq.bootstrap import Application
+from analytiq.metering.audit import imbalances
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.books import BooksRepository
 from analytiq.reconcile.fences import NoFence
 from analytiq.reconcile.reconciler import PassOptions
+from analytiq.reconcile.stages import Scope
 from tests.integration.reconcile.conftest import Patient
-from tests.integration.tenant import Tenant, prose
+from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
 
 def rebuilding(*, is_dry: bool = False) -> PassOptions:
@@ -44,3 +51,49 @@ async def test_chunk_that_stands_in_many_documents_is_put_back_once(tenant: Tena
     report = await tenant.application.reconciler.reconcile(rebuilding(), NoFence())
     assert report.count(DriftKind.UNCACHED) == 12
     assert report.repairs == 12
+
+
+async def fill_for_nothing(tenant: Tenant, payer: Patient) -> None:
+    """Index the patient's texts in another organization: nothing of them is embedded, or charged, again."""
+    embedded = payer.embedded
+    for name, subject in (("a.txt", "whales"), ("b.txt", "birds")):
+        await tenant.document(name, prose(subject, 5))
+    assert payer.embedded == embedded
+
+
+async def rebuild(tenant: Tenant, *kbs: KnowledgeBase) -> None:
+    """Runs over these knowledge bases, at once."""
+    reconciler = tenant.application.reconciler
+    options = [PassOptions(scope=Scope(kb.organization_id, kb.id), rebuilds_cache=True) for kb in kbs]
+    await asyncio.gather(*(reconciler.reconcile(option, NoFence()) for option in options))
+
+
+async def test_embeddings_that_another_organization_paid_for_are_put_back_as_nobodys(
+    patient: Patient, migrated: MongoConnection
+) -> None:
+    other = await new_tenant(patient.tenant.application)
+    kb = await other.knowledge_base()
+    await fill_for_nothing(other, patient)
+    await patient.database["embedding_cache"].delete_many({"operation": "index"})
+    await rebuild(other, kb)
+    assert await patient.database["embedding_cache"].count_documents({"operation": "index"}) == 10
+    await rebuild(patient.tenant, patient.kb)
+    books = await BooksRepository(migrated).read()
+    assert (other.id, REMOTE_MODEL) not in books.cached
+    assert [found.is_explained for found in imbalances(books)] == [True], "the payer's are nobody's now"
+
+
+async def test_runs_at_once_do_not_take_one_charge_for_two_embeddings(
+    patient: Patient, migrated: MongoConnection
+) -> None:
+    other = await new_tenant(patient.tenant.application)
+    free = await other.knowledge_base()
+    await fill_for_nothing(other, patient)
+    tag = await other.new_tag("charged")
+    charged = await other.knowledge_base(tag_ids=(tag.id,))
+    await other.document("own.txt", prose("rocks", 5), tags=[tag.id])
+    await patient.database["embedding_cache"].delete_many({})
+    await rebuild(other, free, charged)
+    assert await patient.database["embedding_cache"].count_documents({}) == 15
+    books = await BooksRepository(migrated).read()
+    assert books.cached[other.id, REMOTE_MODEL] == books.charged[other.id, REMOTE_MODEL] == 5
