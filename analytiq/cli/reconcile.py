@@ -26,7 +26,7 @@ def print_table(client: Client, limit: int) -> None:
     if not page.items:
         note("No run was asked for, and no pass has found anything of this organization's.")
         return
-    print_rows(("run", "asked", "depth", "state", "found", "repairs"), [_row(item) for item in page.items])
+    print_rows(("run", "asked", "depth", "state", "found", "repairs"), [row_of(item) for item in page.items])
     if page.total_count > len(page.items):
         note(f"{len(page.items)} of {page.total_count}; --limit shows more.")
 
@@ -62,7 +62,8 @@ def _verdict(report: ReconcileReport) -> str:
     return f"{found} found, {report.repairs} being mended. {looked}{more}"
 
 
-def _row(run: ReconcileRun) -> tuple[str, ...]:
+def row_of(run: ReconcileRun) -> tuple[str, ...]:
+    """A run as a line of a table."""
     found = ", ".join(f"{count} {kind}" for kind, count in run.counts.items())
     depth = f"{run.depth}, dry" if run.dry_run else run.depth
     return run.run_id, f"{run.created_at:{SECOND}}", depth, run.state, found or "nothing", str(run.repairs)

@@ -1,5 +1,6 @@
 """Drift, and the stored runs of the reconciler that found it."""
 
+from collections import Counter
 from datetime import datetime
 from enum import StrEnum
 
@@ -79,6 +80,7 @@ class FoundDrift(Stored):
     """One departure, as a report shows it; names are not stored, but looked up when it is read."""
 
     kind: DriftKind
+    organization_id: str | None = None
     kb_id: str | None = None
     kb_name: str | None = None
     document_id: str | None = None
@@ -97,10 +99,11 @@ class RunPosition(Stored):
 class ReconciliationRun(Stored):
     """A row of `reconcile_reports`.
 
-    `organization_id` is None for a run over everything, which no organization sees. `counts`: kind → how much was
-    found; `examples` name some of each kind. `repairs` were asked for; where `is_cut`, a bound was reached, and the
-    next run goes on. `checked`: index entries that were looked at. Where it `rebuilds_cache`, embeddings that knowledge
-    bases hold are put back into the cache.
+    `organization_id` is None for a run over everything, which no organization sees. Where it `is_asked`, somebody asked
+    for it and a job does it; else it is a pass of the leader. `counts`: kind → how much was found; `examples` name some
+    of each kind. `repairs` were asked for; where `is_cut`, a bound was reached, and the next run goes on. `checked`:
+    index entries that were looked at. Where it `rebuilds_cache`, embeddings that knowledge bases hold are put back into
+    the cache.
     """
 
     id: str
@@ -109,6 +112,7 @@ class ReconciliationRun(Stored):
     depth: Depth
     is_dry: bool
     rebuilds_cache: bool = False
+    is_asked: bool = False
     state: RunState
     progress: Progress | None = None
     position: RunPosition | None = None
@@ -123,3 +127,9 @@ class ReconciliationRun(Stored):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     expires_at: datetime
+
+    @property
+    def more(self) -> dict[str, int]:
+        """How many of each kind are counted only, beside those that are named."""
+        named = Counter(found.kind.value for found in self.examples)
+        return {kind: count - named[kind] for kind, count in self.counts.items() if count > named[kind]}

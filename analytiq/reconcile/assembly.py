@@ -16,7 +16,6 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.leases import LeaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.mongo.repositories.reconcile_reports import ReconcileReportRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vector_survey import VectorSurvey
@@ -87,15 +86,7 @@ def new_reconciler(
 
 def new_runs(connection: MongoConnection, reconciler: Reconciler, settings: ReconcilerSettings) -> Runs:
     """Its remembered runs."""
-    return Runs(
-        connection,
-        reconciler,
-        ReconcileReportRepository(connection),
-        DocumentRepository(connection),
-        KnowledgeBaseRepository(connection),
-        JobRepository(connection),
-        kept_days=settings.report_days,
-    )
+    return Runs(connection, reconciler, kept_days=settings.report_days)
 
 
 def new_leader(

@@ -37,7 +37,7 @@ class DriftResponse(ResponseBody):
     @classmethod
     def of(cls, found: FoundDrift) -> "DriftResponse":
         """From the stored shape."""
-        return cls.model_validate(found.model_dump())
+        return cls.model_validate(found.model_dump(exclude={"organization_id"}))
 
 
 class ReconcileRunResponse(ResponseBody):
@@ -79,14 +79,14 @@ class ReconcileReport(ReconcileRunResponse):
     @classmethod
     def with_drift(cls, run: ReconciliationRun) -> "ReconcileReport":
         """From the stored shape."""
-        named = [found.kind.value for found in run.examples]
-        more = {kind: count - named.count(kind) for kind, count in run.counts.items() if count > named.count(kind)}
         drift = [DriftResponse.of(found) for found in run.examples]
-        return cls.model_validate({**_fields(run), "drift": drift, "more": more})
+        return cls.model_validate({**_fields(run), "drift": drift, "more": run.more})
 
 
 def _fields(run: ReconciliationRun) -> dict[str, object]:
-    shown = run.model_dump(exclude={"id", "organization_id", "is_dry", "rebuilds_cache", "position", "examples"})
+    shown = run.model_dump(
+        exclude={"id", "organization_id", "is_dry", "rebuilds_cache", "is_asked", "position", "examples"}
+    )
     return {
         **shown,
         "run_id": run.id,

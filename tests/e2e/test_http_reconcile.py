@@ -54,6 +54,12 @@ class Damaged:
         assert finished.returncode == 0, finished.stderr
         return finished.stdout + finished.stderr
 
+    def operator_types(self, *arguments: str) -> str:
+        """What a command prints that succeeds, of somebody who has the database and no token."""
+        finished = run_command(*arguments, "--data-dir", str(self._running.data_dir))
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout + finished.stderr
+
 
 @pytest.fixture(scope="module")
 def damaged(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damaged]:
@@ -118,3 +124,19 @@ def test_commands_find_mend_and_show(damaged: Damaged) -> None:
     assert latest.run_id[:10] in listed
     waiting = damaged.types("reconcile", "--rebuild-cache", "--no-wait")
     assert "waits for a worker" in waiting
+
+
+def test_operator_has_everything_looked_at(damaged: Damaged) -> None:
+    eventually(lambda: damaged.vectors() == 1)
+    damaged.lose_vectors()
+    dry = damaged.operator_types("reconcile", "--everything", "--dry-run")
+    assert damaged.name in dry
+    assert damaged.organization_id in dry
+    assert "nothing changed" in dry
+    damaged.operator_types("reconcile", "--everything", "--full")
+    eventually(lambda: damaged.vectors() == 1)
+    lines = damaged.operator_types("reports", "--everything").splitlines()
+    run_id = next(line.split()[0] for line in lines if "quick, dry" in line)
+    assert any("full" in line for line in lines)
+    assert damaged.name in damaged.operator_types("reports", "--everything", run_id)
+    assert "1 hollow" in damaged.types("reports", "--limit", "1"), "what was found of an organization is told to it"

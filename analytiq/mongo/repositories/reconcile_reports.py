@@ -28,8 +28,8 @@ class ReconcileReportRepository:
         """Store a run."""
         await self._collection.insert_one(encode(run), session=session)
 
-    async def get(self, organization_id: str, run_id: str) -> ReconciliationRun | None:
-        """The organization's run with this id."""
+    async def get(self, organization_id: str | None, run_id: str) -> ReconciliationRun | None:
+        """The organization's run with this id; None: a run over everything."""
         ids = object_ids([run_id])
         if not ids:
             return None
@@ -37,9 +37,9 @@ class ReconcileReportRepository:
         return decode(ReconciliationRun, row) if row else None
 
     async def page(
-        self, organization_id: str, *, kb_id: str | None, skip: int, limit: int
+        self, organization_id: str | None, *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ReconciliationRun], int]:
-        """A page of an organization's runs, newest first, without their examples, and how many there are."""
+        """A page of an organization's runs, None: of those over everything; newest first, without their examples."""
         query: Row = {"organization_id": organization_id}
         if kb_id is not None:
             query["kb_id"] = kb_id
@@ -54,9 +54,14 @@ class ReconcileReportRepository:
         return result.matched_count == 1
 
     async def unfinished_over_everything(self, depth: Depth) -> ReconciliationRun | None:
-        """The latest run over everything whose process has ended before it had."""
+        """The latest pass of a leader whose process has ended before it had."""
         row: Row | None = await self._collection.find_one(
-            {"organization_id": None, "depth": depth.value, "state": {"$in": list(UNFINISHED)}},
+            {
+                "organization_id": None,
+                "depth": depth.value,
+                "state": {"$in": list(UNFINISHED)},
+                "is_asked": {"$ne": True},
+            },
             sort=[("created_at", -1)],
         )
         return decode(ReconciliationRun, row) if row else None

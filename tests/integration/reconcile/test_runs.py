@@ -11,7 +11,8 @@ from analytiq.models.reconciliation import Depth, DriftKind, RunState
 from analytiq.mongo.ids import new_id
 from analytiq.reconcile.fences import NoFence
 from analytiq.reconcile.report import EXAMPLES
-from analytiq.reconcile.runs import MOST_UNFINISHED, Runs
+from analytiq.reconcile.run_requests import MOST_UNFINISHED
+from analytiq.reconcile.runs import Runs
 from analytiq.settings import IndexingSettings, ReconcilerSettings
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.reconcile.conftest import Patient
@@ -189,6 +190,49 @@ async def test_pass_over_everything_that_finds_nothing_tells_no_organization(pat
     assert (run.state, run.counts, run.repairs) == (RunState.DONE, {}, 0)
     assert await patient.fingerprint_but("reconcile_reports") == before
     assert await patient.database["reconcile_reports"].count_documents({}) == 1
+
+
+async def test_operators_dry_run_over_everything_names_what_is_whose_and_tells_no_organization(
+    patient: Patient,
+) -> None:
+    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
+    theirs = await stranger.knowledge_base()
+    await stranger.document("theirs.txt", prose("ships", 3))
+    for kb_id in (patient.kb.id, theirs.id):
+        await outdate(patient, kb_id)
+    asked = await runs_of(tenant).ask(None, is_dry=True)
+    assert await tenant.drain() == 1
+    run = await runs_of(tenant).get(None, asked.id)
+    assert (run.state, run.counts, run.repairs) == (RunState.DONE, {"outdated": 3}, 0)
+    assert {(item.organization_id, item.document_name) for item in run.examples} == {
+        (tenant.id, "a.txt"), (tenant.id, "b.txt"), (stranger.id, "theirs.txt"),
+    }  # fmt: skip
+    for organization in (tenant, stranger):
+        assert await runs_of(tenant).page(organization.id, skip=0, limit=10) == ([], 0)
+        with pytest.raises(NotFoundError):
+            await runs_of(tenant).get(organization.id, asked.id)
+
+
+async def test_operators_run_over_everything_is_not_taken_for_a_leaders_that_was_lost(patient: Patient) -> None:
+    tenant = patient.tenant
+    asked = await runs_of(tenant).ask(None)
+    await outdate(patient, patient.kb.id)
+    passed = await runs_of(tenant).run_over_everything(Depth.QUICK, NoFence())
+    assert passed.id != asked.id
+    assert passed.counts == {"outdated": 2}
+    assert (await runs_of(tenant).get(None, asked.id)).state is RunState.QUEUED
+    await tenant.drain()
+    assert (await runs_of(tenant).get(None, asked.id)).state is RunState.DONE
+    runs, total = await runs_of(tenant).page(None, skip=0, limit=10)
+    assert ({run.id for run in runs}, total) == ({asked.id, passed.id}, 2)
+    await patient.is_well()
+
+
+async def test_leaders_pass_that_runs_is_not_told_to_have_failed_for_want_of_a_job(patient: Patient) -> None:
+    with pytest.raises(LeaseLostError):
+        await runs_of(patient.tenant).run_over_everything(Depth.QUICK, FallsAway(2))
+    (run,), _ = await runs_of(patient.tenant).page(None, skip=0, limit=10)
+    assert (run.state, run.error) == (RunState.RUNNING, None)
 
 
 async def test_report_expires(patient: Patient) -> None:
