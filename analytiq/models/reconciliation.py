@@ -46,6 +46,8 @@ class DriftKind(StrEnum):
     """A document's extracted text is gone; it is extracted again."""
     LOST_FILE = "lost_file"
     """A document's file is gone or incomplete: nothing but a new upload, or a backup, can mend it."""
+    LOST_DOCUMENT = "lost_document"
+    """A file or text whose document's row is gone, as are those of most others: nothing is deleted for that."""
     ORPHANED_FILE = "orphaned_file"
     """Bytes of a file that no document and no upload names."""
     ORPHANED_TEXT = "orphaned_text"

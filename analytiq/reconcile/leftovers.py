@@ -15,6 +15,7 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.texts import StagedText, TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.reconcile.lost_rows import LostRows
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.stages import BATCH, Batch
 
@@ -165,38 +166,43 @@ class FileStage:
 
     async def look(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemStage."""
-        position = after
+        position, lost = after, LostRows(self._documents)
         while not position.startswith(_UNFINISHED):
             files = await self._survey.finished_after(after=position, limit=BATCH)
             position = files[-1].file_id if len(files) == BATCH else _UNFINISHED
-            yield Batch(await self._unnamed(files), after=position)
+            yield Batch(await self._unnamed(files, lost), after=position)
         position = position.removeprefix(_UNFINISHED)
         while True:
             written = await self._survey.written_after(after=position, limit=SCANNED_CHUNKS)
             if not written:
                 return
             position = written[-1]
-            yield Batch(await self._unfinished(written), after=_UNFINISHED + position)
+            yield Batch(await self._unfinished(written, lost), after=_UNFINISHED + position)
 
-    async def _unnamed(self, files: Sequence[FileOwner]) -> list[Drift]:
+    async def _unnamed(self, files: Sequence[FileOwner], lost: LostRows) -> list[Drift]:
         # Files first, documents after: a file that a replacement adds in between is not on the list. The job that
         # cleans up after a replacement is asked for in its transaction.
-        candidates = unnamed_files(files, await self._documents.pointers({item.document_id for item in files}))
-        left = await _without_cleaning(self._jobs, candidates)
+        known = await self._documents.pointers({item.document_id for item in files})
+        left = await _without_cleaning(self._jobs, unnamed_files(files, known))
         there = await self._survey.finished_among([item.target_id for item in left if item.target_id])
-        return [item for item in left if item.target_id in there]
+        owners = [(item.organization_id, item.document_id) for item in files]
+        return await lost.spare([item for item in left if item.target_id in there], owners, known)
 
-    async def _unfinished(self, file_ids: Sequence[str]) -> list[Drift]:
+    async def _unfinished(self, file_ids: Sequence[str], lost: LostRows) -> list[Drift]:
         latest = clock.now() - self._grace
         old = [each for each in file_ids if is_made_before(each, latest)]
         # Uploads first: the transaction that ends one makes its file finished.
         uploading = await self._uploads.file_ids_among(old)
         finished = await self._survey.finished_among(old)
-        return [
+        nameless = [each for each in old if each not in uploading and each not in finished]
+        # Bytes of a file that a document names are no leftovers: the file's own row was lost, and is told as that.
+        named = await self._documents.files_named_among(nameless) if nameless else set[str]()
+        left = [
             Drift(DriftKind.ORPHANED_FILE, "", target_id=each, detail="never finished")
-            for each in old
-            if each not in uploading and each not in finished
+            for each in nameless
+            if each not in named
         ]
+        return await lost.spare(left, [("", each) for each in old], finished | named)
 
 
 class TextStage:
@@ -216,11 +222,11 @@ class TextStage:
 
     async def look(self, organization_id: str | None, *, after: str) -> AsyncGenerator[Batch]:
         """See SystemStage."""
-        position, latest = after, clock.now() - self._grace
+        position, latest, lost = after, clock.now() - self._grace, LostRows(self._documents)
         while not position.startswith(_UNFINISHED):
             texts = await self._texts.served_after(after=position, until=latest, limit=BATCH)
             position = texts[-1].text_id if len(texts) == BATCH else _UNFINISHED
-            yield Batch(await self._unnamed(texts), after=position)
+            yield Batch(await self._unnamed(texts, lost), after=position)
         position = position.removeprefix(_UNFINISHED)
         while True:
             segmented = await self._texts.segmented_after(after=position, limit=BATCH)
@@ -229,11 +235,12 @@ class TextStage:
             position = segmented[-1].text_id
             yield Batch(await self._headless(segmented), after=_UNFINISHED + position)
 
-    async def _unnamed(self, texts: Sequence[StagedText]) -> list[Drift]:
-        candidates = unnamed_texts(texts, await self._documents.pointers({item.document_id for item in texts}))
-        left = await _without_cleaning(self._jobs, candidates)
+    async def _unnamed(self, texts: Sequence[StagedText], lost: LostRows) -> list[Drift]:
+        known = await self._documents.pointers({item.document_id for item in texts})
+        left = await _without_cleaning(self._jobs, unnamed_texts(texts, known))
         there = await self._texts.heads_among([item.target_id for item in left if item.target_id])
-        return [item for item in left if item.target_id in there]
+        owners = [(item.organization_id, item.document_id) for item in texts]
+        return await lost.spare([item for item in left if item.target_id in there], owners, known)
 
     async def _headless(self, texts: Sequence[StagedText]) -> list[Drift]:
         latest = clock.now() - self._grace

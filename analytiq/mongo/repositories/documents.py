@@ -363,6 +363,16 @@ class DocumentRepository:
         cursor = self._collection.find(query, {**_POINTERS, "identity": 1}).sort(field, 1).limit(limit)
         return [(str(row[field]), _pointers(row)) async for row in cursor]
 
+    async def count(self, organization_id: str | None, *, at_most: int) -> int:
+        """How many documents there are, of an organization or of all, counted up to a number."""
+        query: Row = {} if organization_id is None else {"organization_id": organization_id}
+        return await self._majority.count_documents(query, limit=at_most)
+
+    async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that a document names; reads all documents, so for the few that nothing else names."""
+        cursor = self._majority.find({"file_id": {"$in": list(file_ids)}}, {"_id": 0, "file_id": 1})
+        return {str(row["file_id"]) async for row in cursor}
+
     async def pointers(self, document_ids: Collection[str]) -> dict[str, DocumentPointers]:
         """Document id → what it names, of those that exist, of whatever organization; for the reconciler."""
         cursor = self._majority.find({"_id": {"$in": object_ids(set(document_ids))}}, _POINTERS)

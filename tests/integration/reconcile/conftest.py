@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from bson import ObjectId
 
 from analytiq import clock
 from analytiq.bootstrap import Application
@@ -78,6 +79,26 @@ class Patient:
         await self.database[collection].update_one(
             {"_id": object_id(identifier)}, {"$set": {field: clock.now() - LONG_AGO}}
         )
+
+    async def age_files(self) -> None:
+        """Let files and texts be of two days ago, so that no grace spares them: their ids say when they were made."""
+        old = clock.now() - LONG_AGO
+        for document in [row async for row in self.database["docs"].find()]:
+            file_id, text_id = (ObjectId.from_datetime(old + timedelta(seconds=number)) for number in (1, 2))
+            old += timedelta(minutes=1)
+            await self._rename("fs.files", object_id(document["file_id"]), file_id)
+            await self.database["fs.chunks"].update_many(
+                {"files_id": object_id(document["file_id"])}, {"$set": {"files_id": file_id}}
+            )
+            await self._rename("document_texts", object_id(document["text_id"]), text_id)
+            await self.database["document_texts"].update_one({"_id": text_id}, {"$set": {"created_at": old}})
+            await self.database["docs"].update_one(
+                {"_id": document["_id"]}, {"$set": {"file_id": str(file_id), "text_id": str(text_id)}}
+            )
+
+    async def _rename(self, collection: str, before: ObjectId, after: ObjectId) -> None:
+        row = await self.database[collection].find_one_and_delete({"_id": before})
+        await self.database[collection].insert_one({**row, "_id": after})
 
     async def is_well(self) -> None:
         """Nothing to find at any depth, both documents searchable with just their own vectors, nothing embedded."""

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from bson import ObjectId
 
 from analytiq import clock
@@ -13,6 +14,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id, object_id
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.texts import SEGMENT_CHARACTERS, TextRepository
+from analytiq.reconcile.lost_rows import MANY
 from tests.integration.reconcile.conftest import LONG_AGO, Patient
 from tests.integration.tenant import prose
 
@@ -118,6 +120,58 @@ async def test_bytes_without_a_file_that_no_upload_writes_are_deleted(patient: P
     assert [(drift.kind, drift.target_id) for drift in report.drift] == [(DriftKind.ORPHANED_FILE, str(old))]
     assert await patient.database["fs.chunks"].find_one({"files_id": old}) is None
     assert await patient.database["fs.chunks"].find_one({"files_id": uploading}) is not None
+
+
+async def bring_back(patient: Patient, taken: dict[str, list[dict[str, object]]]) -> None:
+    for collection, rows in taken.items():
+        await patient.database[collection].insert_many(rows)
+
+
+async def take_away(patient: Patient, *collections: str) -> dict[str, list[dict[str, object]]]:
+    """The rows of these collections, which are gone."""
+    taken = {name: [row async for row in patient.database[name].find()] for name in collections}
+    for name in collections:
+        await patient.database[name].delete_many({})
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        # As while another tool restores: the files are there, and the rows that name them are not yet.
+        (("docs",), {"stale": 2, "lost_document": 4}),
+        (("fs.files",), {"lost_file": 2}),
+        (("docs", "fs.files"), {"stale": 2, "lost_document": 4}),
+    ],
+)
+async def test_files_and_texts_are_kept_where_the_rows_that_name_them_were_lost(
+    patient: Patient, lost: tuple[str, ...], told: dict[str, int]
+) -> None:
+    await patient.age_files()
+    taken = await take_away(patient, *lost)
+    assert (await patient.mend(depth=Depth.FULL)).counts() == told
+    await patient.mend(depth=Depth.FULL)
+    await bring_back(patient, taken)
+    await patient.mend(depth=Depth.FULL)
+    await patient.is_well()
+
+
+async def test_files_are_kept_where_most_documents_were_lost_and_deleted_where_few_were(
+    patient: Patient,
+) -> None:
+    for number in range(MANY + 1):
+        await patient.tenant.upload(f"more-{number}.txt", prose("rocks", 1, first=number), tags=[])
+    await patient.tenant.drain()
+    more = await patient.database["docs"].find({"document_name": {"$regex": "^more"}}).to_list()
+    await patient.database["docs"].delete_many({"_id": {"$in": [row["_id"] for row in more[:MANY]]}})
+    assert (await patient.mend(depth=Depth.FULL)).counts() == {"lost_document": MANY}, (
+        "texts are too young to be judged"
+    )
+    assert await patient.database["fs.files"].count_documents({}) == MANY + 3
+    await patient.database["docs"].insert_many(more[:2])
+    assert (await patient.mend(depth=Depth.FULL)).counts() == {"orphaned_file": MANY - 2}
+    assert await patient.database["fs.files"].count_documents({}) == 5
+    await patient.is_well()
 
 
 async def test_file_of_another_tool_is_left_alone(patient: Patient) -> None:

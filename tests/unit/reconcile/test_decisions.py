@@ -18,8 +18,10 @@ from analytiq.mongo.repositories.vector_survey import CollectionState, Extent
 from analytiq.reconcile import knowledge_bases, pairs, vectors
 from analytiq.reconcile.documents import lost_parts
 from analytiq.reconcile.leftovers import unnamed_files, unnamed_texts
+from analytiq.reconcile.lost_rows import MANY, are_rows_lost
 from analytiq.reconcile.report import EXAMPLES, Drift, Report
 from analytiq.reconcile.requests import request_for
+from analytiq.reconcile.stages import BATCH
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KB = KnowledgeBase(
@@ -123,6 +125,20 @@ def test_text_of_a_document_whose_file_is_lost_is_not_asked_for_again() -> None:
     assert kinds(lost_parts([document], {"f"}, set())) == [DriftKind.LOST_TEXT]
     assert kinds(lost_parts([document], set(), set())) == [DriftKind.LOST_FILE]
     assert lost_parts([replace(document, text_id=None)], {"f"}, set()) == []
+
+
+@pytest.mark.parametrize(
+    ("gone", "named", "documents", "is_lost"),
+    [
+        (1, 0, 0, True),  # the rows of all documents
+        (1, 1, 1, False),
+        (MANY - 1, 0, BATCH, False),  # a few, in a part of the files that shows no others
+        (MANY, MANY, MANY, True),
+        (MANY, MANY + 1, BATCH, False),
+    ],
+)
+def test_rows_are_lost_where_many_things_have_no_document(gone: int, named: int, documents: int, is_lost: bool) -> None:
+    assert are_rows_lost(gone=gone, named=named, documents=documents) is is_lost
 
 
 def test_file_or_text_is_its_documents_or_nobodys() -> None:
