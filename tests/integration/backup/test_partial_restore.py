@@ -96,6 +96,11 @@ async def mend(application: Application) -> None:
         (("embedding_cache", "document_index"), CHUNKS),
         (("kb_vectors_",), 0),
         (("kb_epochs", "kb_changes"), 0),
+        (("kb_epochs",), 0),
+        (("kb_changes",), 0),
+        (("generations",), 0),
+        (("spu_accounts", "spu_savings", "leases", "reconcile_reports"), 0),
+        (("embedding_cache", "kb_vectors_"), CHUNKS),
     ],
     ids=lambda value: "+".join(value) or "nothing" if isinstance(value, tuple) else str(value),
 )

@@ -11,8 +11,11 @@ from analytiq.mongo.repositories.leases import LeaseRepository
 from analytiq.mongo.session import DatabaseError, Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.reconcile import leadership
+from analytiq.reconcile.assembly import new_leader
 from analytiq.reconcile.fences import Fence
 from analytiq.reconcile.leadership import Chore, Leader
+from analytiq.settings import ReconcilerSettings
+from tests.integration.reconcile.conftest import Patient
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
@@ -166,3 +169,45 @@ async def test_work_is_stopped_when_the_lease_is_lost(
     await led(leases, ("long", 3600.0, long), until=stopped.is_set, eventually=eventually)
     await taking
     await leases.hold(leadership.LEASE, "other")
+
+
+async def finished_passes(patient: Patient) -> int:
+    """Chores are noted once they are done, after their reports are written."""
+    row = await patient.database["leases"].find_one({"_id": leadership.LEASE}) or {}
+    return len({"pass", "full_pass"} & row.get("chores", {}).keys())
+
+
+async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lease(
+    patient: Patient, eventually: EventuallyTrue
+) -> None:
+    own = ("leases", "reconcile_reports")
+    before = await patient.fingerprint_but(*own)
+    stopping = asyncio.Event()
+    leading = asyncio.create_task(patient.tenant.application.reconcile_leader().run(stopping))
+
+    async def is_done() -> bool:
+        return leading.done() or await finished_passes(patient) == 2
+
+    await eventually(is_done)
+    stopping.set()
+    await leading
+    assert await patient.fingerprint_but(*own) == before
+    reports = [row async for row in patient.database["reconcile_reports"].find()]
+    assert sorted((row["depth"], row["state"], row["checked"]) for row in reports) == [
+        ("full", "done", 2), ("quick", "done", 2),
+    ]  # fmt: skip
+
+
+async def test_passes_run_unless_they_are_switched_off_and_other_chores_always(
+    patient: Patient, eventually: EventuallyTrue
+) -> None:
+    assert ReconcilerSettings().is_enabled
+    runs, chore = patient.tenant.application.reconciliations, Counted()
+    settings = ReconcilerSettings(is_enabled=False)
+    stopping = asyncio.Event()
+    connection = patient.tenant.application.connection
+    leading = asyncio.create_task(new_leader(connection, runs, [("chore", 0.01, chore)], settings).run(stopping))
+    await eventually(lambda: leading.done() or chore.times >= 2)
+    stopping.set()
+    await leading
+    assert await patient.database["reconcile_reports"].count_documents({}) == 0
