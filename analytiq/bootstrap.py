@@ -11,6 +11,7 @@ from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
+from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
@@ -95,6 +96,7 @@ class Application:
     vector_store: VectorStore
     lexical: LocalLexicalIndex | None
     explain: Explain
+    cache_eviction: CacheEviction
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
@@ -276,6 +278,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
+        cache_eviction=CacheEviction(connection, cache, settings.embedding),
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,

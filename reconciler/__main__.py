@@ -30,6 +30,7 @@ async def run(settings: Settings) -> None:
             log.info("reconciler.pass", knowledge_bases=report.knowledge_bases, drift=report.counts())
             await application.retention.apply()
             await application.erasures.keep_up()
+            await application.cache_eviction.run()
         except (AnalytiqError, DatabaseError):
             log.exception("reconciler.pass_failed")
         with contextlib.suppress(TimeoutError):

@@ -101,7 +101,7 @@ class Filling:
             RateLimitedError: others have not finished within WAITED_LEASES; its code is ELSEWHERE_CODE.
         """
         filled = await self._embed_unclaimed(wanted, keys)
-        left = [key for key in keys if key not in filled.embeddings]
+        left: list[str] = [key for key in keys if key not in filled.embeddings]
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._wait_seconds, FIRST_LOOK_SECONDS
         while left:
@@ -116,7 +116,8 @@ class Filling:
             filled.embeddings |= (await self._cache.find(left)).embeddings
             left = [key for key in left if key not in filled.embeddings]
             held = await self._claims.held(left) if left else set[str]()
-            if given_up := [key for key in left if key not in held]:
+            given_up = [key for key in left if key not in held]
+            if given_up:
                 filled.add(await self._embed_unclaimed(wanted, given_up))
                 left = [key for key in left if key not in filled.embeddings]
                 deadline = loop.time() + self._wait_seconds  # there was work to do, and it was done

@@ -37,9 +37,7 @@ class EmbeddingService:
         self._cache = cache
         self._metering = metering
         self._calling = Calling(rate_limits)
-        self._filling = Filling(
-            cache, claims, metering, self._calling, lease_seconds=settings.claim_lease_seconds
-        )
+        self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=settings.claim_lease_seconds)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
         """Ask the model for one embedding and measure it; free (design 2.6).

@@ -61,8 +61,8 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, embedding_claims, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures,
+        embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        backup_holds, restores, erasures, embedding_claims,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)

@@ -129,7 +129,12 @@ class EmbeddingCacheRepository:
         A row that was used after `unused_since` stays.
         """
         query: Row = {"_id": {"$in": list(keys)}, "last_used_at": {"$lt": unused_since}}
-        shown: Row = {"payer_organization_id": 1, "embedding_model": 1, "operation": 1, "bytes": {"$bsonSize": "$$ROOT"}}
+        shown: Row = {
+            "payer_organization_id": 1,
+            "embedding_model": 1,
+            "operation": 1,
+            "bytes": {"$bsonSize": "$$ROOT"},
+        }
         cursor = await self._collection.aggregate([{"$match": query}, {"$project": shown}], session=session)
         rows: list[Row] = [row async for row in cursor]
         if rows:
