@@ -9,7 +9,6 @@ another's claim: nobody waits for somebody who waits. No transaction is open dur
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +17,8 @@ import structlog
 from analytiq.embedding.base import InputType, Vectors
 from analytiq.embedding.calling import Calling
 from analytiq.embedding.models import ChosenModel
-from analytiq.errors import DimensionMismatchError, RateLimitedError
+from analytiq.embedding.sharing import SharedTexts
+from analytiq.errors import DimensionMismatchError
 from analytiq.metering.charges import Metering
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.quota import SpuPurpose
@@ -32,14 +32,6 @@ log = structlog.get_logger(__name__)
 
 RENEWALS = 3
 """Of a claim, in the time of its lease."""
-WAITED_LEASES = 1.5
-"""How long, in leases, a worker waits for others' claims before it gives its slot to other jobs: more than one, so that
-a dead worker's texts are taken over without another round through the queue."""
-ELSEWHERE_WAIT_SECONDS = 2.0
-"""Until a job that gave its slot back looks again."""
-ELSEWHERE_CODE = "embedded_elsewhere"
-FIRST_LOOK_SECONDS = 0.05
-LONGEST_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,6 @@ class Filling:
         self._metering = metering
         self._calling = calling
         self._lease_seconds = lease_seconds
-        self._wait_seconds = WAITED_LEASES * lease_seconds
 
     async def embed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
         """Embed without a claim, for a person who waits: a question is short, and a second call is charged once."""
@@ -98,49 +89,31 @@ class Filling:
         """Embed what nobody else is embedding, and wait for the rest.
 
         Raises:
-            RateLimitedError: others have not finished within WAITED_LEASES; its code is ELSEWHERE_CODE.
+            RateLimitedError: others take too long; its code is `sharing.ELSEWHERE_CODE`.
         """
-        filled = await self._embed_unclaimed(wanted, keys)
-        left: list[str] = [key for key in keys if key not in filled.embeddings]
-        loop = asyncio.get_running_loop()
-        deadline, pause = loop.time() + self._wait_seconds, FIRST_LOOK_SECONDS
-        while left:
-            if loop.time() >= deadline:
-                raise RateLimitedError(
-                    f"{len(left)} texts are being embedded by other workers, for longer than {self._wait_seconds:g} s",
-                    retry_after=ELSEWHERE_WAIT_SECONDS,
-                    code=ELSEWHERE_CODE,
-                )
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LONGEST_LOOK_SECONDS)
-            filled.embeddings |= (await self._cache.find(left)).embeddings
-            left = [key for key in left if key not in filled.embeddings]
-            held = await self._claims.held(left) if left else set[str]()
-            given_up = [key for key in left if key not in held]
-            if given_up:
-                filled.add(await self._embed_unclaimed(wanted, given_up))
-                left = [key for key in left if key not in filled.embeddings]
-                deadline = loop.time() + self._wait_seconds  # there was work to do, and it was done
-        return filled
-
-    async def _embed_unclaimed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """Fill batches with what can be claimed: workers with the same texts make hardly more calls than one."""
         filled = Filled()
-        size = wanted.chosen.embedder.batch_size
-        left = deque(keys)
-        while left:
+        shared = SharedTexts(
+            self._cache,
+            self._claims,
+            keys,
+            batch_size=wanted.chosen.embedder.batch_size,
+            lease_seconds=self._lease_seconds,
+        )
+        while shared.left:
             token = new_id()
             batch: list[str] = []
             try:
-                while left and len(batch) < size:
-                    asked = [left.popleft() for _ in range(min(len(left), size - len(batch)))]
-                    taken = await self._claims.take(asked, token, lease_seconds=self._lease_seconds)
-                    batch += [key for key in asked if key in taken]
+                await shared.claim_into(batch, token)
                 if batch:
                     await checkpoint("embedding.claimed")
                     filled.add(await self._embed_held(wanted, batch, token))
             finally:
                 await asyncio.shield(self._release(batch, token))
+            if batch:
+                shared.settle(batch)
+            elif shared.left:
+                await shared.wait()
+        filled.embeddings |= shared.found
         return filled
 
     async def _release(self, batch: Sequence[str], token: str) -> None:

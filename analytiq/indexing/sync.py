@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from analytiq.embedding.filling import ELSEWHERE_CODE
+from analytiq.embedding.sharing import ELSEWHERE_CODE
 from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, QuotaExceededError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Remove, Retire, plan

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from analytiq.bootstrap import Application
-from analytiq.embedding.filling import ELSEWHERE_CODE
 from analytiq.embedding.service import EmbeddingService
+from analytiq.embedding.sharing import ELSEWHERE_CODE
 from analytiq.errors import PermanentError
 from analytiq.metering.audit import imbalances
 from analytiq.mongo.client import MongoConnection
