@@ -23,6 +23,7 @@ from analytiq.indexing.commit import Commit
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.local.store import LocalLexicalIndex
@@ -38,6 +39,7 @@ from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -97,6 +99,7 @@ class Application:
     lexical: LocalLexicalIndex | None
     explain: Explain
     cache_eviction: CacheEviction
+    forecasts: Forecasts
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
@@ -279,6 +282,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         cache_eviction=CacheEviction(connection, cache, settings.embedding),
+        forecasts=Forecasts(ForecastRepository(connection), text_rows, cache, models),
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,

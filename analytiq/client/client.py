@@ -11,6 +11,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
+from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
 from analytiq.client.models import (
     AccessToken,
@@ -40,7 +41,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls):
+class Client(JobCalls, ProviderCalls, ForecastCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
