@@ -10,6 +10,7 @@ import typer
 from analytiq.cli import (
     access_commands,
     backup_commands,
+    cache_commands,
     erase_commands,
     job_commands,
     knowledge_base_commands,
@@ -36,6 +37,7 @@ app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
+app.add_typer(cache_commands.app, name="cache")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
 

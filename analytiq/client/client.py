@@ -48,6 +48,11 @@ class Client(JobCalls, ProviderCalls, ForecastCalls):
         """The organization that the token opens."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
 
+    def set_cache_scope(self, scope: str) -> Organization:
+        """Share embeddings with other organizations (`global`), or with none (`organization`)."""
+        answer = self._transport.call("PUT", "", json={"cache_scope": scope})
+        return Organization.model_validate_json(answer)
+
     def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
         """SPUs charged within [since, until), and those that the cache saved."""
         query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}

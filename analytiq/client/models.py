@@ -26,6 +26,7 @@ class Organization(_Answer):
 
     organization_id: str
     name: str
+    cache_scope: str
     created_at: datetime
 
 
