@@ -135,8 +135,8 @@ class EmbeddingCacheRepository:
             "operation": 1,
             "bytes": {"$bsonSize": "$$ROOT"},
         }
-        # By the keys: the planner is drawn to the index of `last_used_at`, which nearly all rows match (a minute, at a
-        # million, for a batch of a thousand).
+        # By the keys: the planner takes the index of `last_used_at`, which nearly all rows match. At 100,000 rows a
+        # batch took 0.48 s instead of 0.02; at a million it outlived its transaction.
         cursor = await self._collection.aggregate(
             [{"$match": query}, {"$project": shown}], hint={"_id": 1}, session=session
         )
