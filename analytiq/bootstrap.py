@@ -11,6 +11,7 @@ from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
+from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
@@ -22,6 +23,7 @@ from analytiq.indexing.commit import Commit
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.local.store import LocalLexicalIndex
@@ -36,6 +38,8 @@ from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -97,6 +101,8 @@ class Application:
     vector_store: VectorStore
     lexical: LocalLexicalIndex | None
     explain: Explain
+    cache_eviction: CacheEviction
+    forecasts: Forecasts
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
@@ -144,6 +150,7 @@ class Application:
         chores: list[Chore] = [
             ("retention", settings.interval_seconds, lambda _: self.retention.apply()),
             ("erasures", settings.interval_seconds, lambda _: self.erasures.keep_up()),
+            ("cache eviction", settings.interval_seconds, lambda _: self.cache_eviction.run()),
         ]
         return new_leader(self.connection, self.reconciliations, chores, settings)
 
@@ -210,7 +217,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering, rate_limits)
+    embedding = EmbeddingService(
+        models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
+    )
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
@@ -288,6 +297,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
+        cache_eviction=CacheEviction(connection, cache, settings.embedding),
+        forecasts=Forecasts(ForecastRepository(connection), text_rows, cache, models),
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,

@@ -90,6 +90,12 @@ class EmbeddingSettings(_Section):
     batch_size: int = Field(default=100, ge=1, le=2048)
     timeout_seconds: float = 60.0
     local_threads: int = Field(default=1, ge=1)
+    claim_lease_seconds: float = Field(default=15.0, ge=0.2)
+    """So long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
+    cache_max_bytes: int = Field(default=8192 * MEBIBYTE, ge=0)
+    """Of cached embeddings, as BSON; beyond it those go that were not used for longest. 0: no bound."""
+    cache_unused_days: int = Field(default=180, ge=0)
+    """Embeddings that nobody used for so long go; 0: never."""
 
 
 class ProviderSettings(_Section):
