@@ -45,7 +45,7 @@ from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
 from analytiq.search.finding import Finding
@@ -56,6 +56,8 @@ from analytiq.search.steps import ModelSteps
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
+from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 
 log = structlog.get_logger(__name__)
@@ -74,6 +76,7 @@ class Application:
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search
+    vector_store: VectorStore
     metering: Metering
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
@@ -108,7 +111,8 @@ class Application:
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """End what runs in the background, and give the connections back."""
+        await self.vector_store.close()
         await self.connection.close()
 
 
@@ -174,6 +178,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         vectors,
         memory_bytes=settings.search.local_store_bytes,
         load_wait_seconds=settings.search.load_wait_seconds,
+        snapshots=_snapshots(settings),
     )
 
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
@@ -181,6 +186,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
+
+    async def drop_knowledge_base(running: RunningJob) -> None:
+        await life_cycle.handle_drop(running)
+        if running.job.subject.kb_id is not None:
+            store.forget(running.job.subject.kb_id)
 
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
@@ -199,6 +209,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
         ),
         search=search,
+        vector_store=store,
         metering=metering,
         reconciler=Reconciler(
             document_rows,
@@ -231,6 +242,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
-            JobKind.DROP_KB: life_cycle.handle_drop,
+            JobKind.DROP_KB: drop_knowledge_base,
         },
     )
+
+
+def _snapshots(settings: Settings) -> Snapshots | None:
+    size = settings.search.snapshot_bytes
+    return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None

@@ -106,6 +106,8 @@ class SearchSettings(_Section):
     load_wait_seconds: float = 2.0
     leg_timeout_seconds: float = 10.0
     step_timeout_seconds: float = 15.0
+    snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
+    """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
 
 
 class ReconcilerSettings(_Section):

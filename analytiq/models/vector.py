@@ -53,14 +53,13 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class GenerationVectors:
-    """One generation's vectors in memory: `matrix` is float32 (chunks, dimensions), row i is `chunk_indexes[i]`.
+    """Vectors of one generation in memory, all or some: `matrix` is float32 (chunks, dimensions), in any order.
 
-    Row i is on the pages from `first_pages[i]` to `last_pages[i]`, counted from 1.
+    Row i is chunk `chunk_indexes[i]`, on the pages from `first_pages[i]` to `last_pages[i]`, counted from 1.
     """
 
     generation_id: str
     document_id: str
-    expected_chunks: int
     chunk_indexes: NDArray[np.int32]
     first_pages: NDArray[np.int32]
     last_pages: NDArray[np.int32]

@@ -59,5 +59,9 @@ class VectorStore(Protocol):
         ...
 
     def forget(self, kb_id: str) -> None:
-        """Free what is held for a knowledge base."""
+        """Free what is held for a knowledge base, which has been deleted."""
+        ...
+
+    async def close(self) -> None:
+        """End what runs in the background; nothing is searched any more."""
         ...

@@ -1,6 +1,6 @@
 """Which rows of the buffers a selection holds: `analytiq.models.selection.contains`, for all rows at once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -13,22 +13,13 @@ Mask = NDArray[np.bool_]
 """One truth a row, shape (rows,)."""
 
 
-class Block(Protocol):
-    """Rows of one document: from `start` to before `stop`."""
-
-    @property
-    def start(self) -> int:
-        """The first row."""
-        ...
-
-    @property
-    def stop(self) -> int:
-        """Behind the last row."""
-        ...
-
-
 class Rows(Protocol):
     """What is known of the rows; `first_pages` and `last_pages` have the shape (rows,)."""
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        ...
 
     @property
     def first_pages(self) -> NDArray[np.int32]:
@@ -40,9 +31,8 @@ class Rows(Protocol):
         """The last page of each row's chunk."""
         ...
 
-    @property
-    def of_document(self) -> Mapping[str, tuple[Block, ...]]:
-        """Document id → its rows; rows of nobody are dead, and of no interest."""
+    def spans_of(self, document_id: str) -> Iterable[tuple[int, int]]:
+        """The rows of a document, each span from its start to before its stop."""
         ...
 
 
@@ -54,17 +44,18 @@ def selected(selection: Selection, rows: Rows) -> Mask:
         case PageComparison(comparator, page):
             return _COMPARE[comparator](rows.first_pages, rows.last_pages, page)
         case PageIn(pages):
-            mask = np.zeros(len(rows.first_pages), dtype=np.bool_)
+            mask = np.zeros(rows.rows, dtype=np.bool_)
+            first, last = rows.first_pages, rows.last_pages
             for page in pages:
-                mask |= _on_page(rows.first_pages, rows.last_pages, page)
+                mask |= _on_page(first, last, page)
             return mask
         case AllOf(operands):
-            mask = np.ones(len(rows.first_pages), dtype=np.bool_)
+            mask = np.ones(rows.rows, dtype=np.bool_)
             for operand in operands:
                 mask &= selected(operand, rows)
             return mask
         case AnyOf(operands):
-            mask = np.zeros(len(rows.first_pages), dtype=np.bool_)
+            mask = np.zeros(rows.rows, dtype=np.bool_)
             for operand in operands:
                 mask |= selected(operand, rows)
             return mask
@@ -73,12 +64,10 @@ def selected(selection: Selection, rows: Rows) -> Mask:
 
 
 def _of_documents(document_ids: frozenset[str], rows: Rows) -> Mask:
-    mask = np.zeros(len(rows.first_pages), dtype=np.bool_)
-    # The smaller of the two is gone through: a filter may name more documents than the knowledge base has.
-    known = rows.of_document.keys() & document_ids
-    for document_id in known:
-        for block in rows.of_document[document_id]:
-            mask[block.start : block.stop] = True
+    mask = np.zeros(rows.rows, dtype=np.bool_)
+    for document_id in document_ids:
+        for start, stop in rows.spans_of(document_id):
+            mask[start:stop] = True
     return mask
 
 

@@ -1,46 +1,62 @@
-"""Mirrors knowledge bases' vectors in this process and keeps them as fresh as the epoch asks (design 2.3)."""
+"""Searches knowledge bases that it mirrors in this process, as fresh as the epoch asks (design 2.3)."""
 
 import asyncio
+import os
 from collections.abc import Collection
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
-from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.errors import NotFoundError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.selection import ChunkFilter, Selection
-from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt
+from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.vector_stores.base import Query, VectorHit
-from analytiq.vector_stores.local.matrix import VectorMatrix, View
+from analytiq.vector_stores.local.mirror import Mirror, Workshop
+from analytiq.vector_stores.local.snapshot import Snapshots
+from analytiq.vector_stores.local.view import View
 
 log = structlog.get_logger(__name__)
 
-REFRESH_ROUNDS = 3
-"""One is enough unless a refresh began before the commit that is asked for."""
-
-
-@dataclass(slots=True)
-class _Mirror:
-    """One knowledge base in memory; changed by one refresh at a time, while searches read `view`."""
-
-    matrix: VectorMatrix | None = None
-    view: View | None = None
-    epoch: Epoch | None = None
-    refresh: asyncio.Task[None] | None = None
+LOADS_AT_ONCE = 2
+INLINE_CELLS = 4_000_000
+"""Rows times dimensions up to which a search is not worth a thread: 10,000 rows of 384 take 0.2 ms."""
+PRUNE_SECONDS = 600.0
+"""Between two looks for snapshots of knowledge bases that are gone."""
 
 
 class LocalVectorStore:
-    """Exact search in memory; works on any MongoDB replica set.
+    """Works on any MongoDB replica set; exact, but for knowledge bases so large that a graph answers (decision 10).
 
     `memory_bytes` bounds what is held: the knowledge bases that were searched longest ago leave first. One that
-    is larger by itself is held alone.
+    is larger by itself is held alone. `snapshots` None: nothing is written to disk.
     """
 
-    def __init__(self, vectors: VectorRepository, *, memory_bytes: int, load_wait_seconds: float) -> None:
+    def __init__(
+        self,
+        vectors: VectorRepository,
+        *,
+        memory_bytes: int,
+        load_wait_seconds: float,
+        snapshots: Snapshots | None = None,
+    ) -> None:
         self._vectors = vectors
         self._memory_bytes = memory_bytes
         self._load_wait_seconds = load_wait_seconds
-        self._mirrors: dict[str, _Mirror] = {}
+        self._snapshots = snapshots
+        self._searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="vector-search")
+        self._workshop = Workshop(
+            vectors=vectors,
+            loads=asyncio.Semaphore(LOADS_AT_ONCE),
+            loading=ThreadPoolExecutor(LOADS_AT_ONCE, thread_name_prefix="vector-loading"),
+            building=ThreadPoolExecutor(1, thread_name_prefix="vector-graphs"),
+            snapshots=snapshots,
+            has_room_for=lambda size: self.byte_size + size <= memory_bytes,
+        )
+        self._mirrors: dict[str, Mirror] = {}
+        self._pruning: asyncio.Task[None] | None = None
+        self._next_pruning = 0.0
 
     async def search(
         self,
@@ -51,15 +67,21 @@ class LocalVectorStore:
         limit: int,
         chunk_filter: ChunkFilter | None,
     ) -> list[VectorHit]:
-        """See VectorStore. The multiplication runs in a thread: the event loop goes on meanwhile."""
+        """See VectorStore."""
         view = await self._fresh_view(knowledge_base, epoch)
-        rows = await asyncio.to_thread(view.nearest, query, limit=limit, selection=_selection(chunk_filter))
+        nearest = partial(view.nearest, query, limit=limit, selection=_selection(chunk_filter))
+        if chunk_filter is None and view.rows * knowledge_base.embedding_dimensions <= INLINE_CELLS:
+            rows = nearest()
+        else:
+            rows = await asyncio.get_running_loop().run_in_executor(self._searching, nearest)
         return [VectorHit(row.generation_id, row.document_id, row.chunk_index, _relevance(row.cosine)) for row in rows]
 
     async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, chunk_filter: ChunkFilter | None) -> int:
         """See VectorStore."""
         view = await self._fresh_view(knowledge_base, epoch)
-        return await asyncio.to_thread(view.count, _selection(chunk_filter))
+        if chunk_filter is None:
+            return view.live_rows
+        return await asyncio.get_running_loop().run_in_executor(self._searching, view.count, chunk_filter.selection)
 
     async def relevance_of(
         self,
@@ -73,64 +95,38 @@ class LocalVectorStore:
         return {place: _relevance(cosine) for place, cosine in view.cosines(query, chunks).items()}
 
     def forget(self, kb_id: str) -> None:
+        """See VectorStore: it leaves the memory and the disk."""
+        self._let_go(kb_id)
+        if self._snapshots is not None:
+            self._workshop.loading.submit(self._snapshots.remove, [kb_id])
+
+    async def close(self) -> None:
         """See VectorStore."""
-        self._mirrors.pop(kb_id, None)
+        for kb_id in list(self._mirrors):
+            self._let_go(kb_id)
+        if self._pruning is not None:
+            self._pruning.cancel()
+        for pool in (self._searching, self._workshop.loading, self._workshop.building):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     @property
     def byte_size(self) -> int:
         """Bytes held by all mirrors."""
-        return sum(mirror.matrix.byte_size for mirror in self._mirrors.values() if mirror.matrix)
+        return sum(mirror.byte_size for mirror in self._mirrors.values())
 
     async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
-        mirror = self._mirrors.pop(knowledge_base.id, None) or _Mirror()
+        mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
         self._mirrors[knowledge_base.id] = mirror  # now the most recently used
         if mirror.view is not None and mirror.epoch == epoch:
             return mirror.view
-        # A mirror that is ahead is read anew as well: either another search saw a later epoch than this one, and
-        # there is nothing to read, or the database was restored from a backup, and the mirror is of a lost history.
-        for _ in range(REFRESH_ROUNDS):
-            await self._wait_for_refresh(mirror, knowledge_base)
-            if mirror.view is not None and _is_fresh(mirror.epoch, epoch):
-                return mirror.view
-        raise StoreLoadingError(
-            f"the knowledge base {knowledge_base.name!r} is changing faster than it can be followed; ask again",
-            retry_after=1.0,
-        )
-
-    async def _wait_for_refresh(self, mirror: _Mirror, knowledge_base: KnowledgeBase) -> None:
-        """One refresh at a time for a knowledge base; a caller who gives up waiting does not stop it."""
-        if mirror.refresh is None or mirror.refresh.done():
-            mirror.refresh = asyncio.create_task(self._refresh(mirror, knowledge_base))
-        task = mirror.refresh
-        _, unfinished = await asyncio.wait([task], timeout=self._load_wait_seconds)
-        if unfinished:
-            raise StoreLoadingError(
-                f"the knowledge base {knowledge_base.name!r} is being loaded into memory; ask again in a moment",
-                retry_after=self._load_wait_seconds,
-            )
-        task.result()
-
-    async def _refresh(self, mirror: _Mirror, knowledge_base: KnowledgeBase) -> None:
-        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        if mirror.matrix is not None and mirror.epoch is not None:
-            at = await self._vectors.read_changes(
-                organization_id, kb_id, after=mirror.epoch.epoch - 1, known=mirror.matrix.generation_ids
-            )
-            if at is None:
-                raise _gone(knowledge_base)
-            if _continues(mirror.epoch, at):
-                await asyncio.to_thread(_apply, mirror.matrix, at)
-                mirror.view, mirror.epoch = mirror.matrix.view(), at.epoch
-                self._make_room(kb_id)
-                return
-            log.warning("local_store.reloading", kb_id=kb_id, epoch=at.epoch.epoch)
-        at = await self._vectors.read_all(organization_id, kb_id)
-        if at is None:
-            raise _gone(knowledge_base)
-        matrix = VectorMatrix(knowledge_base.embedding_dimensions)
-        await asyncio.to_thread(_fill, matrix, at)
-        mirror.matrix, mirror.view, mirror.epoch = matrix, matrix.view(), at.epoch
-        self._make_room(kb_id)
+        self._prune_now_and_then()
+        try:
+            view = await mirror.fresh_view(epoch, wait_seconds=self._load_wait_seconds)
+        except NotFoundError:
+            self.forget(knowledge_base.id)
+            raise
+        self._make_room(knowledge_base.id)
+        return view
 
     def _make_room(self, kb_id: str) -> None:
         """Let the least recently used go, but not `kb_id`. A dict keeps the order of use."""
@@ -139,57 +135,38 @@ class LocalVectorStore:
                 return
             if other != kb_id:
                 log.info("local_store.evicted", kb_id=other)
-                self.forget(other)
+                self._let_go(other)
+        if self.byte_size > self._memory_bytes:
+            log.warning(
+                "local_store.larger_than_its_bound",
+                kb_id=kb_id,
+                bytes=self.byte_size,
+                local_store_bytes=self._memory_bytes,
+            )
+
+    def _let_go(self, kb_id: str) -> None:
+        mirror = self._mirrors.pop(kb_id, None)
+        if mirror is not None:
+            mirror.close()
+            if self._snapshots is not None:
+                self._snapshots.release(kb_id)
+
+    def _prune_now_and_then(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._snapshots is not None and now >= self._next_pruning:
+            self._next_pruning = now + PRUNE_SECONDS
+            self._pruning = asyncio.create_task(self._prune(self._snapshots))
+
+    async def _prune(self, snapshots: Snapshots) -> None:
+        kb_ids = await asyncio.to_thread(snapshots.kb_ids)
+        if kb_ids:
+            gone = set(kb_ids) - await self._vectors.kb_ids_with_epoch(kb_ids)
+            await asyncio.to_thread(snapshots.remove, gone)
 
 
 def _selection(chunk_filter: ChunkFilter | None) -> Selection | None:
     return None if chunk_filter is None else chunk_filter.selection
 
 
-def _is_fresh(have: Epoch | None, wanted: Epoch) -> bool:
-    """Whether what was just read is what was asked for, or newer."""
-    if have is None or have.epoch < wanted.epoch:
-        return False
-    return have.epoch > wanted.epoch or have.commit_id == wanted.commit_id
-
-
-def _continues(have: Epoch, at: VectorsAt) -> bool:
-    """Whether the changes lead from what is mirrored to what is stored, without a gap or another history.
-
-    The first change read is the one that made the mirrored epoch: a database restored from a backup, and
-    written to since, has another commit id there.
-    """
-    if at.epoch.epoch < have.epoch:
-        return False
-    if at.epoch.epoch == have.epoch:
-        return at.epoch.commit_id == have.commit_id
-    epochs = [change.epoch for change in at.changes]
-    if have.epoch == 0:
-        return epochs == list(range(1, at.epoch.epoch + 1))
-    return epochs == list(range(have.epoch, at.epoch.epoch + 1)) and at.changes[0].commit_id == have.commit_id
-
-
-def _apply(matrix: VectorMatrix, at: VectorsAt) -> None:
-    removed = [change.removed for change in at.changes if change.removed is not None]
-    matrix.remove(removed)
-    _fill(matrix, at)
-
-
-def _fill(matrix: VectorMatrix, at: VectorsAt) -> None:
-    for generation in at.vectors:
-        if len(generation.matrix) != generation.expected_chunks:
-            # The reconciler mends it ("hollow"); what is left is still worth finding.
-            log.error(
-                "local_store.hollow_generation", generation_id=generation.generation_id,
-                document_id=generation.document_id, rows=len(generation.matrix),
-                expected=generation.expected_chunks,
-            )  # fmt: skip
-    matrix.add(at.vectors)
-
-
 def _relevance(cosine: float) -> float:
     return min(1.0, max(0.0, (1.0 + cosine) / 2.0))
-
-
-def _gone(knowledge_base: KnowledgeBase) -> NotFoundError:
-    return NotFoundError(f"the knowledge base {knowledge_base.name!r} has been deleted")

@@ -1,6 +1,8 @@
 """The store that mirrors vectors in the process: as fresh as the epoch, whatever happened meanwhile."""
 
 import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.selection import ChunkFilter, DocumentSet
+from analytiq.models.vector import GenerationVectors
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt
+from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt, VectorSink
 from analytiq.vector_stores.base import VectorHit
 from analytiq.vector_stores.local.store import LocalVectorStore
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
@@ -38,19 +41,32 @@ class CountsReads(VectorRepository):
         self.rows = 0
         self.gate: asyncio.Event | None = None
 
-    async def read_all(self, *arguments: Any) -> VectorsAt | None:
+    async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
         self.loads += 1
         if self.gate is not None:
             await self.gate.wait()
-        return self._counted(await super().read_all(*arguments))
+        return await super().read_all(organization_id, kb_id, Counting(self, sink))
 
-    async def read_changes(self, *arguments: Any, **options: Any) -> VectorsAt | None:
+    async def read_changes(
+        self, organization_id: str, kb_id: str, sink: VectorSink, *, after: int, known: Collection[str]
+    ) -> VectorsAt | None:
         self.refreshes += 1
-        return self._counted(await super().read_changes(*arguments, **options))
+        return await super().read_changes(organization_id, kb_id, Counting(self, sink), after=after, known=known)
 
-    def _counted(self, at: VectorsAt | None) -> VectorsAt | None:
-        self.rows += sum(len(generation.matrix) for generation in at.vectors) if at else 0
-        return at
+
+@dataclass
+class Counting:
+    """A sink that counts the rows on their way."""
+
+    reads: CountsReads
+    sink: VectorSink
+
+    def expect(self, rows: int) -> None:
+        self.sink.expect(rows)
+
+    async def receive(self, parts: Sequence[GenerationVectors]) -> None:
+        self.reads.rows += sum(len(part.matrix) for part in parts)
+        await self.sink.receive(parts)
 
 
 @pytest.fixture

@@ -21,8 +21,9 @@ from analytiq.models.selection import (
     contains,
 )
 from analytiq.models.vector import GenerationVectors
-from analytiq.vector_stores.local import matrix
-from analytiq.vector_stores.local.matrix import VectorMatrix, View
+from analytiq.vector_stores.local import view as view_module
+from analytiq.vector_stores.local.matrix import VectorMatrix
+from analytiq.vector_stores.local.view import View
 
 DIMENSIONS = 3
 # Few directions, so that ties are common, and cosines that differ at all differ by far more than float32 can blur.
@@ -82,9 +83,7 @@ def in_memory(generation_id: str, document: int, vectors: NDArray[np.float32]) -
     """As they come from the database: in no order."""
     places = np.asarray([(index, *pages_of(index)) for index in range(len(vectors))], dtype=np.int32).reshape(-1, 3)
     chunk_indexes, first_pages, last_pages = places[::-1].T
-    return GenerationVectors(
-        generation_id, f"d{document}", len(vectors), chunk_indexes, first_pages, last_pages, vectors[::-1]
-    )
+    return GenerationVectors(generation_id, f"d{document}", chunk_indexes, first_pages, last_pages, vectors[::-1])
 
 
 @settings(max_examples=150, deadline=None)
@@ -99,10 +98,16 @@ def in_memory(generation_id: str, document: int, vectors: NDArray[np.float32]) -
     query=st.integers(0, len(DIRECTIONS) - 1),
     limit=st.integers(0, 40),
     selection=st.none() | selections,
-    gather_rows=st.sampled_from([0, 3, 20_000]),
+    exact_cells=st.sampled_from([0, 10, 400_000]),
+    gather_share=st.sampled_from([0.0, 0.3, 1.0]),
 )
 def test_what_is_found_is_what_a_plain_scan_finds(
-    steps: list[tuple[str, list[object]]], query: int, limit: int, selection: Selection | None, gather_rows: int
+    steps: list[tuple[str, list[object]]],
+    query: int,
+    limit: int,
+    selection: Selection | None,
+    exact_cells: int,
+    gather_share: float,
 ) -> None:
     buffers = VectorMatrix(DIMENSIONS)
     plain = Plain({})
@@ -113,6 +118,7 @@ def test_what_is_found_is_what_a_plain_scan_finds(
         return plain.nearest(DIRECTIONS[query], limit, selection)
 
     for kind, values in steps:
+        removed: list[str] = []
         if kind == "add":
             added = [(f"g{next(names)}", *value) for value in values]  # type: ignore[misc]
             # One generation of a document is current at a time.
@@ -123,13 +129,14 @@ def test_what_is_found_is_what_a_plain_scan_finds(
             plain.rows |= {name: (f"d{document}", rows) for name, document, rows in chosen if rows}
         else:
             gone = [f"g{value}" for value in values]
-            buffers.remove(gone)
+            removed = gone
             for name in gone:
                 plain.rows.pop(name, None)
-        views.append((buffers.view(), expected(), count(plain, selection)))
+        views.append((buffers.publish(removed), expected(), count(plain, selection)))
     # Views of the past are checked after all that came later: nothing reaches into them.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matrix, "GATHER_ROWS", gather_rows)
+        patch.setattr(view_module, "EXACT_CELLS", exact_cells)
+        patch.setattr(view_module, "GATHER_SHARE", gather_share)
         for view, rows, total in views:
             found = view.nearest(DIRECTIONS[query], limit=limit, selection=selection)
             assert [(row.document_id, row.chunk_index) for row in found] == [row[:2] for row in rows]
@@ -159,7 +166,7 @@ def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_l
         for document in order:
             vectors = np.repeat(same, 7, axis=0)
             buffers.add([in_memory(f"g{document}", document, vectors)])
-        hits = buffers.view().nearest(random.standard_normal(384).astype(np.float32), limit=28, selection=None)
+        hits = buffers.publish().nearest(random.standard_normal(384).astype(np.float32), limit=28, selection=None)
         found.append([(hit.document_id, hit.chunk_index) for hit in hits])
     expected = [(f"d{document}", chunk) for document in range(4) for chunk in range(7)]
     assert found == [expected, expected]
@@ -168,8 +175,8 @@ def test_equal_chunks_are_in_order_of_document_and_chunk_whatever_the_order_of_l
 def test_cosines_of_single_chunks_are_those_of_the_search() -> None:
     buffers = VectorMatrix(DIMENSIONS)
     buffers.add([generation("g0", 0, [0, 3, 5]), generation("g1", 1, [6])])
-    buffers.remove(["g1"])
-    view = buffers.view()
+    buffers.publish()
+    view = buffers.publish(["g1"])
     query = DIRECTIONS[4]
     found = view.cosines(query, [("g0", 1), ("g0", 2), ("g0", 9), ("g1", 0), ("unknown", 0)])
     by_search = {
@@ -182,31 +189,77 @@ def test_generation_that_is_there_already_is_not_added_twice() -> None:
     buffers = VectorMatrix(DIMENSIONS)
     for _ in range(2):
         buffers.add([generation("g0", 0, [0, 1])])
-    assert buffers.view().count(None) == 2
+        view = buffers.publish()
+    assert view.count(None) == 2
 
 
-def test_removed_rows_give_their_memory_back() -> None:
+def test_removed_rows_give_their_memory_back_when_the_rest_is_written_anew() -> None:
     buffers = VectorMatrix(DIMENSIONS)
-    buffers.add([generation(f"g{number}", number, [0] * 5) for number in range(100)])
-    full = buffers.byte_size
-    buffers.remove([f"g{number}" for number in range(90)])
-    assert buffers.byte_size < full / 5
-    assert buffers.view().count(None) == 50
+    buffers.add([generation(f"g{number}", number, [number % 8] * 50) for number in range(100)])
+    before = buffers.publish()
+    assert not buffers.is_sparse
+    buffers.publish([f"g{number}" for number in range(90)])
+    assert buffers.is_sparse
+    smaller = buffers.compacted()
+    assert smaller.byte_size < buffers.byte_size / 5
+    assert smaller.numbering != buffers.numbering
+    assert (smaller.view().live_rows, smaller.rows, before.live_rows) == (500, 500, 5000)
+    for query in DIRECTIONS:
+        assert smaller.view().nearest(query, limit=60, selection=None) == buffers.view().nearest(
+            query, limit=60, selection=None
+        )
 
 
-def test_appending_many_small_generations_does_not_copy_the_buffers_each_time() -> None:
+def test_appending_many_small_generations_does_not_copy_what_is_there() -> None:
     buffers = VectorMatrix(DIMENSIONS)
-    sizes: set[int] = set()
     for number in range(500):
         buffers.add([generation(f"g{number}", number, [0] * 4)])
-        sizes.add(buffers._matrix.nbytes)
-    assert len(sizes) < 25
+        buffers.publish()
+    segments = [part.segment for part in buffers.view().parts]
+    assert len(segments) < 10
     assert buffers.view().count(None) == 2_000
+    assert sum(segment.capacity for segment in segments) < 3_000
+
+
+def test_what_was_added_and_not_published_can_be_taken_back() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    buffers.add([generation("g0", 0, [0, 1])])
+    buffers.publish()
+    buffers.add([generation("g1", 0, [2] * 400), generation("g2", 1, [3])])
+    assert buffers.view().count(None) == 2
+    buffers.discard()
+    buffers.add([generation("g1", 0, [4, 4, 4])])
+    view = buffers.publish(["g0"])
+    assert [row.generation_id for row in view.nearest(DIRECTIONS[4], limit=9, selection=None)] == ["g1"] * 3
+    assert view.count(DocumentSet(frozenset(["d0", "d1"]))) == 3
+    assert buffers.rows_of("g2") == 0
+
+
+def test_generation_that_comes_in_parts_is_one() -> None:
+    buffers = VectorMatrix(DIMENSIONS)
+    whole = generation("g0", 0, [0, 1, 2, 3, 4])
+    for rows in (slice(0, 2), slice(2, 5)):
+        buffers.add(
+            [
+                GenerationVectors(
+                    "g0",
+                    "d0",
+                    whole.chunk_indexes[rows],
+                    whole.first_pages[rows],
+                    whole.last_pages[rows],
+                    whole.matrix[rows],
+                )
+            ]
+        )
+    view = buffers.publish()
+    assert sorted(row.chunk_index for row in view.nearest(DIRECTIONS[0], limit=9, selection=None)) == [0, 1, 2, 3, 4]
+    assert len(view.cosines(DIRECTIONS[0], [("g0", index) for index in range(6)])) == 5
+    assert buffers.publish(["g0"]).count(None) == 0
 
 
 def test_vector_of_zeros_is_near_to_nothing_and_breaks_nothing() -> None:
     buffers = VectorMatrix(DIMENSIONS)
     zeros = np.zeros((1, DIMENSIONS), dtype=np.float32)
     buffers.add([in_memory("g0", 0, zeros), generation("g1", 1, [0])])
-    found = buffers.view().nearest(DIRECTIONS[0], limit=2, selection=None)
+    found = buffers.publish().nearest(DIRECTIONS[0], limit=2, selection=None)
     assert [(row.document_id, row.cosine) for row in found] == [("d1", 1.0), ("d0", 0.0)]
