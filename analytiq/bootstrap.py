@@ -16,6 +16,7 @@ from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
+from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
@@ -41,11 +42,14 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.mongo.search.hits import CurrentHits
+from analytiq.mongo.search.indexes import SearchIndexes
+from analytiq.mongo.search.rows import SearchRowRepository
 from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.runner import Handler, QueueRunner
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.search.check import Check
 from analytiq.search.finding import Finding
@@ -57,8 +61,10 @@ from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
 from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.choice import ChosenVectorStore, is_search_server_used
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.vector_stores.mongodb.store import MongoVectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -168,17 +174,37 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     metering = Metering(connection, cache, LedgerRepository(connection))
     embedding = EmbeddingService(models, cache, metering)
 
+    search_indexes = SearchIndexes(connection)
+    search_rows = SearchRowRepository(connection)
+    current_hits = CurrentHits(entries)
+    has_search_server = await is_search_server_used(search_indexes, settings.search)
+    store = ChosenVectorStore(
+        LocalVectorStore(
+            vectors,
+            memory_bytes=settings.search.local_store_bytes,
+            load_wait_seconds=settings.search.load_wait_seconds,
+            snapshots=_snapshots(settings),
+        ),
+        MongoVectorStore(search_indexes, search_rows, current_hits, settings.search) if has_search_server else None,
+    )
+
     membership = Membership(document_rows, kb_rows, entries, jobs)
-    life_cycle = KnowledgeBaseLifeCycle(membership, kb_rows, epochs, entries, generations, vectors, jobs, history)
+    life_cycle = KnowledgeBaseLifeCycle(
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, store
+    )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
-    staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
+    staging = Staging(text_rows, generations, vectors, embedding, models, store, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit)
-    store = LocalVectorStore(
-        vectors,
-        memory_bytes=settings.search.local_store_bytes,
-        load_wait_seconds=settings.search.load_wait_seconds,
-        snapshots=_snapshots(settings),
+    sync = Sync(
+        organization_rows,
+        document_rows,
+        kb_rows,
+        entries,
+        generations,
+        jobs,
+        staging,
+        commit,
+        Projecting(search_rows, entries),
     )
 
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
@@ -186,11 +212,6 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
-
-    async def drop_knowledge_base(running: RunningJob) -> None:
-        await life_cycle.handle_drop(running)
-        if running.job.subject.kb_id is not None:
-            store.forget(running.job.subject.kb_id)
 
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
@@ -206,7 +227,17 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         indexing_states=IndexingStates(kb_rows, entries, jobs),
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
-            connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
+            connection,
+            kb_rows,
+            epochs,
+            entries,
+            document_rows,
+            vectors,
+            jobs,
+            embedding,
+            models,
+            store,
+            store.kind_of_new,
         ),
         search=search,
         vector_store=store,
@@ -242,7 +273,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
-            JobKind.DROP_KB: drop_knowledge_base,
+            JobKind.DROP_KB: life_cycle.handle_drop,
         },
     )
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.projection import Projection, projection_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True)
+class Project:
+    """Its chunks are right; write anew what they carry of their document for the search server."""
+
+    entry: IndexEntry
+    projection: Projection
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """The pair is as it should be."""
 
@@ -32,7 +41,7 @@ class Nothing:
 
 def plan(
     knowledge_base: KnowledgeBase | None, document: Document | None, entry: IndexEntry | None
-) -> Index | Remove | Nothing:
+) -> Index | Remove | Project | Nothing:
     """Decide from the truth as it was just read."""
     if knowledge_base is None:
         return Nothing("the knowledge base is gone, and its deletion takes everything along")
@@ -47,8 +56,16 @@ def plan(
         and entry.text_hash == document.text_hash
         and entry.configuration_hash == knowledge_base.configuration_hash
     ):
+        projection = projection_in(knowledge_base, document)
+        if projection is not None and entry.projection_hash != projection.hash:
+            return Project(entry, projection)
         return Nothing("it is indexed already")
     return Index(document.text_id, document.text_hash)
+
+
+def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
+    """What chunks of the document carry in this knowledge base, where a search server filters them."""
+    return projection_of(document) if knowledge_base.vector_store is VectorStoreKind.MONGODB else None
 
 
 def _why_not_member(knowledge_base: KnowledgeBase, document: Document | None) -> str | None:

@@ -4,7 +4,8 @@ import structlog
 
 from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
-from analytiq.indexing.plan import Index, Nothing, Remove, plan
+from analytiq.indexing.plan import Index, Nothing, Project, Remove, plan
+from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Pair, Staging
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
@@ -34,6 +35,7 @@ class Sync:
         jobs: JobRepository,
         staging: Staging,
         commit: Commit,
+        projecting: Projecting,
     ) -> None:
         self._organizations = organizations
         self._documents = documents
@@ -43,6 +45,7 @@ class Sync:
         self._jobs = jobs
         self._staging = staging
         self._commit = commit
+        self._projecting = projecting
 
     async def handle(self, running: RunningJob) -> None:
         """Make the pair as the truth says."""
@@ -82,6 +85,10 @@ class Sync:
                 await self._commit.take_out(running, removed)
                 await checkpoint("indexing.taken_out")
                 log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
+            case Project() as wanted:
+                changed = await self._projecting.apply(wanted)
+                await checkpoint("indexing.projected")
+                log.info("indexing.projected", kb_id=kb_id, document_id=document_id, chunks=changed)
             case Index() as wanted:
                 assert organization is not None  # noqa: S101  # its document was just read
                 assert knowledge_base is not None  # noqa: S101  # `plan` says Nothing without one

@@ -15,6 +15,7 @@ from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import RunningJob
 from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.vector_stores.base import VectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -35,6 +36,7 @@ class KnowledgeBaseLifeCycle:
         vectors: VectorRepository,
         jobs: JobRepository,
         history: JobHistoryRepository,
+        store: VectorStore,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -44,6 +46,7 @@ class KnowledgeBaseLifeCycle:
         self._vectors = vectors
         self._jobs = jobs
         self._history = history
+        self._store = store
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -74,8 +77,10 @@ class KnowledgeBaseLifeCycle:
         if job.subject.kb_id is None:
             raise ValueError("a drop names the knowledge base")
         kb_id = job.subject.kb_id
-        if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
+        knowledge_base = await self._knowledge_bases.get_deleting(job.organization_id, kb_id)
+        if knowledge_base is None:
             return
+        await self._store.discard(knowledge_base)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)
