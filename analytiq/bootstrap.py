@@ -22,6 +22,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
@@ -35,8 +36,10 @@ from analytiq.mongo.repositories.index_entries import GenerationRepository, Inde
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -50,13 +53,18 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
+from analytiq.search.explain import Explain
 from analytiq.search.finding import Finding
 from analytiq.search.legs import Legs
 from analytiq.search.presenting import Presenting
 from analytiq.search.service import Search
 from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
@@ -83,7 +91,10 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    explain: Explain
     metering: Metering
+    chat: ChatService
+    rate_limits: RateLimits
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
     extraction: Extraction
@@ -94,6 +105,7 @@ class Application:
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
     vault: Vault
+    credentials: Credentials
     handlers: Mapping[JobKind, Handler]
 
     def new_history(self) -> History:
@@ -141,7 +153,7 @@ async def bootstrap(settings: Settings) -> Application:
             " `analytiq secret-key`, keep it safe, and give the same one to every process",
             code="secret_key_missing",
         )
-    vault = Vault(settings.secret_key)
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
     applied = await migrate(connection)
     if applied:
@@ -162,16 +174,18 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     generations = GenerationRepository(connection)
     vectors = VectorRepository(connection)
     cache = EmbeddingCacheRepository(connection)
+    llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
 
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering(connection, cache, LedgerRepository(connection))
+    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
     embedding = EmbeddingService(models, cache, metering)
 
     search_indexes = SearchIndexes(connection)
@@ -205,10 +219,18 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         staging,
         commit,
         Projecting(search_rows, entries),
+        rate_limits,
     )
 
+    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    indexing_states = IndexingStates(kb_rows, entries, jobs)
     legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
-    steps = ModelSteps()
+    chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(chat),
+        reranker=Reranking(credentials, rate_limits, llm_usage, models.local, settings.llm),
+        compressor=ChatCompressor(chat),
+    )
     finding = Finding(kb_rows, epochs, document_rows, tag_rows, legs, Check(document_rows, entries))
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
@@ -223,8 +245,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
-        documents=Documents(connection, document_rows, text_rows, files, jobs),
-        indexing_states=IndexingStates(kb_rows, entries, jobs),
+        documents=documents,
+        indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
             connection,
@@ -239,9 +261,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             store,
             store.kind_of_new,
         ),
-        search=search,
         vector_store=store,
+        search=search,
+        explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
+        chat=chat,
+        rate_limits=rate_limits,
         reconciler=Reconciler(
             document_rows,
             text_rows,
@@ -266,6 +291,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
+        credentials=credentials,
         handlers={
             JobKind.EXTRACT: extraction.handle,
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,

@@ -5,12 +5,13 @@ exceptions are the names that everybody already uses: `MONGODB_URI`, and the pro
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MEBIBYTE = 1024 * 1024
 
@@ -91,6 +92,33 @@ class EmbeddingSettings(_Section):
     local_threads: int = Field(default=1, ge=1)
 
 
+class ProviderSettings(_Section):
+    """Providers of models, as organizations set them up."""
+
+    allow_private_addresses: bool = False
+    """Let organizations have their providers called at any address, also of this machine and its network."""
+
+
+class ModelRateLimit(_Section):
+    """The limits of one model; what is None is as for the others, 0 is no limit."""
+
+    requests_per_minute: int | None = Field(default=None, ge=0)
+    tokens_per_minute: int | None = Field(default=None, ge=0)
+
+
+class RateLimitSettings(_Section):
+    """What is let through in any 60 seconds, of all processes together; 0 is no limit."""
+
+    requests_per_minute: int = Field(default=3000, ge=0)
+    """For each organization and embedding model: what OpenAI grants a new account that pays."""
+    tokens_per_minute: int = Field(default=1_000_000, ge=0)
+    """Likewise."""
+    documents_per_minute: int = Field(default=6000, ge=0)
+    """For each knowledge base: twice what a worker process does with an embedder that costs nothing."""
+    models: dict[str, ModelRateLimit] = {}
+    """By the model's name. Models that run in the process (`local/…`) have limits only where they are named."""
+
+
 class IndexingSettings(_Section):
     """The swap (design 2.2)."""
 
@@ -111,10 +139,10 @@ class SearchSettings(_Section):
     candidates_per_result: int = Field(default=20, ge=1, le=10_000)
     """`numCandidates` for each result asked of MongoDB's vector search, as its documentation advises."""
     visibility_seconds: float = 120.0
-    leg_timeout_seconds: float = 10.0
-    step_timeout_seconds: float = 15.0
     snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
     """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
+    leg_timeout_seconds: float = 10.0
+    step_timeout_seconds: float = 15.0
 
 
 class ReconcilerSettings(_Section):
@@ -122,6 +150,15 @@ class ReconcilerSettings(_Section):
 
     interval_seconds: float = 300.0
     orphan_grace_seconds: float = 3600.0
+
+
+class LlmSettings(_Section):
+    """Chat and reranking models."""
+
+    default_model: str | None = None
+    """Asked where nobody names one; None: a small model of the first provider that has a key."""
+    default_rerank_model: str | None = None
+    timeout_seconds: float = 120.0
 
 
 class TelemetrySettings(_Section):
@@ -144,6 +181,8 @@ class Settings(BaseSettings):
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None
     """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
+    old_secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    """Still read, never written with: keys before the present one, separated by commas."""
     url: str | None = None
     """Where clients find the API; with `organization_id` and `token` it takes the place of connection.json."""
     organization_id: str | None = None
@@ -156,10 +195,18 @@ class Settings(BaseSettings):
     queue: QueueSettings = QueueSettings()
     extraction: ExtractionSettings = ExtractionSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    providers: ProviderSettings = ProviderSettings()
+    rate_limits: RateLimitSettings = RateLimitSettings()
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    llm: LlmSettings = LlmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+
+    @field_validator("old_secret_keys", mode="before")
+    @classmethod
+    def _separated(cls, value: object) -> object:
+        return [key for key in re.split(r"[,\s]+", value) if key] if isinstance(value, str) else value
 
 
 def read_settings() -> Settings:

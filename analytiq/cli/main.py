@@ -1,5 +1,6 @@
 """The commands of `analytiq`. Each imports what it needs when it runs, so that `--help` answers at once."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,16 @@ app.add_typer(workers_app, name="workers")
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
+
+
+class SearchMode(StrEnum):
+    """By what passages are found."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    LEXICAL = "lexical"
+
+
 DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Where everything is kept; ANALYTIQ_DATA_DIR, else ~/.local/share/analytiq."),
@@ -120,6 +131,7 @@ def search(
     kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="How many passages.")] = 5,
     document: Annotated[list[str] | None, typer.Option(help="Only in this document. May be repeated.")] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -129,7 +141,26 @@ def search(
     from analytiq.settings import read_settings
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        run_search(client, query, kb=kb, top_k=top_k, documents=document or [], as_json=as_json)
+        run_search(client, query, kb=kb, top_k=top_k, documents=document or [], mode=mode, as_json=as_json)
+
+
+@app.command()
+def explain(
+    *,
+    query: Annotated[str, typer.Argument(help="What is asked.")],
+    document: Annotated[str, typer.Argument(help="Name or id of the document.")],
+    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Say why a document is found for a question, or why not."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.searching import run_explain
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        run_explain(client, query, document, kb=kb, mode=mode, as_json=as_json)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """`analytiq search`."""
 
+import re
 from collections.abc import Sequence
 from textwrap import indent
 
@@ -10,9 +11,18 @@ from analytiq.cli.console import note, output
 from analytiq.client import Client, Passage
 from analytiq.errors import NotFoundError
 
+_ID = re.compile("[0-9a-f]{24}")
+
 
 def run_search(
-    client: Client, query: str, *, kb: str | None, top_k: int, documents: Sequence[str], as_json: bool
+    client: Client,
+    query: str,
+    *,
+    kb: str | None,
+    top_k: int,
+    documents: Sequence[str],
+    mode: str | None,
+    as_json: bool,
 ) -> None:
     """Print the passages that a knowledge base has for a query.
 
@@ -22,14 +32,17 @@ def run_search(
         kb: name or id; None where there is only one.
         top_k: how many passages.
         documents: names of documents to search in; all, where there is none.
+        mode: by what to find; None for the default.
         as_json: print what the API answers.
     """
     knowledge_base = knowledge_bases.choose(client, kb)
     ids = [document_id for name in documents for document_id in _ids_of(client, name)] if documents else None
-    answer = client.search(knowledge_base.kb_id, query, top_k=top_k, document_ids=ids)
+    answer = client.search(knowledge_base.kb_id, query, top_k=top_k, document_ids=ids, mode=mode)
     if as_json:
         output.print_json(answer.model_dump_json())
         return
+    for lacking in answer.degraded:
+        note(f"Without {lacking.step}: {lacking.detail}")
     for number, passage in enumerate(answer.results, start=1):
         print_passage(passage, heading=f"{number}.")
     if answer.results:
@@ -38,6 +51,23 @@ def run_search(
         note(f"Nothing was found: {knowledge_base.name!r} is still being indexed; ask again in a moment.")
     else:
         note(f"Nothing was found among {answer.total_count} chunks of {knowledge_base.name!r}.")
+
+
+def run_explain(client: Client, query: str, document: str, *, kb: str | None, mode: str | None, as_json: bool) -> None:
+    """Print the stages that a document passes on its way to being found, and the one where it fails."""
+    knowledge_base = knowledge_bases.choose(client, kb)
+    for document_id in _ids_of(client, document, may_be_id=True):
+        explanation = client.explain(knowledge_base.kb_id, query, document_id, mode=mode)
+        if as_json:
+            output.print_json(explanation.model_dump_json())
+            continue
+        found = "is found" if explanation.is_found else "is not found"
+        output.print(f"[bold]{escape(explanation.document_name)}[/] {found} in {escape(knowledge_base.name)!r}")
+        for stage in explanation.stages:
+            mark = "[green]✓[/]" if stage.is_passed else "[red]✗[/]"
+            output.print(f"  {mark} {stage.stage.replace('_', ' ')}: {escape(stage.detail)}")
+        for number, passage in enumerate(explanation.passages, start=1):
+            print_passage(passage, heading=f"  its number {number}:")
 
 
 def print_passage(passage: Passage, *, heading: str) -> None:
@@ -54,7 +84,9 @@ def pages_of(passage: Passage) -> str:
     return f"page {first}" if first == last else f"pages {first}–{last}"
 
 
-def _ids_of(client: Client, name: str) -> list[str]:
+def _ids_of(client: Client, name: str, *, may_be_id: bool = False) -> list[str]:
+    if may_be_id and _ID.fullmatch(name):
+        return [name]
     ids = [item.document_id for item in client.documents(name_search=name) if item.document_name == name]
     if not ids:
         raise NotFoundError(f"No document is called {name!r}.")

@@ -17,6 +17,7 @@ from analytiq.client.models import (
     Document,
     DocumentDetail,
     DocumentText,
+    Explanation,
     IssuedAccessToken,
     KnowledgeBase,
     MetadataFilter,
@@ -267,20 +268,69 @@ class Client(JobCalls):
         document_ids: Sequence[str] | None = None,
         metadata_filter: MetadataFilter | None = None,
         coalesce_neighbors: int | None = None,
+        **options: JsonValue,
     ) -> SearchAnswer:
-        """Find passages, best first; waits where the knowledge base is still being loaded."""
-        optional: dict[str, Any] = {
-            "document_ids": document_ids,
-            "metadata_filter": metadata_filter,
-            "coalesce_neighbors": coalesce_neighbors,
-        }
-        given = {name: value for name, value in optional.items() if value is not None}
-        body = {"query": query, "top_k": top_k, "skip": skip, **given}
+        """Find passages, best first; waits where the knowledge base is still being loaded.
+
+        `options` are the API's others: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`…
+        """
+        body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
         answer = self._transport.call("POST", f"/knowledge-bases/{kb_id}/search", json=body, is_repeatable=True)
         return SearchAnswer.model_validate_json(answer)
 
+    def search_several(
+        self,
+        kb_ids: Sequence[str],
+        query: str,
+        *,
+        top_k: int = 5,
+        skip: int = 0,
+        document_ids: Sequence[str] | None = None,
+        metadata_filter: MetadataFilter | None = None,
+        coalesce_neighbors: int | None = None,
+        **options: JsonValue,
+    ) -> SearchAnswer:
+        """Find passages in several knowledge bases, as one list."""
+        body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
+        answer = self._transport.call("POST", "/search", json={**body, "kb_ids": list(kb_ids)}, is_repeatable=True)
+        return SearchAnswer.model_validate_json(answer)
+
+    def explain(
+        self,
+        kb_id: str,
+        query: str,
+        document_id: str,
+        *,
+        metadata_filter: MetadataFilter | None = None,
+        **options: JsonValue,
+    ) -> Explanation:
+        """Why a document is found for a question, or at which stage it fails."""
+        body = _search_body(query, 5, 0, None, metadata_filter, None, options) | {"document_id": document_id}
+        answer = self._transport.call("POST", f"/knowledge-bases/{kb_id}/explain", json=body, is_repeatable=True)
+        return Explanation.model_validate_json(answer)
+
 
 _METADATA = TypeAdapter(dict[str, JsonValue])
+
+
+def _search_body(
+    query: str,
+    top_k: int,
+    skip: int,
+    document_ids: Sequence[str] | None,
+    metadata_filter: MetadataFilter | None,
+    coalesce_neighbors: int | None,
+    options: dict[str, JsonValue],
+) -> dict[str, Any]:
+    """What is None is left to the API."""
+    optional: dict[str, Any] = {
+        "document_ids": document_ids,
+        "metadata_filter": metadata_filter,
+        "coalesce_neighbors": coalesce_neighbors,
+        **options,
+    }
+    given = {name: value for name, value in optional.items() if value is not None}
+    return {"query": query, "top_k": top_k, "skip": skip, **given}
 
 
 def _document_query(name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]) -> Query:

@@ -257,8 +257,19 @@ class KnowledgeBase(_Answer):
     chunk_count: int
 
 
+class Scores(_Answer):
+    """How a passage came to its place; None for a leg or step that it did not go through."""
+
+    vector: float | None
+    vector_rank: int | None
+    lexical: float | None
+    lexical_rank: int | None
+    fused: float | None
+    rerank: float | None
+
+
 class Passage(_Answer):
-    """A passage of a document, on pages `first_page` to `last_page`; `relevance` is (1 + cosine) / 2."""
+    """A passage of a document, on pages `first_page` to `last_page`; `highlights` are [start, end) in `content`."""
 
     content: str
     source: str
@@ -270,6 +281,19 @@ class Passage(_Answer):
     last_page: int
     start: int
     end: int
+    kb_id: str = ""
+    scores: Scores | None = None
+    matched_terms: list[str] = []
+    highlights: list[tuple[int, int]] = []
+    excerpt: str | None = None
+
+
+class Degradation(_Answer):
+    """A step that could not be made; the answer is what comes of the others."""
+
+    step: str
+    code: str
+    detail: str
 
 
 class SearchAnswer(_Answer):
@@ -278,7 +302,29 @@ class SearchAnswer(_Answer):
     results: list[Passage]
     query: str
     total_count: int
+    mode: str = "vector"
+    degraded: list[Degradation] = []
     timings_ms: dict[str, float] = {}
+
+
+class Judgement(_Answer):
+    """Whether a document passed a stage of a search, in words."""
+
+    stage: str
+    is_passed: bool
+    detail: str
+
+
+class Explanation(_Answer):
+    """The stages up to the first that a document does not pass; `place` is its best chunk's among all, from 1."""
+
+    document_id: str
+    document_name: str
+    is_found: bool
+    place: int | None
+    stages: list[Judgement]
+    passages: list[Passage]
+    degraded: list[Degradation]
 
 
 MetadataFilter = dict[str, Any]

@@ -1,6 +1,8 @@
 """Encryption of what is stored and must be read again."""
 
-from cryptography.fernet import Fernet, InvalidToken
+from collections.abc import Sequence
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from pydantic import SecretStr
 
 from analytiq.errors import AccessDeniedError, InvalidInputError
@@ -12,16 +14,16 @@ def new_secret_key() -> str:
 
 
 class Vault:
-    """Encrypts with AES-128-CBC and HMAC-SHA-256 (Fernet) under the installation's secret key."""
+    """Encrypts with AES-128-CBC and HMAC-SHA-256 (Fernet) under the installation's secret key.
 
-    def __init__(self, secret_key: SecretStr) -> None:
-        try:
-            self._fernet = Fernet(secret_key.get_secret_value())
-        except ValueError as error:
-            raise InvalidInputError(
-                "ANALYTIQ_SECRET_KEY is not a key of 32 bytes in URL-safe base64; make one with `analytiq secret-key`",
-                code="secret_key_invalid",
-            ) from error
+    `old_secret_keys` only read: what was encrypted under them is readable until it is encrypted anew.
+    """
+
+    def __init__(self, secret_key: SecretStr, old_secret_keys: Sequence[SecretStr] = ()) -> None:
+        self._fernet = _fernet(secret_key, "ANALYTIQ_SECRET_KEY")
+        self._readers = MultiFernet(
+            [self._fernet, *(_fernet(key, "one of ANALYTIQ_OLD_SECRET_KEYS") for key in old_secret_keys)]
+        )
 
     def encrypt(self, secret: SecretStr) -> str:
         """The secret as a token that is safe to store."""
@@ -34,10 +36,42 @@ class Vault:
             AccessDeniedError: it was encrypted under another key.
         """
         try:
-            return SecretStr(self._fernet.decrypt(token.encode()).decode())
+            return SecretStr(self._readers.decrypt(token.encode()).decode())
         except InvalidToken as error:
-            raise AccessDeniedError(
-                "a stored provider key was encrypted under another ANALYTIQ_SECRET_KEY; restore that key, or"
-                " store the provider key again",
-                code="secret_key_changed",
-            ) from error
+            raise _unreadable() from error
+
+    def encrypted_anew(self, token: str) -> str | None:
+        """The token under the present key; None where it is so already.
+
+        Raises:
+            AccessDeniedError: none of the keys opens it.
+        """
+        try:
+            self._fernet.decrypt(token.encode())
+        except InvalidToken:
+            pass
+        else:
+            return None
+        try:
+            return self._readers.rotate(token.encode()).decode()
+        except InvalidToken as error:
+            raise _unreadable() from error
+
+
+def _fernet(key: SecretStr, name: str) -> Fernet:
+    try:
+        return Fernet(key.get_secret_value())
+    except ValueError:
+        # Without the cause: it might quote the key.
+        raise InvalidInputError(
+            f"{name} is not a key of 32 bytes in URL-safe base64; make one with `analytiq secret-key`",
+            code="secret_key_invalid",
+        ) from None
+
+
+def _unreadable() -> AccessDeniedError:
+    return AccessDeniedError(
+        "a stored provider key was encrypted under another ANALYTIQ_SECRET_KEY; restore that key (or name it in"
+        " ANALYTIQ_OLD_SECRET_KEYS), or store the provider key again",
+        code="secret_key_changed",
+    )

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from analytiq.credentials.providers import Credentials
 from analytiq.embedding.base import Embedder
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder, provider_of
+from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES, LiteLLMEmbedder
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import InvalidInputError
 from analytiq.models.organization import CacheScope, Organization
+from analytiq.providers.litellm_module import provider_of
 from analytiq.settings import EmbeddingSettings
 
 PREFERRED_MODEL = "text-embedding-3-small"
@@ -54,7 +55,7 @@ class EmbeddingModels:
         if model == LOCAL_MODEL:
             return ChosenModel(self._local, scope, "")
         # Importing LiteLLM takes seconds: not in the event loop.
-        provider = await asyncio.to_thread(provider_of, model)
+        provider = await asyncio.to_thread(provider_of, model, examples=EMBEDDING_EXAMPLES)
         credential = await self._credentials.find(organization.id, provider)
         if credential is None:
             raise InvalidInputError.of_field(

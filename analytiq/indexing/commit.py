@@ -4,6 +4,7 @@ It is of the same size for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
 """
 
 import asyncio
+from collections.abc import Sequence
 from weakref import WeakValueDictionary
 
 from analytiq import clock
@@ -60,9 +61,17 @@ class Commit:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def make_current(
-        self, running: RunningJob, knowledge_base: KnowledgeBase, document: Document, generation: Generation
+        self,
+        running: RunningJob,
+        knowledge_base: KnowledgeBase,
+        document: Document,
+        generation: Generation,
+        current: Sequence[Generation] = (),
     ) -> None:
         """Serve the generation instead of the one before.
+
+        `current` are the pair's generations in that state when the job began: all are superseded, also those whose
+        entry was lost. Nobody else makes any while the lease is held.
 
         Raises:
             TruthChangedError: text, tags or existence changed since they were read; nothing was written.
@@ -77,15 +86,16 @@ class Commit:
         async def commit(session: Session) -> None:
             await self._hold(session, knowledge_base, document, generation)
             before = await self._entries.put(session, _entry(knowledge_base, document, generation))
-            await self._advance(session, knowledge_base.id, generation.id, before)
-            await self._finish(session, running, document.organization_id, before, delay=True)
+            leaving = _leaving(before, current)
+            await self._advance(session, knowledge_base.id, generation.id, leaving)
+            await self._finish(session, running, leaving, delay=True)
 
         with running.finishing():
             await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
             running.note_finished()
 
-    async def take_out(self, running: RunningJob, entry: IndexEntry) -> None:
-        """Remove the pair's entry; its vectors are swept at once.
+    async def take_out(self, running: RunningJob, entry: IndexEntry, current: Sequence[Generation] = ()) -> None:
+        """Remove the pair's entry; its vectors are swept at once, and those of its `current` generations.
 
         A document that has become a member again is found by this very entry, so that it must not be removed then.
 
@@ -101,11 +111,30 @@ class Commit:
             )
             if not removed:
                 raise TruthChangedError("the index entry changed meanwhile")
-            await self._advance(session, entry.kb_id, None, entry)
-            await self._finish(session, running, entry.organization_id, entry, delay=False)
+            leaving = _leaving(entry, current)
+            await self._advance(session, entry.kb_id, None, leaving)
+            await self._finish(session, running, leaving, delay=False)
 
         with running.finishing():
             await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
+            running.note_finished()
+
+    async def retire(self, running: RunningJob, generations: Sequence[Generation]) -> None:
+        """Supersede generations of one pair that no entry names, and sweep them at once: no search may show them.
+
+        Raises:
+            TruthChangedError: the knowledge base was deleted meanwhile.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+        kb_id = generations[0].kb_id
+
+        async def commit(session: Session) -> None:
+            # Mirrors may hold them, and let go of what the log of changes says has left.
+            await self._advance(session, kb_id, None, generations)
+            await self._finish(session, running, generations, delay=False)
+
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(kb_id))
             running.note_finished()
 
     async def _hold(
@@ -140,34 +169,39 @@ class Commit:
         if not is_outside:
             raise TruthChangedError("the document has become a member again meanwhile")
 
-    async def _advance(self, session: Session, kb_id: str, added: str | None, before: IndexEntry | None) -> None:
-        removed = before.generation_id if before else None
-        epoch = await self._epochs.advance(session, kb_id, commit_id=new_id(), added=added, removed=removed)
-        if epoch is None:
-            raise TruthChangedError("the knowledge base was deleted meanwhile")
+    async def _advance(
+        self, session: Session, kb_id: str, added: str | None, leaving: Sequence[IndexEntry | Generation]
+    ) -> None:
+        """Raise the epoch: once, or for each generation that leaves, since a change names one."""
+        removed = [_generation_id(item) for item in leaving] or [None]
+        for number, generation_id in enumerate(removed):
+            epoch = await self._epochs.advance(
+                session, kb_id, commit_id=new_id(), added=None if number else added, removed=generation_id
+            )
+            if epoch is None:
+                raise TruthChangedError("the knowledge base was deleted meanwhile")
 
     async def _finish(
         self,
         session: Session,
         running: RunningJob,
-        organization_id: str,
-        before: IndexEntry | None,
+        leaving: Sequence[IndexEntry | Generation],
         *,
         delay: bool,
     ) -> None:
-        """Hand the generation before over to the sweep, and end the job: the transaction's last statements."""
-        if before is not None:
+        """Hand what leaves over to the sweep, and end the job: the transaction's last statements."""
+        for item in leaving:
             await self._generations.move(
-                organization_id,
-                before.generation_id,
+                item.organization_id,
+                _generation_id(item),
                 from_states=[GenerationState.CURRENT],
                 to_state=GenerationState.SUPERSEDED,
                 session=session,
             )
         await self._jobs.finish(running.job, session=session)
-        if before is not None:
-            seconds = self._settings.sweep_delay_seconds if delay else 0.0
-            await self._jobs.enqueue([sweep_request(before, delay_seconds=seconds)], session=session)
+        seconds = self._settings.sweep_delay_seconds if delay else 0.0
+        sweeps = [sweep_request(item, delay_seconds=seconds) for item in leaving]
+        await self._jobs.enqueue(sweeps, session=session)
 
     def _lock(self, kb_id: str) -> asyncio.Lock:
         lock = self._locks.get(kb_id)
@@ -182,14 +216,23 @@ def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> Jo
 
     Sweeping at once after a supersession tore 10 of 444 concurrent reads (design 2.2).
     """
-    generation_id = entry.id if isinstance(entry, Generation) else entry.generation_id
     return JobRequest(
         kind=JobKind.SWEEP,
         organization_id=entry.organization_id,
-        subject=JobSubject(kb_id=entry.kb_id, generation_id=generation_id),
+        subject=JobSubject(kb_id=entry.kb_id, generation_id=_generation_id(entry)),
         priority=Priority.CLEANING,
         delay_seconds=delay_seconds,
     )
+
+
+def _generation_id(item: IndexEntry | Generation) -> str:
+    return item.id if isinstance(item, Generation) else item.generation_id
+
+
+def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
+    """What the pair has been served by, and what else counts as current, each once."""
+    named: list[IndexEntry | Generation] = [] if before is None else [before]
+    return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
 
 
 def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Generation) -> IndexEntry:

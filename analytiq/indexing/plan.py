@@ -1,9 +1,10 @@
 """What is to become of a pair (design 2.1): pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytiq.models.document import Document
-from analytiq.models.index_entry import IndexEntry
+from analytiq.models.index_entry import Generation, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
 from analytiq.models.projection import Projection, projection_of
 
@@ -33,6 +34,14 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Retire:
+    """The pair is as it should be, but for generations that count as current though no entry names them."""
+
+    generations: tuple[Generation, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Nothing:
     """The pair is as it should be."""
 
@@ -40,14 +49,21 @@ class Nothing:
 
 
 def plan(
-    knowledge_base: KnowledgeBase | None, document: Document | None, entry: IndexEntry | None
-) -> Index | Remove | Project | Nothing:
-    """Decide from the truth as it was just read."""
+    knowledge_base: KnowledgeBase | None,
+    document: Document | None,
+    entry: IndexEntry | None,
+    current: Sequence[Generation] = (),
+) -> Index | Remove | Project | Retire | Nothing:
+    """Decide from the truth as it was just read.
+
+    `current` are the pair's generations in that state. A commit leaves one, which the entry names; there are others
+    where entries were lost or came back from a backup.
+    """
     if knowledge_base is None:
         return Nothing("the knowledge base is gone, and its deletion takes everything along")
     why_not = _why_not_member(knowledge_base, document)
     if why_not is not None:
-        return Nothing(why_not) if entry is None else Remove(entry, why_not)
+        return _settled(current, entry, why_not) if entry is None else Remove(entry, why_not)
     assert document is not None  # noqa: S101  # a missing one is no member
     assert document.text_id is not None  # noqa: S101
     assert document.text_hash is not None  # noqa: S101
@@ -59,13 +75,18 @@ def plan(
         projection = projection_in(knowledge_base, document)
         if projection is not None and entry.projection_hash != projection.hash:
             return Project(entry, projection)
-        return Nothing("it is indexed already")
+        return _settled(current, entry, "it is indexed already")
     return Index(document.text_id, document.text_hash)
 
 
 def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
     """What chunks of the document carry in this knowledge base, where a search server filters them."""
     return projection_of(document) if knowledge_base.vector_store is VectorStoreKind.MONGODB else None
+
+
+def _settled(current: Sequence[Generation], entry: IndexEntry | None, reason: str) -> Retire | Nothing:
+    unnamed = tuple(item for item in current if entry is None or item.id != entry.generation_id)
+    return Retire(unnamed, reason) if unnamed else Nothing(reason)
 
 
 def _why_not_member(knowledge_base: KnowledgeBase, document: Document | None) -> str | None:

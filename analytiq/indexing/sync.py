@@ -1,18 +1,22 @@
 """The job `sync(kb, document)`: reads the truth, plans, applies."""
 
+from collections.abc import Sequence
+
 import structlog
 
-from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError
+from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
-from analytiq.indexing.plan import Index, Nothing, Project, Remove, plan
+from analytiq.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
 from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Pair, Staging
+from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.queue.runner import RunningJob
+from analytiq.rate_limits.limits import DOCUMENTS_CODE, RateLimits
 from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 
@@ -36,6 +40,7 @@ class Sync:
         staging: Staging,
         commit: Commit,
         projecting: Projecting,
+        rate_limits: RateLimits,
     ) -> None:
         self._organizations = organizations
         self._documents = documents
@@ -46,6 +51,7 @@ class Sync:
         self._staging = staging
         self._commit = commit
         self._projecting = projecting
+        self._rate_limits = rate_limits
 
     async def handle(self, running: RunningJob) -> None:
         """Make the pair as the truth says."""
@@ -53,10 +59,10 @@ class Sync:
         if kb_id is None or document_id is None:
             raise ValueError("a sync names a knowledge base and a document")
         try:
-            await self._sweep_staged(running, kb_id, document_id, own=False)
+            current = await self._sweep_left(running, kb_id, document_id)
             for _ in range(REPLANS):
                 try:
-                    await self._apply_once(running, kb_id, document_id)
+                    await self._apply_once(running, kb_id, document_id, current)
                 except TruthChangedError as change:
                     log.info("indexing.planned_anew", kb_id=kb_id, document_id=document_id, why=change.detail)
                 else:
@@ -65,47 +71,59 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
+            # A document that waits for its knowledge base's turn has not failed.
+            if error.code != DOCUMENTS_CODE:
+                metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:
             metrics.indexing_errors.labels(kb_id=kb_id, error_type="internal_error").inc()
             raise
 
-    async def _apply_once(self, running: RunningJob, kb_id: str, document_id: str) -> None:
+    async def _apply_once(
+        self, running: RunningJob, kb_id: str, document_id: str, current: Sequence[Generation]
+    ) -> None:
         organization_id = running.job.organization_id
         organization = await self._organizations.get(organization_id)
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         document = await self._documents.get(organization_id, document_id)
         entry = await self._entries.get(organization_id, kb_id, document_id)
         await checkpoint("indexing.planned")
-        match plan(knowledge_base, document, entry):
+        match plan(knowledge_base, document, entry, current):
             case Nothing(reason):
                 log.debug("indexing.nothing_to_do", kb_id=kb_id, document_id=document_id, why=reason)
             case Remove(removed, reason):
-                await self._commit.take_out(running, removed)
+                await self._commit.take_out(running, removed, current)
                 await checkpoint("indexing.taken_out")
                 log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
             case Project() as wanted:
                 changed = await self._projecting.apply(wanted)
                 await checkpoint("indexing.projected")
                 log.info("indexing.projected", kb_id=kb_id, document_id=document_id, chunks=changed)
+            case Retire(unnamed, reason):
+                await self._commit.retire(running, unnamed)
+                lost = [generation.id for generation in unnamed]
+                log.warning("indexing.unnamed_retired", kb_id=kb_id, document_id=document_id, lost=lost, why=reason)
             case Index() as wanted:
                 assert organization is not None  # noqa: S101  # its document was just read
                 assert knowledge_base is not None  # noqa: S101  # `plan` says Nothing without one
                 assert document is not None  # noqa: S101
-                await self._index(running, Pair(organization, knowledge_base, document), wanted)
+                await self._index(running, Pair(organization, knowledge_base, document), wanted, current)
 
-    async def _index(self, running: RunningJob, pair: Pair, wanted: Index) -> None:
+    async def _index(self, running: RunningJob, pair: Pair, wanted: Index, current: Sequence[Generation]) -> None:
+        # Only what is embedded is limited: leaving is at once, and a trigger too many costs nothing.
+        await self._rate_limits.take_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
         try:
             with traces.span("indexing.stage"):
                 generation = await self._staging.stage(running, pair, wanted)
                 traces.note(chunks=generation.chunk_count)
             await checkpoint("indexing.staged")
             with traces.span("indexing.commit"):
-                await self._commit.make_current(running, pair.knowledge_base, pair.document, generation)
+                await self._commit.make_current(running, pair.knowledge_base, pair.document, generation, current)
             await checkpoint("indexing.committed")
-        except BaseException:
-            await self._sweep_staged(running, pair.knowledge_base.id, pair.document.id, own=True)
+        except BaseException as error:
+            await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)
+            if isinstance(error, RateLimitedError):
+                await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
         metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)
         log.info(
@@ -116,11 +134,20 @@ class Sync:
             chunks=generation.chunk_count,
         )
 
-    async def _sweep_staged(self, running: RunningJob, kb_id: str, document_id: str, *, own: bool) -> None:
-        """Sweep what this attempt has staged, or what earlier ones have: only one at a time may stage.
-
-        A committed generation is not in staging any more, and a sweep would refuse it.
-        """
-        staged = await self._generations.staged_for(running.job.organization_id, kb_id, document_id)
-        left = [item for item in staged if (item.lease_token == running.job.lease_token) is own]
+    async def _sweep_left(self, running: RunningJob, kb_id: str, document_id: str) -> list[Generation]:
+        """Sweep what earlier attempts have left in staging, since only one may stage; returns what is current."""
+        found = await self._generations.of_pair(
+            running.job.organization_id, kb_id, document_id, [GenerationState.STAGING, GenerationState.CURRENT]
+        )
+        current = [item for item in found if item.state is GenerationState.CURRENT]
+        left = [item for item in found if item not in current and item.lease_token != running.job.lease_token]
         await self._jobs.enqueue([sweep_request(generation, delay_seconds=0.0) for generation in left])
+        return current
+
+    async def _sweep_own(self, running: RunningJob, kb_id: str, document_id: str) -> None:
+        """Sweep what this attempt has staged; a committed generation is not in staging any more."""
+        staged = await self._generations.of_pair(
+            running.job.organization_id, kb_id, document_id, [GenerationState.STAGING]
+        )
+        own = [item for item in staged if item.lease_token == running.job.lease_token]
+        await self._jobs.enqueue([sweep_request(generation, delay_seconds=0.0) for generation in own])

@@ -94,7 +94,7 @@ class KnowledgeBaseLifeCycle:
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 
     async def after_job(self, job: Job) -> None:
-        """Note that a job of a knowledge base has ended; `settle_continuously` does what follows."""
+        """Note that an attempt at a knowledge base's job has ended; `settle_continuously` does what follows."""
         if job.subject.kb_id is not None and job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
             self._unsettled[job.subject.kb_id] = job.organization_id
             self._has_unsettled.set()
@@ -122,7 +122,11 @@ class KnowledgeBaseLifeCycle:
                 raise
 
     async def settle(self, organization_id: str, kb_id: str) -> bool:
-        """Bring status and counts up to date; True where anything was written."""
+        """Bring status and counts up to date; True where anything was written.
+
+        It becomes active once every sync of the first indexing was tried: a document whose provider is down waits for
+        hours, which it shows itself (`documents.indexing_state`), and holds the others up no longer.
+        """
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
             return False
@@ -132,7 +136,7 @@ class KnowledgeBaseLifeCycle:
         )
         if knowledge_base.status is not KnowledgeBaseStatus.INDEXING or knowledge_base.first_membership_at is None:
             return is_counted
-        if await self._jobs.exists_for_kb(organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at):
+        if await self._jobs.has_untried_sync(organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at):
             return is_counted
         if await self._knowledge_bases.activate(organization_id, kb_id):
             log.info("knowledge_bases.active", kb_id=kb_id, documents=documents, chunks=chunks)

@@ -9,7 +9,10 @@ from analytiq.models.stored import Stored
 
 
 class KnowledgeBaseStatus(StrEnum):
-    """`indexing` until the first indexing has ended, then `active`. `deleting` rows are shown to nobody."""
+    """`indexing` until each document of the first indexing was tried, then `active`.
+
+    `deleting` rows are shown to nobody.
+    """
 
     INDEXING = "indexing"
     ACTIVE = "active"

@@ -24,8 +24,10 @@ from analytiq.mongo.repositories import (
     job_history,
     jobs,
     knowledge_bases,
+    llm_usage,
     organizations,
     providers,
+    rate_limits,
     tags,
     texts,
     uploads,
@@ -53,7 +55,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, providers, idempotency, job_history, workers, files,
+        embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -77,6 +79,8 @@ MIGRATIONS = (
     Migration(3, "indexes of workers", _create_indexes),
     Migration(4, "index of the history of knowledge bases", _create_indexes),
     Migration(5, "index of staged texts", _create_indexes),
+    Migration(6, "indexes of rate limits", _create_indexes),
+    Migration(7, "indexes of the usage of chat models", _create_indexes),
 )
 
 

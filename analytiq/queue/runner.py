@@ -90,7 +90,7 @@ class RunningJob:
 Handler = Callable[[RunningJob], Awaitable[None]]
 """Does the work. It returns when the truth is as the job wants it, however that came about."""
 OnSettled = Callable[[Job], Awaitable[None]]
-"""Called after a job has ended for good, be it done or dead."""
+"""Called after an attempt has ended: the job is done or dead, or waits to be tried again."""
 OnDead = Callable[[Job, Failure], Awaitable[None]]
 """Called after a job was given up, before `OnSettled`."""
 
@@ -308,7 +308,7 @@ class QueueRunner:
             log.exception("queue.after_job_failed", job=job.id)
 
     async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
-        """Write what becomes of a failed job; True where it has ended for good."""
+        """Write what becomes of a failed job; True where that is written."""
         job = running.job
         if isinstance(error, DatabaseError):
             error = translate(error) or error
@@ -324,8 +324,7 @@ class QueueRunner:
                     "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
                     delay_seconds=round(delay_seconds, 2), exc_info=unforeseen,
                 )  # fmt: skip
-                await self._try_later(running, failure, outcome)
-                return False
+                return await self._try_later(running, failure, outcome)
             case retry.Bury():
                 log.error(
                     "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
@@ -333,17 +332,22 @@ class QueueRunner:
                 )  # fmt: skip
                 return await self._give_up(running, failure, AttemptOutcome.DEAD)
 
-    async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> None:
+    async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> bool:
+        """Make the job wait; True where that is written."""
         job = running.job
         if not outcome.is_counted:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
+        is_written = False
         try:
-            await self._jobs.retry(job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted)
+            is_written = await self._jobs.retry(
+                job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
+            )
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)
         self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)
+        return is_written
 
     async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
         """Bury the job; True where that is written."""

@@ -56,6 +56,11 @@ class Search:
         self._steps = steps
         self._settings = settings
 
+    @property
+    def has_words(self) -> bool:
+        """Whether this installation has an index of words."""
+        return self._legs.has_lexical
+
     async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
         """Answer a question from one knowledge base; see `search_several`."""
         return await self.search_several(organization, [kb_id], request)
@@ -84,22 +89,14 @@ class Search:
     async def _answer(
         self, organization: Organization, kb_ids: list[str], request: SearchRequest, chosen: SearchPlan, trail: Trail
     ) -> SearchResponse:
-        with trail.step("read"):
-            read = await asyncio.gather(*(self._finding.read(organization.id, kb_id) for kb_id in kb_ids))
-        with trail.step("filter"):
-            tree = await self._finding.with_tag_ids(organization.id, request.filter)
-            filters = await asyncio.gather(*(self._finding.chunk_filter(kb, tree) for kb, _ in read))
-        if all(one is not None and one.selection == NOTHING for one in filters):
+        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        understood = Understood(request.query)
+        if chosen.hyde or chosen.rewrites:
+            understood = await self._understand(organization, request, chosen, trail)
+            chosen = replace(chosen, query=understood.question)
+        scopes, queries = await self.scopes_of(organization, kb_ids, chosen, tree, trail, understood.passages)
+        if all(scope.chunk_filter is not None and scope.chunk_filter.selection == NOTHING for scope in scopes):
             return SearchResponse((), 0, chosen.mode)
-        understood = await self._understand(organization, request, chosen, trail)
-        chosen = replace(chosen, query=understood.question)
-        queries = await self._embed(organization, [kb for kb, _ in read], chosen, understood, trail)
-        scopes = [
-            Scope(kb, epoch, one, queries.get(kb.embedding_model))
-            for (kb, epoch), one in zip(read, filters, strict=True)
-        ]
-        if not self._legs.has_lexical and chosen.has_lexical_leg and not queries:
-            raise TransientError("there is nothing to search by: this installation has no index of words")
         ranking, shown = await self._rank(organization, request, chosen, scopes, queries, tree, trail)
         results = await self._presenting.results(request, chosen, ranking, shown, trail)
         if chosen.compresses and results:
@@ -118,13 +115,39 @@ class Search:
             sources=sources_of(results),
         )
 
+    async def scopes_of(
+        self,
+        organization: Organization,
+        kb_ids: Sequence[str],
+        chosen: SearchPlan,
+        tree: Filter,
+        trail: Trail,
+        passages: Sequence[str] = (),
+    ) -> tuple[list[Scope], dict[str, Query]]:
+        """The knowledge bases as they are searched now, and the question's vector for each model.
+
+        Nothing is embedded where the filter leaves nothing to be found.
+        """
+        with trail.step("read"):
+            read = await asyncio.gather(*(self._finding.read(organization.id, kb_id) for kb_id in kb_ids))
+        with trail.step("filter"):
+            filters = await asyncio.gather(*(self._finding.chunk_filter(kb, tree) for kb, _ in read))
+        queries: dict[str, Query] = {}
+        if any(one is None or one.selection != NOTHING for one in filters):
+            queries = await self._embed(organization, [kb for kb, _ in read], chosen, passages, trail)
+            if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
+                raise TransientError("there is nothing to search by: this installation has no index of words")
+        scopes = [
+            Scope(kb, epoch, one, queries.get(kb.embedding_model))
+            for (kb, epoch), one in zip(read, filters, strict=True)
+        ]
+        return scopes, queries
+
     async def _understand(
         self, organization: Organization, request: SearchRequest, chosen: SearchPlan, trail: Trail
     ) -> Understood:
         """One call for rewriting and imagining; where it fails the question stands as it was asked."""
         as_asked = Understood(request.query)
-        if not chosen.hyde and not chosen.rewrites:
-            return as_asked
         understanding = self._steps.understanding
         if understanding is None:
             trail.lack("understand", "not_configured", "no chat model is configured; the question is searched as it is")
@@ -149,7 +172,7 @@ class Search:
         organization: Organization,
         knowledge_bases: Sequence[KnowledgeBase],
         chosen: SearchPlan,
-        understood: Understood,
+        passages: Sequence[str],
         trail: Trail,
     ) -> dict[str, Query]:
         """Model → the question's vector; with hypothetical answers, the mean of it and theirs (Gao et al. 2022)."""
@@ -160,7 +183,7 @@ class Search:
         with trail.step("embed"):
             for model, kb in by_model.items():
                 try:
-                    texts = [understood.question, *understood.passages]
+                    texts = [chosen.query, *passages]
                     vectors = [await self._embedding.embed_query(organization, kb, text) for text in texts]
                 except QuotaExceededError:
                     raise

@@ -13,7 +13,7 @@ from api.schemas.knowledge_bases import (
     KnowledgeBaseResponse,
     KnowledgeBaseUpdate,
 )
-from api.schemas.search import SearchAnswer, SearchBody
+from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
 
 router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
@@ -107,3 +107,12 @@ async def search_knowledge_base(
     A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
     """
     return SearchAnswer.of(body, await application.search.search(organization, kb_id, body.request()))
+
+
+@router.post("/{kb_id}/explain", operation_id="explain_search")
+async def explain_search(
+    application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: ExplainBody
+) -> ExplanationResponse:
+    """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
+    explanation = await application.explain.explain(organization, kb_id, body.document_id, body.request())
+    return ExplanationResponse.of(explanation)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue
 
+from analytiq.search.explain import Explanation, Stage
 from analytiq.search.filters import combine
 from analytiq.search.request import (
     Fusion,
@@ -126,6 +127,16 @@ class SearchSeveralBody(SearchBody):
     )
 
     kb_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
+
+
+class ExplainBody(SearchBody):
+    """A search, and the document that is asked about."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{**_EXAMPLE, "document_id": "507f191e810c19729de860ea"}]}
+    )
+
+    document_id: str
 
 
 class Scores(ResponseBody):
@@ -255,4 +266,37 @@ class SearchAnswer(ResponseBody):
             statistics=SearchStatistics.model_validate(response.statistics, from_attributes=True),
             generated_queries=list(response.generated_queries),
             sources=[SourceResponse.model_validate(item, from_attributes=True) for item in response.sources],
+        )
+
+
+class JudgementResponse(ResponseBody):
+    """Whether the document passed a stage, in words."""
+
+    stage: Stage
+    is_passed: bool
+    detail: str
+
+
+class ExplanationResponse(ResponseBody):
+    """The stages up to the first that the document does not pass, and its own best passages."""
+
+    document_id: str
+    document_name: str
+    is_found: bool
+    place: int | None = Field(description="Of its best chunk among all that were found, from 1")
+    stages: list[JudgementResponse]
+    passages: list[SearchResultResponse]
+    degraded: list[DegradationResponse]
+
+    @classmethod
+    def of(cls, explanation: Explanation) -> "ExplanationResponse":
+        """From the library's shape."""
+        return cls(
+            document_id=explanation.document_id,
+            document_name=explanation.document_name,
+            is_found=explanation.is_found,
+            place=explanation.place,
+            stages=[JudgementResponse.model_validate(item, from_attributes=True) for item in explanation.judgements],
+            passages=[SearchResultResponse.of(passage) for passage in explanation.passages],
+            degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in explanation.degraded],
         )

@@ -14,7 +14,8 @@ from api.openapi import schema_text
 COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
-    "create", "list", "get", "update", "delete", "search", "upload", "download", "extract", "revoke",
+    "create",
+    "explain", "list", "get", "update", "delete", "search", "upload", "download", "extract", "revoke",
     "replay", "cancel",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"

@@ -13,7 +13,6 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.embedding.base import Embedder, InputType
-from analytiq.embedding.providers import litellm_provider
 from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import (
@@ -22,6 +21,7 @@ from analytiq.errors import (
     RateLimitedError,
     TransientError,
 )
+from analytiq.providers import litellm_module
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
@@ -199,7 +199,7 @@ async def test_address_of_the_environment_is_never_used(
     monkeypatch.setenv("OPENAI_API_BASE", server.url)
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     with EmbeddingServer() as official:
-        monkeypatch.setattr(litellm_provider, "_OPENAI_BASE", official.url)
+        monkeypatch.setattr(litellm_module, "OPENAI_BASE", official.url)
         embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key))
         await document(embedder, "a")
         assert official.calls == 1

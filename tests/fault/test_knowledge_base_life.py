@@ -95,3 +95,29 @@ async def test_knowledge_base_is_activated_though_a_document_of_its_first_indexi
     assert [(state.state.value, state.error and state.error.code) for state in states] == [
         ("failed", "provider_refused")
     ]
+
+
+async def test_knowledge_base_is_activated_while_a_document_of_its_first_indexing_waits_for_its_provider(
+    site: Site,
+) -> None:
+    unavailable = (await site.tenant.upload("unavailable.txt", f"{UNAVAILABLE_TEXT} in the year 1000.")).document
+    document = (await site.tenant.upload("a.txt", prose("whales", 3))).document
+    await site.tenant.drain()
+    kb = await site.tenant.knowledge_base()
+    site.processes.worker(concurrency=1)
+
+    async def is_active() -> bool:
+        (row,) = await invariants.rows(site, "knowledge_bases")
+        return (row["status"], row["document_count"]) == ("active", 1)
+
+    await site.until(is_active, site.jobs)
+    assert await site.tenant.found(kb.id, "year") == [document.id]
+    (job,) = [row for row in await site.jobs() if row["kind"] == "sync"]
+    assert job["state"] != "dead"
+    states = await site.application.indexing_states.of_document(
+        await site.application.documents.get(site.tenant.id, unavailable.id)
+    )
+    assert [(state.state.value, state.error and state.error.code) for state in states] in (
+        [("waiting", "temporarily_unavailable")],
+        [("indexing", "temporarily_unavailable")],  # at its next attempt
+    )

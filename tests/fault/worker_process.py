@@ -22,9 +22,9 @@ from typing import Any
 
 from analytiq import clock
 from analytiq.bootstrap import Application, bootstrap
-from analytiq.embedding.providers.litellm_provider import provider_of
 from analytiq.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
+from analytiq.providers.litellm_module import provider_of
 from analytiq.settings import read_settings
 from analytiq.telemetry import checkpoints, logs
 from tests.integration.tenant import REMOTE_MODEL

@@ -56,7 +56,9 @@ class Watching:
     async def search(self, application: Application, organization_id: str, kb_id: str) -> tuple[SearchResult, ...]:
         self.searches += 1
         organization = self._organizations[organization_id]
-        answer = await application.search.search(organization, kb_id, SearchRequest(QUESTION, top_k=ALL, deduplicate=False))
+        answer = await application.search.search(
+            organization, kb_id, SearchRequest(QUESTION, top_k=ALL, deduplicate=False)
+        )
         return answer.results
 
     def judge(self, watch: Watch, results: tuple[SearchResult, ...]) -> None:

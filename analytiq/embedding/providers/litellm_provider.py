@@ -2,11 +2,6 @@
 
 import asyncio
 import base64
-import functools
-import importlib
-import logging
-import os
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -14,16 +9,13 @@ import numpy as np
 from pydantic import SecretStr
 
 from analytiq.embedding.base import InputType, Vectors
-from analytiq.embedding.providers.litellm_errors import translated
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+from analytiq.providers.litellm_errors import translated
+from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
-LOCAL_PROVIDER = "local"
-_EXAMPLES = "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
-
-# LiteLLM takes an absent key or address from the process's environment. A tenant's call must not carry the
-# operator's key to an address that the tenant chose, nor the tenant's key to an address of the operator.
-_NO_KEY = "no-key"
-_OPENAI_BASE = "https://api.openai.com/v1"
+EMBEDDING_EXAMPLES = (
+    "text-embedding-3-small, embed-multilingual-v3.0, voyage/voyage-3, openai/<model of your own server>"
+)
 
 
 class LiteLLMEmbedder:
@@ -74,17 +66,17 @@ class LiteLLMEmbedder:
         if not 1 <= len(texts) <= self.batch_size:
             raise InvalidInputError(f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken.")
         # The first import blocks for seconds.
-        litellm = await asyncio.to_thread(_litellm)
+        module = await asyncio.to_thread(litellm)
         arguments = self._arguments(texts, input_type)
         key = self._api_key.get_secret_value() if self._api_key else None
         try:
-            response = await litellm.aembedding(**arguments, api_key=key or _NO_KEY)
+            response = await module.aembedding(**arguments, api_key=key or NO_KEY)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise translated(error, model=self.model, api_key=key) from None
         return checked_vectors(response.data, len(texts), model=self.model, dimensions=self._dimensions)
 
     def _arguments(self, texts: Sequence[str], input_type: InputType) -> dict[str, Any]:
-        provider = provider_of(self.model)
+        provider = provider_of(self.model, examples=EMBEDDING_EXAMPLES)
         arguments: dict[str, Any] = {
             "model": self.model,
             "input": list(texts),
@@ -93,7 +85,7 @@ class LiteLLMEmbedder:
             "max_retries": 0,
             **input_type_parameters(provider, self.model, input_type),
         }
-        base = self._api_base or (_OPENAI_BASE if provider == "openai" else None)
+        base = address_for(provider, self._api_base)
         if base is not None:
             arguments["api_base"] = base
         if provider == "openai":
@@ -106,29 +98,6 @@ class LiteLLMEmbedder:
             if self._api_base is not None:
                 arguments["allowed_openai_params"] = ["dimensions"]
         return arguments
-
-
-def provider_of(model: str) -> str:
-    """LiteLLM's name of a model's provider, for example `openai`; `local` for the models of this process.
-
-    Imports LiteLLM at the first call, which takes about 3 s: call it in a thread, or at start.
-
-    Raises:
-        InvalidInputError: no provider is known for the model.
-    """
-    prefix, _, name = model.partition("/")
-    if prefix == LOCAL_PROVIDER and name:
-        return LOCAL_PROVIDER
-    litellm = _litellm()
-    try:
-        bare_name, provider, _, _ = litellm.get_llm_provider(model=model)
-    except litellm.exceptions.BadRequestError:
-        bare_name, provider = "", ""
-    if not bare_name or not provider:
-        raise InvalidInputError.of_field(
-            "embedding_model", f"no provider is known for {model!r}; examples are {_EXAMPLES}"
-        ) from None
-    return str(provider)
 
 
 def input_type_parameters(provider: str, model: str, input_type: InputType) -> dict[str, str]:
@@ -212,27 +181,3 @@ def _malformed(model: str, what: str) -> TransientError:
         f"The provider of {model!r} answered {what}; the whole answer is refused: try again later.",
         code="malformed_answer",
     )
-
-
-@functools.cache
-def _litellm() -> Any:
-    """Import LiteLLM on first use: 2.7 s and 204 MB, which a process that embeds locally does not pay."""
-    environment = os.environ  # noqa: TID251  # LiteLLM has no other switch for these, and reads them at import
-    # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
-    environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    environment.setdefault("LITELLM_MODE", "PRODUCTION")
-    # Pydantic's remarks on LiteLLM's own types, at imports that it puts off, and on vectors in base64 where
-    # OpenAI's client has declared numbers: nobody here can act upon them.
-    for message in (r"Items? .*`ReadOnly` qualifier", r"Pydantic serializer warnings"):
-        warnings.filterwarnings("ignore", message=message, category=UserWarning)
-    litellm: Any = importlib.import_module("litellm")
-    # Put off by LiteLLM to the first call, which is on the event loop, where all else would stand still.
-    importlib.import_module("litellm.main")
-    # Its embedding call reads `max_retries=0` as "not given" and takes this instead; retries are our caller's.
-    litellm.DEFAULT_MAX_RETRIES = 0
-    # At lower levels they write the texts that are embedded, and what the provider answers.
-    for name in ("LiteLLM", "openai"):
-        logging.getLogger(name).setLevel(logging.WARNING)
-    # It prints advertising for its issue tracker to standard output on errors otherwise.
-    litellm.suppress_debug_info = True
-    return litellm

@@ -96,6 +96,12 @@ class LocalEmbedder:
         results.extend(future.result() for future in running)
         return _pooled(results, len(texts))
 
+    def token_vectors(self, text: str) -> Vectors:
+        """The output vectors of a text's own tokens, shape (tokens, 384), not normalised; blocking."""
+        words, model = self._load()
+        parts = [model.token_vectors(window.token_ids) for window in _windows(0, words.ids(text))]
+        return np.concatenate(parts)
+
     def close(self) -> None:
         """End the threads, once what is running is done; the embedder is of no use afterwards."""
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -188,14 +188,16 @@ class GenerationRepository:
         """Remove the row, once its vectors are gone."""
         await self._collection.delete_one({"_id": object_id(generation_id), "organization_id": organization_id})
 
-    async def staged_for(self, organization_id: str, kb_id: str, document_id: str) -> list[Generation]:
-        """What earlier attempts at the pair have left in staging."""
+    async def of_pair(
+        self, organization_id: str, kb_id: str, document_id: str, states: Collection[GenerationState]
+    ) -> list[Generation]:
+        """The pair's generations in these states."""
         cursor = self._collection.find(
             {
                 "kb_id": kb_id,
                 "document_id": document_id,
                 "organization_id": organization_id,
-                "state": GenerationState.STAGING.value,
+                "state": {"$in": [state.value for state in states]},
             }
         )
         return [decode(Generation, row) async for row in cursor]

@@ -427,8 +427,11 @@ class JobRepository:
         }
         return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
 
-    async def exists_for_kb(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
-        """Whether a sync of the knowledge base, first asked for until then, is still waiting or running."""
+    async def has_untried_sync(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
+        """Whether a sync of the knowledge base, first asked for until then, has not been tried once.
+
+        One that has failed, or has cost a worker, was tried, though it waits or runs again.
+        """
         row: Row | None = await self._collection.find_one(
             {
                 "subject.kb_id": kb_id,
@@ -436,6 +439,8 @@ class JobRepository:
                 "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
                 "kind": JobKind.SYNC.value,
                 "created_at": {"$lte": enqueued_until},
+                "error": None,
+                "deaths": {"$in": [None, 0]},
             },
             {"_id": 1},
         )

@@ -23,7 +23,7 @@ import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import structlog
@@ -135,6 +135,9 @@ class Snapshots:
     def release(self, kb_id: str) -> None:
         """Leave the writing of this one to other processes."""
         self._written.pop(kb_id, None)
+        self._unlock(kb_id)
+
+    def _unlock(self, kb_id: str) -> None:
         descriptor = self._owned.pop(kb_id, None)
         if descriptor is not None:
             os.close(descriptor)
@@ -148,7 +151,7 @@ class Snapshots:
         """Whether this process is the one that writes here: from the first time on, as long as it lives."""
         if directory.name in self._owned and directory.is_dir():
             return True
-        self.release(directory.name)
+        self._unlock(directory.name)
         self._root.mkdir(parents=True, exist_ok=True)
         self._root.chmod(0o700)
         directory.mkdir(mode=0o700, exist_ok=True)
@@ -183,20 +186,18 @@ def _owner_of(knowledge_base: KnowledgeBase) -> dict[str, Any]:
 
 def _manifest_in(directory: Path) -> dict[str, Any] | None:
     try:
-        manifest: dict[str, Any] = json.loads((directory / _MANIFEST).read_bytes())
+        manifest: Any = json.loads((directory / _MANIFEST).read_bytes())
     except FileNotFoundError:
         return None
-    checksum = manifest.pop("checksum", None)
-    if checksum != _checksum_of(manifest):
+    content = cast("dict[str, Any]", manifest) if isinstance(manifest, dict) else {}
+    if content.pop("checksum", None) != _checksum_of(content):
         raise ValueError("its manifest is damaged")
-    return manifest if manifest["format"] == FORMAT else None
+    return content if content["format"] == FORMAT else None
 
 
 def _put_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     content = json.dumps({**manifest, "checksum": _checksum_of(manifest)}).encode()
-    temporary = directory / f"{_MANIFEST}.part"
-    _write(temporary, [content])
-    temporary.replace(directory / _MANIFEST)
+    _write(directory / _MANIFEST, [content])
 
 
 def _checksum_of(manifest: dict[str, Any]) -> str:
@@ -276,13 +277,19 @@ def _bytes_of(part: Part) -> Iterable[memoryview]:
 
 
 def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
-    """Write a file for this user's eyes only; returns its CRC-32."""
+    """Write a file, or another one in its place, for this user's eyes only; returns its CRC-32.
+
+    Never into a file that is there: it may be mapped into the memory of this process or of another, and reading from a
+    mapped file that has become shorter ends the process.
+    """
     crc32 = 0
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f"{path.name}.part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as target:
         for piece in pieces:
             target.write(piece)
             crc32 = zlib.crc32(piece, crc32)
+    temporary.replace(path)
     return crc32
 
 

@@ -246,3 +246,21 @@ async def test_drop_that_died_half_way_is_finished_by_the_next_attempt(
     await tenant.drain()
     assert await migrated.database["generations"].count_documents({}) == 0
     assert await migrated.database["knowledge_bases"].count_documents({}) == 0
+
+
+async def test_status_is_active_once_every_document_was_tried_though_one_waits_for_its_provider(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    for number in range(3):
+        await tenant.document(f"{number}.txt", prose("whales", 5, first=10 * number))
+    kb = await tenant.knowledge_base()
+    embedding_server.script(None, *[Failure.UNAVAILABLE] * 3, Failure.SLOW)  # a call is repeated twice before it fails
+    working = asyncio.create_task(tenant.drain())
+    await asyncio.to_thread(embedding_server.wait_for_slow_call)
+    await tenant.application.life_cycle.settle_noted()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.INDEXING, "one was not tried yet"
+    embedding_server.release()
+    embedding_server.script(*[Failure.UNAVAILABLE] * 100)
+    await working
+    after = await now(tenant, kb)
+    assert (after.status, after.document_count) == (KnowledgeBaseStatus.ACTIVE, 2)

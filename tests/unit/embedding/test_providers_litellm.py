@@ -9,12 +9,13 @@ from pydantic import SecretStr
 
 from analytiq.embedding.base import InputType
 from analytiq.embedding.providers.litellm_provider import (
+    EMBEDDING_EXAMPLES,
     LiteLLMEmbedder,
     checked_vectors,
     input_type_parameters,
-    provider_of,
 )
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+from analytiq.providers.litellm_module import provider_of
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -44,7 +45,7 @@ def test_first_use_of_litellm_opens_no_connection_and_reads_no_file_of_settings(
         "def refuse(*arguments, **more): raise AssertionError('a connection')\n"
         "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
         "os.chdir(tempfile.mkdtemp()); open('.env', 'w').write('OPENAI_API_KEY=stray')\n"
-        "from analytiq.embedding.providers.litellm_provider import provider_of\n"
+        "from analytiq.providers.litellm_module import provider_of\n"
         "assert provider_of('text-embedding-3-small') == 'openai'\n"
         "assert 'OPENAI_API_KEY' not in os.environ\n"
         "import threading; assert threading.active_count() == 1, threading.enumerate()\n"
@@ -74,7 +75,7 @@ def test_provider_follows_from_the_model(model: str, provider: str) -> None:
 @pytest.mark.parametrize("model", ["", "no-such-model", "openai/", "local/", "nonsense/model"])
 def test_model_without_provider_is_refused_with_examples(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InvalidInputError, match="examples are text-embedding-3-small") as caught:
-        provider_of(model)
+        provider_of(model, examples=EMBEDDING_EXAMPLES)
     assert caught.value.errors[0].field == "embedding_model"
     assert repr(model) in caught.value.detail
     assert capsys.readouterr().out == ""

@@ -8,8 +8,8 @@ import openai
 import pytest
 
 from analytiq.clock import now
-from analytiq.embedding.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
 from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
+from analytiq.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
 
 KEY = "sk-a-very-secret-key-0123456789"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from analytiq.indexing.plan import Index, Nothing, Remove, plan
+from analytiq.indexing.plan import Index, Nothing, Remove, Retire, plan
 from analytiq.models.document import Document, DocumentState
-from analytiq.models.index_entry import IndexEntry
+from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
@@ -97,3 +97,22 @@ def test_deleted_knowledge_base_needs_nothing() -> None:
     for present in (None, document()):
         for indexed in (None, entry()):
             assert isinstance(plan(None, present, indexed), Nothing)
+
+
+def current(generation_id: str) -> Generation:
+    return Generation(
+        id=generation_id, organization_id="o", kb_id="k", document_id="d", state=GenerationState.CURRENT,
+        chunk_count=1, lease_token="t", created_at=NOW, updated_at=NOW,
+    )  # fmt: skip
+
+
+def test_generation_that_no_entry_names_is_retired_where_nothing_else_is_to_be_done() -> None:
+    named, other = current("g"), current("other")
+    beside = plan(knowledge_base(), document(), entry(), [named, other])
+    alone = plan(knowledge_base(), None, None, [other])
+    assert (beside, alone) == (
+        Retire((other,), "it is indexed already"),
+        Retire((other,), "the document is gone"),
+    )
+    assert isinstance(plan(knowledge_base(), document(), entry(), [named]), Nothing)
+    assert isinstance(plan(None, None, None, [other]), Nothing)

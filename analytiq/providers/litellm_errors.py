@@ -33,6 +33,14 @@ class Verdict(Enum):
     """The class says nothing; the HTTP status decides."""
 
 
+class Use(Enum):
+    """What the call was for: what to do about an error depends on it."""
+
+    EMBEDDING = auto()
+    CHAT = auto()
+    RERANKING = auto()
+
+
 VERDICTS: Mapping[str, Verdict] = {
     "APIConnectionError": Verdict.FAILED,
     "APIError": Verdict.BY_STATUS,
@@ -97,12 +105,20 @@ _ADVICE: Mapping[Verdict, tuple[str, str]] = {
     Verdict.CONTENT: ("refuses the content", "the document cannot be embedded by this provider"),
     Verdict.REFUSED: ("refuses the call", "check the model and its dimensions"),
 }
+_CHAT_ADVICE: Mapping[Verdict, tuple[str, str]] = {
+    Verdict.TOO_LONG: (
+        "finds the conversation too long",
+        "ask with less context, or choose a model with a larger window",
+    ),
+    Verdict.CONTENT: ("refuses the content", "ask in other words, or choose another model"),
+    Verdict.REFUSED: ("refuses the call", "check the model and its parameters"),
+}
 _QUOTABLE = frozenset({Verdict.UNKNOWN_MODEL, Verdict.TOO_LONG, Verdict.REFUSED})
 _LONGEST_EXCERPT = 300
 _KEY_PIECE = 6
 
 
-def translated(error: Exception, *, model: str, api_key: str | None) -> AnalytiqError:
+def translated(error: Exception, *, model: str, api_key: str | None, use: Use = Use.EMBEDDING) -> AnalytiqError:
     """The library's error for what a call through LiteLLM raised."""
     verdict = _verdict(error)
     status = _status(error)
@@ -124,7 +140,8 @@ def translated(error: Exception, *, model: str, api_key: str | None) -> Analytiq
             f"The provider of {model!r} failed ({kind}{number}): try again later.",
             retry_after=retry_after_seconds(error),
         )
-    happened, advice = _ADVICE[verdict]
+    advices = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
+    happened, advice = advices[verdict]
     quoted = _excerpt(error, api_key) if verdict in _QUOTABLE else ""
     return ProviderRefusedError(f"The provider of {model!r} {happened}{number}: {advice}.{quoted}")
 

@@ -1,0 +1,221 @@
+"""The one way to ask a chat model: with the organization's key, within its limits, and counted."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import stamina
+import structlog
+
+from analytiq import clock
+from analytiq.credentials.providers import Credentials
+from analytiq.errors import InvalidInputError, RateLimitedError, TransientError
+from analytiq.llm.base import ChatModel, Completion, Message, Options, StreamEvent, TextDelta, TokenUsage
+from analytiq.llm.litellm_chat import CHARACTERS_PER_TOKEN, CHAT_EXAMPLES, LiteLLMChat, cost_usd
+from analytiq.models.llm_usage import LlmOperation, LlmUsage
+from analytiq.models.organization import Organization
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.providers.litellm_module import provider_of
+from analytiq.rate_limits.limits import RateLimits
+from analytiq.settings import LlmSettings
+from analytiq.telemetry import traces
+
+log = structlog.get_logger(__name__)
+
+ATTEMPTS = 3
+LONGEST_PAUSE_SECONDS = 5.0
+ASSUMED_ANSWER_TOKENS = 500
+"""What an answer is taken to need when a call asks the rate limit, where it names no `max_tokens`."""
+
+PREFERRED_MODELS = {
+    "openai": "gpt-4o-mini",
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "gemini": "gemini/gemini-2.5-flash",
+    "mistral": "mistral/mistral-small-latest",
+}
+"""Provider → the model that is asked where nobody names one: small and quick ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a call is for, as its usage is noted."""
+
+    operation: LlmOperation
+    kb_id: str | None = None
+    run_id: str | None = None
+
+
+class ChatService:
+    """Asks chat models for organizations."""
+
+    def __init__(
+        self, credentials: Credentials, rate_limits: RateLimits, usage: LlmUsageRepository, settings: LlmSettings
+    ) -> None:
+        self._credentials = credentials
+        self._rate_limits = rate_limits
+        self._usage = usage
+        self._settings = settings
+        self._models: dict[tuple[str, str, str], LiteLLMChat] = {}
+
+    async def default_model(self, organization: Organization) -> str | None:
+        """The model that is asked where nobody names one; None where the organization has no key for any."""
+        if self._settings.default_model is not None:
+            return self._settings.default_model
+        for provider, model in PREFERRED_MODELS.items():
+            if await self._credentials.find(organization.id, provider) is not None:
+                return model
+        return None
+
+    async def choose(self, organization: Organization, model: str | None) -> ChatModel:
+        """The model of this name, else the default one.
+
+        Raises:
+            InvalidInputError: no such model, or no key for its provider; says how to add one.
+        """
+        name = model or await self.default_model(organization)
+        if name is None:
+            raise InvalidInputError.of_field(
+                "model",
+                "no chat model is configured: store a provider's key (`analytiq providers put`), or set"
+                " ANALYTIQ_LLM__DEFAULT_MODEL",
+                code="no_chat_model",
+            )
+        # Importing LiteLLM takes seconds: not in the event loop.
+        provider = await asyncio.to_thread(provider_of, name, field="model", examples=CHAT_EXAMPLES)
+        credential = await self._credentials.find(organization.id, provider)
+        if credential is None:
+            raise InvalidInputError.of_field(
+                "model",
+                f"the model {name!r} needs an API key of {provider!r}, and there is none: `analytiq providers put"
+                f" {provider}` stores one",
+                code="provider_key_missing",
+            )
+        identity = (name, credential.api_key.get_secret_value(), credential.api_base or "")
+        chosen = self._models.get(identity)
+        if chosen is None:
+            chosen = LiteLLMChat(
+                name, credential.api_key, credential.api_base, timeout_seconds=self._settings.timeout_seconds
+            )
+            self._models[identity] = chosen
+        return chosen
+
+    async def complete(
+        self,
+        organization: Organization,
+        messages: Sequence[Message],
+        options: Options,
+        purpose: Purpose,
+        *,
+        model: str | None = None,
+    ) -> Completion:
+        """Answer at once; what passes is tried again within seconds.
+
+        Raises:
+            InvalidInputError: no such model, or no key for its provider.
+            RateLimitedError: not before `retry_after` seconds.
+            TransientError: the provider failed several times.
+            ProviderRefusedError: the provider will never accept this call.
+        """
+        chosen = await self.choose(organization, model)
+        with traces.span("llm.complete", model=chosen.model, operation=purpose.operation.value):
+            async for attempt in stamina.retry_context(
+                on=_pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
+            ):
+                with attempt:
+                    completion = await self._asked_once(organization, chosen, messages, options)
+                    await self._note(organization, chosen, completion, purpose)
+                    return completion
+        raise AssertionError("stamina leaves the loop by returning or raising")
+
+    async def stream(
+        self,
+        organization: Organization,
+        messages: Sequence[Message],
+        options: Options,
+        purpose: Purpose,
+        *,
+        model: str | None = None,
+    ) -> AsyncGenerator[StreamEvent]:
+        """Answer piece by piece. It is not tried again: some of it has been read.
+
+        Closing the generator ends the provider's work; what was used until then is noted all the same, estimated.
+        """
+        chosen = await self.choose(organization, model)
+        await self._rate_limits.take_call(organization.id, chosen.model, tokens=_tokens_of(messages, options))
+        text = ""
+        is_noted = False
+        try:
+            async with aclosing(chosen.stream(messages, options)) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        text += event.text
+                    else:
+                        await self._note(organization, chosen, event, purpose)
+                        is_noted = True
+                    yield event
+        except RateLimitedError as error:
+            await self._told_to_wait(organization, chosen, error)
+            raise
+        finally:
+            if text and not is_noted:
+                used = TokenUsage(
+                    _characters(messages) // CHARACTERS_PER_TOKEN + 1,
+                    len(text) // CHARACTERS_PER_TOKEN + 1,
+                    is_estimated=True,
+                )
+                cut = Completion(text, usage=used, cost_usd=cost_usd(chosen.model, used))
+                await asyncio.shield(self._note(organization, chosen, cut, purpose, is_complete=False))
+
+    async def _asked_once(
+        self, organization: Organization, chosen: ChatModel, messages: Sequence[Message], options: Options
+    ) -> Completion:
+        await self._rate_limits.take_call(organization.id, chosen.model, tokens=_tokens_of(messages, options))
+        try:
+            return await chosen.complete(messages, options)
+        except RateLimitedError as error:
+            await self._told_to_wait(organization, chosen, error)
+            raise
+
+    async def _told_to_wait(self, organization: Organization, chosen: ChatModel, error: RateLimitedError) -> None:
+        if error.retry_after is not None:
+            await self._rate_limits.told_to_wait(organization.id, chosen.model, seconds=error.retry_after)
+
+    async def _note(
+        self,
+        organization: Organization,
+        chosen: ChatModel,
+        completion: Completion,
+        purpose: Purpose,
+        *,
+        is_complete: bool = True,
+    ) -> None:
+        await self._usage.add(
+            LlmUsage(
+                organization_id=organization.id,
+                operation=purpose.operation,
+                model=chosen.model,
+                kb_id=purpose.kb_id,
+                run_id=purpose.run_id,
+                prompt_tokens=completion.usage.prompt_tokens,
+                completion_tokens=completion.usage.completion_tokens,
+                cost_usd=completion.cost_usd,
+                is_complete=is_complete,
+                used_at=clock.now(),
+            )
+        )
+
+
+def _pause(error: Exception) -> bool | float:
+    """Whether to repeat a failed call here, and after how many seconds where the provider says so."""
+    if isinstance(error, RateLimitedError) and error.retry_after is not None:
+        return error.retry_after if error.retry_after <= LONGEST_PAUSE_SECONDS else False
+    return isinstance(error, TransientError)
+
+
+def _tokens_of(messages: Sequence[Message], options: Options) -> int:
+    return _characters(messages) // CHARACTERS_PER_TOKEN + (options.max_tokens or ASSUMED_ANSWER_TOKENS)
+
+
+def _characters(messages: Sequence[Message]) -> int:
+    return sum(len(message.content) for message in messages)

@@ -1,0 +1,1 @@
+"""What every use of LiteLLM shares: how it is imported and kept quiet, and what its errors mean."""

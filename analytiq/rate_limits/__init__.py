@@ -1,0 +1,1 @@
+"""How many calls, tokens and documents a minute: held across workers, processes and machines."""

@@ -1,0 +1,139 @@
+"""The limits that work is held to: calls to a provider, and documents of a knowledge base.
+
+A limit is kept in one row of MongoDB, so it holds for all workers of all processes together. A caller that has
+to wait only a little is given its place and waits here; one that would have to wait longer is told how long, and
+its job goes back to the queue, which leaves its lane alone meanwhile.
+"""
+
+import asyncio
+import math
+
+import structlog
+
+from analytiq.errors import RateLimitedError
+from analytiq.models.rate_limit import Bucket, Charge
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
+from analytiq.rate_limits.gcra import bucket_of
+from analytiq.settings import RateLimitSettings
+
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 4.0
+"""Longest wait in place: what a person would wait for the answer to a search, and a fraction of a job's lease."""
+LONGEST_BLOCK_SECONDS = 3600.0
+"""A provider that asks for more is asked again after this: its clock or ours may be wrong."""
+LOCAL_PREFIX = "local/"
+"""Models that run in this process have nobody to spare, unless a setting names them."""
+DOCUMENTS_CODE = "documents_rate_limited"
+"""The code of the error that makes a document wait for its knowledge base's turn."""
+
+_REQUESTS, _TOKENS, _DOCUMENTS = "requests", "tokens", "documents"
+
+
+class RateLimits:
+    """Takes from the buckets; each call is one update of one row, on the server's clock."""
+
+    def __init__(self, rows: RateLimitRepository, settings: RateLimitSettings) -> None:
+        self._rows = rows
+        self._settings = settings
+
+    async def take_call(self, organization_id: str, model: str, *, tokens: int) -> None:
+        """Wait until the organization may call the model with so many tokens; both limits count, or neither.
+
+        Returns after at most a few seconds. A place is kept for the caller that waits, so the first to come is
+        the first to go, and a large call is not overtaken by small ones for ever.
+
+        Raises:
+            RateLimitedError: the wait would be too long; `retry_after` in seconds. Nothing was taken.
+        """
+        if self._is_free(model):
+            return
+        key = _call_key(organization_id, model)
+        charges = [
+            Charge(name, bucket, tokens if name == _TOKENS else 1) for name, bucket in self._call_buckets(model).items()
+        ]
+        deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        outcome = await self._rows.take(organization_id, key, charges, patience_ms=PATIENCE_SECONDS * 1000)
+        wait_seconds = outcome.wait_ms / 1000
+        if not outcome.is_granted:
+            raise _calls_limited(model, wait_seconds)
+        while wait_seconds > 0:
+            await asyncio.sleep(wait_seconds)
+            # The provider may have told another worker meanwhile that nobody is to call.
+            wait_seconds = await self._rows.blocked_seconds(organization_id, key)
+            if asyncio.get_running_loop().time() + wait_seconds > deadline and wait_seconds > 0:
+                raise _calls_limited(model, wait_seconds)
+
+    async def told_to_wait(self, organization_id: str, model: str, *, seconds: float) -> None:
+        """A provider has answered 429 with Retry-After: nobody calls the model for the organization until then.
+
+        Then one call is let through, and the next ones at the model's rate. `seconds` that are no positive
+        number say nothing.
+        """
+        if math.isnan(seconds) or seconds <= 0:
+            return
+        wait_seconds = min(seconds, LONGEST_BLOCK_SECONDS)
+        log.info("rate_limits.told_to_wait", organization_id=organization_id, model=model, seconds=wait_seconds)
+        emptied = {name: bucket for name, bucket in self._call_buckets(model).items() if name == _REQUESTS}
+        key = _call_key(organization_id, model)
+        await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000)
+
+    async def take_document(self, organization_id: str, kb_id: str) -> None:
+        """Begin to index a document of the knowledge base, if it is its turn.
+
+        Raises:
+            RateLimitedError: not yet; `retry_after` in seconds, code DOCUMENTS_CODE.
+        """
+        charges = self._document_charges()
+        if not charges:
+            return
+        key = _document_key(organization_id, kb_id)
+        outcome = await self._rows.take(organization_id, key, charges, patience_ms=0.0)
+        if not outcome.is_granted:
+            seconds = outcome.wait_ms / 1000
+            raise RateLimitedError(
+                f"the knowledge base has begun {self._settings.documents_per_minute} documents in the last minute,"
+                f" which is its limit: this one waits for {math.ceil(seconds)} s",
+                retry_after=seconds,
+                code=DOCUMENTS_CODE,
+            )
+
+    async def return_document(self, organization_id: str, kb_id: str) -> None:
+        """The document that was begun has to wait for its provider: it will take its turn anew."""
+        charges = self._document_charges()
+        if charges:
+            await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
+
+    def _is_free(self, model: str) -> bool:
+        return model.startswith(LOCAL_PREFIX) and model not in self._settings.models
+
+    def _call_buckets(self, model: str) -> dict[str, Bucket]:
+        """By name; a limit of 0 is none, and has no bucket."""
+        own = self._settings.models.get(model)
+        requests = own.requests_per_minute if own else None
+        tokens = own.tokens_per_minute if own else None
+        limits = {
+            _REQUESTS: self._settings.requests_per_minute if requests is None else requests,
+            _TOKENS: self._settings.tokens_per_minute if tokens is None else tokens,
+        }
+        return {name: bucket_of(per_minute) for name, per_minute in limits.items() if per_minute}
+
+    def _document_charges(self) -> list[Charge]:
+        per_minute = self._settings.documents_per_minute
+        return [Charge(_DOCUMENTS, bucket_of(per_minute), 1)] if per_minute else []
+
+
+def _call_key(organization_id: str, model: str) -> str:
+    return f"call:{organization_id}:{model}"
+
+
+def _document_key(organization_id: str, kb_id: str) -> str:
+    return f"document:{organization_id}:{kb_id}"
+
+
+def _calls_limited(model: str, seconds: float) -> RateLimitedError:
+    return RateLimitedError(
+        f"the calls to {model!r} have reached their limit for a minute, or its provider has asked to wait: try"
+        f" again in {math.ceil(seconds)} s",
+        retry_after=seconds,
+    )

@@ -1,0 +1,204 @@
+"""Chat models through the real LiteLLM against a scripted provider over real HTTP."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import aclosing
+
+import pytest
+from pydantic import SecretStr
+
+from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
+from analytiq.llm.base import (
+    AnswerSchema,
+    Completion,
+    FinishReason,
+    Message,
+    Options,
+    Role,
+    TextDelta,
+    Tool,
+    ToolCall,
+    ToolChoice,
+)
+from analytiq.llm.litellm_chat import LiteLLMChat
+from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say, Slow
+
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+
+SEARCH = Tool("search", "Searches.", {"type": "object", "properties": {"query": {"type": "string"}}})
+ASKED = [Message(Role.USER, "How long is the notice period?")]
+NOTHING = Options()
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+def model_of(server: ChatServer, *, timeout_seconds: float = 20.0) -> LiteLLMChat:
+    return LiteLLMChat("openai/fake-chat", SecretStr(server.api_key), server.url, timeout_seconds=timeout_seconds)
+
+
+async def streamed(model: LiteLLMChat, options: Options = NOTHING) -> tuple[list[str], Completion]:
+    texts: list[str] = []
+    last: Completion | None = None
+    async with aclosing(model.stream(ASKED, options)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                texts.append(event.text)
+            else:
+                last = event
+    assert last is not None
+    return texts, last
+
+
+async def test_answer_comes_with_its_usage(server: ChatServer) -> None:
+    server.script(Say("Thirty days."))
+    completion = await model_of(server).complete(ASKED, Options(temperature=0.0, max_tokens=50))
+    assert completion.text == "Thirty days."
+    assert completion.finish_reason is FinishReason.STOP
+    assert completion.usage.prompt_tokens == 8
+    assert completion.usage.completion_tokens == 4
+    assert not completion.usage.is_estimated
+    assert server.requests[0]["temperature"] == 0.0
+    assert server.requests[0]["max_tokens"] == 50
+
+
+async def test_price_is_that_of_the_table_and_unknown_models_have_none(server: ChatServer) -> None:
+    known = LiteLLMChat("gpt-4o-mini", SecretStr(server.api_key), server.url)
+    priced = await known.complete(ASKED, NOTHING)
+    assert priced.cost_usd is not None
+    assert priced.cost_usd > 0
+    assert (await model_of(server).complete(ASKED, NOTHING)).cost_usd is None
+
+
+async def test_tokens_are_estimated_where_the_provider_does_not_count(server: ChatServer) -> None:
+    server.script(*[Say("Thirty days.", has_usage=False)] * 2)
+    model = model_of(server)
+    for completion in ((await streamed(model))[1], await model.complete(ASKED, NOTHING)):
+        assert completion.usage.prompt_tokens > 0
+        assert completion.usage.completion_tokens > 0
+
+
+async def test_conversation_with_tool_calls_is_one_that_the_provider_takes(server: ChatServer) -> None:
+    server.script(Say(tool_calls=[Call("search", {"query": "notice"}), Call("search", "no json")]), Say("Thirty days."))
+    model = model_of(server)
+    options = Options(tools=[SEARCH])
+    first = await model.complete(ASKED, options)
+    assert first.finish_reason is FinishReason.TOOL_CALLS
+    assert [(call.name, call.arguments) for call in first.tool_calls] == [
+        ("search", '{"query": "notice"}'),
+        ("search", "no json"),
+    ]
+    answers = [Message(Role.TOOL, "found", tool_call_id=call.id) for call in first.tool_calls]
+    said = Message(Role.ASSISTANT, first.text, tool_calls=first.tool_calls)
+    second = await model.complete([*ASKED, said, *answers], Options(tools=[SEARCH], tool_choice=ToolChoice.NONE))
+    assert second.text == "Thirty days."
+    assert server.requests[1]["tool_choice"] == "none"
+    assert server.refusals == []
+
+
+async def test_stream_gives_pieces_as_they_come_and_the_whole_at_the_end(server: ChatServer) -> None:
+    server.script(Say("Thirty days, in writing."))
+    texts, completion = await streamed(model_of(server))
+    assert len([text for text in texts if text]) == 4
+    assert "".join(texts) == completion.text == "Thirty days, in writing."
+    assert completion.usage.completion_tokens == 7
+
+
+async def test_stream_puts_the_fragments_of_tool_calls_together(server: ChatServer) -> None:
+    calls = [Call("search", {"query": "the period of notice"}), Call("search", {"query": "what else"})]
+    server.script(Say("Let me look.", tool_calls=calls))
+    _, completion = await streamed(model_of(server), Options(tools=[SEARCH]))
+    assert completion.tool_calls == (
+        ToolCall("call_0", "search", '{"query": "the period of notice"}'),
+        ToolCall("call_1", "search", '{"query": "what else"}'),
+    )
+    assert completion.finish_reason is FinishReason.TOOL_CALLS
+
+
+async def test_first_piece_is_there_before_the_last_is_sent(server: ChatServer) -> None:
+    server.script(Slow(Say("one two three four"), pieces=3))
+    async with aclosing(model_of(server).stream(ASKED, NOTHING)) as events:
+        texts = ""
+        async for event in events:
+            if isinstance(event, TextDelta):
+                texts += event.text
+            if texts == "one two":
+                break
+        await asyncio.to_thread(server.wait_for_slow)
+        server.release()
+        assert "".join([event.text async for event in events if isinstance(event, TextDelta)]) == " three four"
+
+
+async def test_closing_a_stream_ends_the_providers_work(server: ChatServer) -> None:
+    server.script(Slow(pieces=3))
+    async with aclosing(model_of(server).stream(ASKED, NOTHING)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta) and event.text:
+                break
+        await asyncio.to_thread(server.wait_for_slow)
+    await asyncio.to_thread(server.wait_for_cancellation)
+
+
+async def test_answer_schema_is_asked_for_as_the_provider_wants_it(server: ChatServer) -> None:
+    schema = AnswerSchema("total", {"type": "object", "properties": {"total": {"type": "number"}}})
+    await model_of(server).complete(ASKED, Options(answer_schema=schema))
+    asked = server.requests[0]["response_format"]
+    assert asked["type"] == "json_schema"
+    assert asked["json_schema"]["name"] == "total"
+    assert asked["json_schema"]["schema"]["properties"] == {"total": {"type": "number"}}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_errors_are_told_apart_by_class(server: ChatServer, *, is_stream: bool) -> None:
+    model = model_of(server)
+
+    async def ask() -> None:
+        if is_stream:
+            await streamed(model)
+        else:
+            await model.complete(ASKED, NOTHING)
+
+    server.script(Fail(429, headers={"Retry-After": "7"}))
+    with pytest.raises(RateLimitedError) as limited:
+        await ask()
+    assert limited.value.retry_after == 7
+    server.script(Fail(500), Fail(503), Fail(401), Fail(400, "no such parameter"))
+    for _ in range(2):
+        with pytest.raises(TransientError):
+            await ask()
+    with pytest.raises(ProviderRefusedError, match="refuses the API key"):
+        await ask()
+    with pytest.raises(ProviderRefusedError, match="no such parameter"):
+        await ask()
+    assert server.calls == 5
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_cut_answer_is_no_answer(server: ChatServer, *, is_stream: bool) -> None:
+    server.script(Cut())
+    with pytest.raises(TransientError):
+        await (streamed(model_of(server)) if is_stream else model_of(server).complete(ASKED, NOTHING))
+
+
+async def test_answer_that_is_no_json_is_a_passing_failure(server: ChatServer) -> None:
+    server.script(Fail(200, body="<html>maintenance</html>"))
+    with pytest.raises(TransientError):
+        await model_of(server).complete(ASKED, NOTHING)
+
+
+async def test_stream_that_falls_silent_ends_with_an_error(server: ChatServer) -> None:
+    server.script(Slow(pieces=2))
+    with pytest.raises(TransientError):
+        await streamed(model_of(server, timeout_seconds=0.3))
+    server.release()
+
+
+async def test_key_is_in_no_error(server: ChatServer) -> None:
+    model = LiteLLMChat("openai/fake-chat", SecretStr("wrong-key-of-a-tenant"), server.url)
+    with pytest.raises(ProviderRefusedError) as refused:
+        await model.complete(ASKED, NOTHING)
+    assert "wrong-key" not in refused.value.detail
+    assert "wrong-key" not in repr(model)

@@ -1,0 +1,226 @@
+"""Rate limits on a real mongod: the pipeline does what `gcra` says, and holds across connections."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+import pytest
+from pydantic import SecretStr
+
+from analytiq.errors import RateLimitedError
+from analytiq.models.rate_limit import Bucket, Charge
+from analytiq.mongo.client import MongoConnection, connect
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
+from analytiq.rate_limits import gcra
+from analytiq.rate_limits.limits import DOCUMENTS_CODE, LONGEST_BLOCK_SECONDS, RateLimits
+from analytiq.settings import ModelRateLimit, RateLimitSettings
+
+MODEL = "openai/fake-embedding"
+
+EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
+
+
+@pytest.fixture
+async def rows(migrated: MongoConnection) -> RateLimitRepository:
+    return RateLimitRepository(migrated)
+
+
+@pytest.fixture
+async def connections(migrated: MongoConnection, mongo_uri: SecretStr) -> AsyncIterator[Sequence[MongoConnection]]:
+    """Four clients, as four processes have them, on the test's database."""
+    opened = [await connect(mongo_uri, migrated.database.name) for _ in range(4)]
+    yield opened
+    for connection in opened:
+        await connection.close()
+
+
+def limits(rows: RateLimitRepository, **settings: object) -> RateLimits:
+    return RateLimits(rows, RateLimitSettings.model_validate(settings))
+
+
+async def is_limited(limits: RateLimits, organization_id: str, model: str = MODEL, *, tokens: int = 1) -> float | None:
+    """The wait in seconds that a call is refused with, None where it is granted."""
+    try:
+        await limits.take_call(organization_id, model, tokens=tokens)
+    except RateLimitedError as error:
+        return error.retry_after
+    return None
+
+
+async def test_server_decides_as_the_arithmetic_does(rows: RateLimitRepository) -> None:
+    organization_id, key = new_id(), "call:any"
+    chance = random.Random(5)
+    buckets = {"requests": Bucket(interval_ms=7.5, burst=4), "tokens": Bucket(interval_ms=0.3, burst=40)}
+    state = gcra.LimitState()
+    verdicts: set[bool] = set()
+    for _ in range(200):
+        cost = chance.choice([1, 5, 30, 90])
+        charges = [Charge("requests", buckets["requests"], 1), Charge("tokens", buckets["tokens"], cost)]
+        patience_ms = chance.choice([0.0, 10.0, 60.0])
+        outcome = await rows.take(organization_id, key, charges, patience_ms=patience_ms)
+        expected, state = gcra.take(state, outcome.now_ms, charges, patience_ms=patience_ms)
+        assert (outcome.is_granted, outcome.wait_ms) == (expected.is_granted, pytest.approx(expected.wait_ms, abs=0.01))
+        verdicts.add(outcome.is_granted)
+    assert verdicts == {True, False}
+
+
+async def test_many_tasks_over_several_connections_never_exceed_the_rate(
+    connections: Sequence[MongoConnection],
+) -> None:
+    organization_id, key = new_id(), "call:any"
+    bucket = Bucket(interval_ms=5.0, burst=10)
+    deadline = time.monotonic() + 1.5
+    moments: list[float] = []
+
+    async def worker(connection: MongoConnection) -> None:
+        rows = RateLimitRepository(connection)
+        while time.monotonic() < deadline:
+            outcome = await rows.take(organization_id, key, [Charge("requests", bucket, 1)], patience_ms=20.0)
+            if outcome.is_granted:
+                moments.append(outcome.now_ms + outcome.wait_ms)
+
+    await asyncio.gather(*[worker(connection) for connection in connections for _ in range(8)])
+    moments.sort()
+    assert len(moments) > 3 * bucket.burst
+    for first, begin in enumerate(moments):
+        for last in range(first, len(moments)):
+            allowed = bucket.burst + (moments[last] - begin) / bucket.interval_ms
+            assert last - first + 1 <= allowed + 0.01
+
+
+async def test_crowd_that_begins_together_gets_the_burst_and_not_one_more(
+    connections: Sequence[MongoConnection],
+) -> None:
+    organization_id = new_id()
+    # The burst of 400 a minute is 40; 34 more become free within the patience of some 4 s and a few places more.
+    apart = [limits(RateLimitRepository(connection), requests_per_minute=400) for connection in connections]
+    takes = [is_limited(own, organization_id) for own in apart for _ in range(50)]
+    answers = await asyncio.gather(*takes)
+    granted, refused = answers.count(None), [answer for answer in answers if answer is not None]
+    assert 40 <= granted < 120
+    assert refused
+    assert min(refused) > 0
+
+
+async def test_take_that_the_tokens_refuse_costs_no_request(rows: RateLimitRepository) -> None:
+    organization_id = new_id()
+    own = limits(rows, requests_per_minute=1, tokens_per_minute=10_000)
+    fill = Charge("tokens", gcra.bucket_of(10_000), 5000)
+    await rows.take(organization_id, f"call:{organization_id}:{MODEL}", [fill], patience_ms=0)
+    assert (await is_limited(own, organization_id, tokens=1000) or 0) > 20
+    without_tokens = limits(rows, requests_per_minute=1, tokens_per_minute=0)
+    assert await is_limited(without_tokens, organization_id) is None
+    assert await is_limited(without_tokens, organization_id) is not None
+
+
+async def test_short_wait_is_waited_out_in_place(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows, requests_per_minute=60), new_id()
+    answers = [await is_limited(own, organization_id) for _ in range(7)]
+    assert answers == [None] * 7
+
+
+async def test_told_to_wait_holds_for_every_connection_and_no_other_model_or_organization(
+    connections: Sequence[MongoConnection],
+) -> None:
+    organization_id = new_id()
+    first, *others = [limits(RateLimitRepository(connection)) for connection in connections]
+    await first.told_to_wait(organization_id, MODEL, seconds=60)
+    for own in others:
+        assert 55 < (await is_limited(own, organization_id) or 0) <= 60
+        assert await is_limited(own, organization_id, "text-embedding-3-small") is None
+        assert await is_limited(own, new_id()) is None
+
+
+async def test_told_to_wait_reaches_those_who_have_their_place_and_wait_for_it(
+    rows: RateLimitRepository, migrated: MongoConnection, eventually: EventuallyTrue
+) -> None:
+    own, organization_id = limits(rows, requests_per_minute=60), new_id()
+    for _ in range(6):
+        assert await is_limited(own, organization_id) is None
+    taken = await migrated.database["rate_limits"].find_one({})
+    assert taken is not None
+    waiting = asyncio.create_task(is_limited(own, organization_id))
+
+    async def has_its_place() -> bool:
+        return await migrated.database["rate_limits"].find_one({"full_at_ms": taken["full_at_ms"]}) is None
+
+    await eventually(has_its_place)
+    assert not waiting.done()
+    await own.told_to_wait(organization_id, MODEL, seconds=30)
+    assert 20 < (await waiting or 0) <= 30
+
+
+async def test_wait_that_a_provider_asks_for_is_believed_up_to_an_hour(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows), new_id()
+    await own.told_to_wait(organization_id, MODEL, seconds=1e12)
+    assert (await is_limited(own, organization_id) or 0) <= LONGEST_BLOCK_SECONDS
+
+
+@pytest.mark.parametrize("seconds", [0.0, -5.0, float("nan")])
+async def test_wait_of_no_length_says_nothing(rows: RateLimitRepository, seconds: float) -> None:
+    own, organization_id = limits(rows), new_id()
+    await own.told_to_wait(organization_id, MODEL, seconds=seconds)
+    assert await is_limited(own, organization_id) is None
+
+
+async def test_local_model_is_limited_only_where_a_setting_names_it(
+    rows: RateLimitRepository, migrated: MongoConnection
+) -> None:
+    organization_id, model = new_id(), "local/all-MiniLM-L6-v2"
+    free = limits(rows, requests_per_minute=1)
+    assert [await is_limited(free, organization_id, model) for _ in range(5)] == [None] * 5
+    assert await migrated.database["rate_limits"].count_documents({}) == 0
+    named = limits(rows, models={model: ModelRateLimit(requests_per_minute=1)})
+    assert await is_limited(named, organization_id, model) is None
+    assert await is_limited(named, organization_id, model) is not None
+
+
+async def test_model_of_its_own_limit_keeps_the_general_one_for_what_is_not_set(rows: RateLimitRepository) -> None:
+    own = limits(rows, requests_per_minute=1, models={MODEL: ModelRateLimit(tokens_per_minute=0)})
+    organization_id = new_id()
+    assert await is_limited(own, organization_id, tokens=50_000_000) is None
+    assert await is_limited(own, organization_id, tokens=1) is not None
+
+
+async def test_documents_of_one_knowledge_base_leave_the_others_alone(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows, documents_per_minute=30), new_id()
+    for _ in range(3):
+        await own.take_document(organization_id, "one")
+    with pytest.raises(RateLimitedError) as refused:
+        await own.take_document(organization_id, "one")
+    assert refused.value.code == DOCUMENTS_CODE
+    assert 0 < (refused.value.retry_after or 0) <= 60 / 28
+    await own.take_document(organization_id, "another")
+
+
+async def test_returned_document_may_be_taken_again(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows, documents_per_minute=1), new_id()
+    await own.take_document(organization_id, "one")
+    await own.return_document(organization_id, "one")
+    await own.take_document(organization_id, "one")
+    with pytest.raises(RateLimitedError):
+        await own.take_document(organization_id, "one")
+
+
+async def test_limits_of_zero_are_none(rows: RateLimitRepository) -> None:
+    own = limits(rows, requests_per_minute=0, tokens_per_minute=0, documents_per_minute=0)
+    organization_id = new_id()
+    for _ in range(5):
+        assert await is_limited(own, organization_id, tokens=10**9) is None
+        await own.take_document(organization_id, "one")
+
+
+async def test_row_is_forgotten_once_its_buckets_are_full(migrated: MongoConnection, rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows, requests_per_minute=1), new_id()
+    await own.take_call(organization_id, MODEL, tokens=1)
+    indexes = await migrated.database["rate_limits"].index_information()
+    assert any(index.get("expireAfterSeconds") for index in indexes.values())
+    row = await migrated.database["rate_limits"].find_one({})
+    assert row is not None
+    assert row["idle_at"].timestamp() * 1000 == pytest.approx(row["full_at_ms"]["requests"], abs=1)
+    await own.told_to_wait(organization_id, MODEL, seconds=600)
+    row = await migrated.database["rate_limits"].find_one({})
+    assert row is not None
+    assert row["idle_at"].timestamp() * 1000 >= row["blocked_until_ms"] - 1

@@ -1,0 +1,192 @@
+"""Steps of a search that a model makes: what they change, and that the answer comes without them too."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.llm_usage import LlmOperation
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.search.request import Degradation, Mode, Preset, SearchResponse, Turn
+from analytiq.settings import LlmSettings, SearchSettings
+from tests.fakes.chat_server import ChatServer, Fail, Say, Slow
+from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.integration.conftest import Compose
+from tests.integration.tenant import Tenant, new_tenant, prose
+
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
+
+MODEL = "hosted_vllm/fake-chat"
+RERANKER = "jina_ai/jina-reranker-v2-base-multilingual"
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def tenant(compose_application: Compose, chat_server: ChatServer) -> Tenant:
+    """An organization with keys for the fake chat model and reranker, and steps that give up soon."""
+    application = await compose_application(
+        search=SearchSettings(step_timeout_seconds=5.0), llm=LlmSettings(default_model=MODEL)
+    )
+    key = SecretStr(chat_server.api_key)
+    await application.credentials.store_platform_defaults(
+        {"hosted_vllm": (key, chat_server.url), "jina_ai": (key, f"{chat_server.url}/rerank")}
+    )
+    return await new_tenant(application)
+
+
+@pytest.fixture
+async def kb(tenant: Tenant) -> KnowledgeBase:
+    kb = await tenant.knowledge_base()
+    await tenant.document("whales.txt", prose("whales", 10))
+    await tenant.document("birds.txt", prose("birds", 10))
+    return kb
+
+
+def steps_of(answer: SearchResponse) -> dict[str, str]:
+    return {lacking.step: lacking.code for lacking in answer.degraded}
+
+
+def understood(question: str, passage: str = "") -> Say:
+    return Say(json.dumps({"question": question, "passage": passage}))
+
+
+async def test_question_of_a_conversation_is_searched_as_it_was_meant(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    chat_server.script(understood("Sentence number 7 tells of birds in the year 1007"))
+    history = (Turn("user", "Tell me of birds."), Turn("assistant", "Which year?"))
+    answer = await tenant.search(kb.id, "the seventh one", history=history, mode=Mode.VECTOR)
+    assert answer.degraded == ()
+    assert answer.generated_queries == ("Sentence number 7 tells of birds in the year 1007",)
+    assert (answer.results[0].source, answer.results[0].chunk_index) == ("birds.txt", 7)
+    shown = chat_server.requests[0]["messages"][1]["content"]
+    assert "Tell me of birds." in shown
+    assert "the seventh one" in shown
+
+
+async def test_imagined_answer_is_searched_beside_the_question(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    imagined = "Sentence number 3 tells of birds in the year 1003 quite plainly."
+    chat_server.script(understood("What happened?", imagined))
+    answer = await tenant.search(kb.id, "What happened?", hyde=True, mode=Mode.VECTOR)
+    assert answer.generated_queries == (imagined,)
+    assert (answer.results[0].source, answer.results[0].chunk_index) == ("birds.txt", 3)
+    assert chat_server.calls == 1
+
+
+async def test_reranker_decides_the_order(tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer) -> None:
+    question = "1004 plainly birds"
+    answer = await tenant.search(kb.id, question, rerank=True, rerank_model=RERANKER, mode=Mode.VECTOR, top_k=3)
+    assert answer.degraded == ()
+    assert answer.statistics.reranked >= 3
+    best = answer.results[0]
+    assert best.scores.rerank == best.relevance
+    scores = [result.scores.rerank or 0.0 for result in answer.results]
+    assert scores == sorted(scores, reverse=True)
+    (asked,) = chat_server.rerank_requests
+    assert asked["query"] == question
+
+
+async def test_local_reranker_needs_no_key(tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer) -> None:
+    answer = await tenant.search(kb.id, "birds in the year 1004", rerank=True, rerank_model="local/maxsim", top_k=3)
+    assert answer.degraded == ()
+    assert all(0.0 <= (result.scores.rerank or -1.0) <= 1.0 for result in answer.results)
+    assert chat_server.rerank_requests == []
+
+
+async def test_excerpts_are_sentences_of_the_passage(tenant: Tenant, chat_server: ChatServer) -> None:
+    kb = await tenant.knowledge_base(chunk_size=100)
+    await tenant.document("notes.txt", "The sky is blue. Notice is thirty days. Cats sleep a lot.")
+    chat_server.script(Say('{"numbers": [2, 99]}'))
+    answer = await tenant.search(kb.id, "How long is the notice?", compress=True, mode=Mode.VECTOR)
+    assert answer.results[0].excerpt == "Notice is thirty days."
+    assert answer.results[0].content.startswith("The sky is blue.")
+
+
+async def test_calls_are_counted_with_what_they_are_for(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    chat_server.script(understood("birds"))
+    await tenant.search(kb.id, "and then?", history=(Turn("user", "birds"),), rerank=True, rerank_model=RERANKER)
+    totals = await LlmUsageRepository(tenant.application.connection).totals(tenant.id)
+    assert {(total.operation, total.model, total.calls) for total in totals} == {
+        (LlmOperation.SEARCH, MODEL, 1),
+        (LlmOperation.RERANK, RERANKER, 1),
+    }
+    assert all(total.prompt_tokens > 0 for total in totals)
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [Fail(500), Fail(401), Fail(400), Fail(200, body="no json"), Say("no json"), Say('{"question": ""}')],
+    ids=["500", "401", "400", "garbage", "prose", "empty"],
+)
+async def test_question_stands_as_asked_where_no_chat_model_understands_it(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer, failing: Any
+) -> None:
+    chat_server.script(*[failing] * 3)
+    answer = await tenant.search(
+        kb.id, "Sentence number 7 tells of whales in the year 1007", hyde=True, mode=Mode.VECTOR
+    )
+    assert list(steps_of(answer)) == ["understand"]
+    assert (answer.results[0].source, answer.results[0].chunk_index) == ("whales.txt", 7)
+
+
+async def test_step_that_takes_too_long_is_left_out(
+    compose_application: Compose, tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    hasty = await compose_application(
+        search=SearchSettings(step_timeout_seconds=0.2), llm=LlmSettings(default_model=MODEL)
+    )
+    chat_server.script(Slow())
+    tenant.application = hasty
+    answer = await tenant.search(kb.id, "whales", hyde=True, mode=Mode.VECTOR)
+    assert answer.degraded[0].code == "timeout"
+    assert answer.results
+    chat_server.release()
+
+
+async def test_order_of_the_search_stands_where_the_reranker_is_switched_off(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    question = "Sentence number 7 tells of whales in the year 1007"
+    plain = await tenant.search(kb.id, question, mode=Mode.VECTOR)
+    chat_server.is_reranking = False
+    answer = await tenant.search(kb.id, question, rerank=True, rerank_model=RERANKER, mode=Mode.VECTOR)
+    assert list(steps_of(answer)) == ["rerank"]
+    assert [result.chunk_index for result in answer.results] == [result.chunk_index for result in plain.results]
+
+
+async def test_what_is_not_configured_is_said_and_not_refused(
+    compose_application: Compose, embedding_server: EmbeddingServer
+) -> None:
+    application = await compose_application()
+    tenant = await new_tenant(application)
+    kb = await tenant.knowledge_base()
+    await tenant.document("whales.txt", prose("whales", 3))
+    answer = await tenant.search(kb.id, "whales", preset=Preset.VECTOR_WITH_RERANKING, rerank_model=RERANKER)
+    assert answer.results
+    assert steps_of(answer) == {"rerank": "provider_key_missing"}
+    assert isinstance(answer.degraded[0], Degradation)
+    assert embedding_server.calls > 0
+
+
+async def test_provider_of_the_vectors_switched_off_leaves_the_words(
+    tenant: Tenant, kb: KnowledgeBase, embedding_server: EmbeddingServer
+) -> None:
+    if not tenant.application.search.has_words:
+        pytest.skip("there is no index of words")
+    embedding_server.script(*[Failure.SERVER_ERROR] * 3)
+    answer = await tenant.search(kb.id, "a question never asked before about birds 1004")
+    assert list(steps_of(answer)) == ["embed"]
+    assert answer.results[0].source == "birds.txt"
+    assert answer.results[0].scores.vector is None
