@@ -22,6 +22,9 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.choice import ChosenLexicalIndex
+from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.lexical.mongodb.store import MongoLexicalIndex
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
@@ -29,6 +32,7 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
@@ -52,7 +56,7 @@ from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.reranking.service import Reranking
@@ -91,6 +95,7 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
+    lexical: ChosenLexicalIndex | None
     explain: Explain
     metering: Metering
     chat: ChatService
@@ -131,6 +136,8 @@ class Application:
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
         await self.connection.close()
 
 
@@ -199,7 +206,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             load_wait_seconds=settings.search.load_wait_seconds,
             snapshots=_snapshots(settings),
         ),
-        MongoVectorStore(search_indexes, search_rows, current_hits, settings.search) if has_search_server else None,
+        MongoVectorStore(
+            search_indexes, search_rows, current_hits, settings.search, with_words=settings.lexical.is_enabled
+        )
+        if has_search_server
+        else None,
     )
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
@@ -222,9 +233,27 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         rate_limits,
     )
 
+    async def drop_knowledge_base(running: RunningJob) -> None:
+        await life_cycle.handle_drop(running)
+        if running.job.subject.kb_id is not None and lexical is not None:
+            lexical.forget(running.job.subject.kb_id)
+
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
-    legs = Legs(store, None, timeout_seconds=settings.search.leg_timeout_seconds)
+    lexical = (
+        ChosenLexicalIndex(
+            LocalLexicalIndex(
+                ChunkTextRepository(connection),
+                Path(settings.data_dir) / "lexical",
+                disk_bytes=settings.lexical.disk_bytes,
+                build_wait_seconds=settings.lexical.build_wait_seconds,
+            ),
+            MongoLexicalIndex(search_indexes, search_rows, current_hits) if has_search_server else None,
+        )
+        if settings.lexical.is_enabled
+        else None
+    )
+    legs = Legs(store, lexical, timeout_seconds=settings.search.leg_timeout_seconds)
     chat = ChatService(credentials, rate_limits, llm_usage, settings.llm)
     steps = ModelSteps(
         understanding=ChatUnderstanding(chat),
@@ -262,6 +291,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             store.kind_of_new,
         ),
         vector_store=store,
+        lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
@@ -299,7 +329,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
-            JobKind.DROP_KB: life_cycle.handle_drop,
+            JobKind.DROP_KB: drop_knowledge_base,
         },
     )
 

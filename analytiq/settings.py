@@ -145,6 +145,14 @@ class SearchSettings(_Section):
     step_timeout_seconds: float = 15.0
 
 
+class LexicalSettings(_Section):
+    """The indexes of words, in `data_dir/lexical`."""
+
+    is_enabled: bool = True
+    disk_bytes: int = 4096 * MEBIBYTE
+    build_wait_seconds: float = 2.0
+
+
 class ReconcilerSettings(_Section):
     """The daemon that repairs drift."""
 
@@ -199,6 +207,7 @@ class Settings(BaseSettings):
     rate_limits: RateLimitSettings = RateLimitSettings()
     indexing: IndexingSettings = IndexingSettings()
     search: SearchSettings = SearchSettings()
+    lexical: LexicalSettings = LexicalSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
     llm: LlmSettings = LlmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

@@ -117,13 +117,13 @@ class Merged:
             self.by_key[key] = replace(candidate, scores=replace(candidate.scores, vector=score))
 
     def ranked(self, plan: SearchPlan) -> list[Candidate]:
-        """Best first, by the plan's fusion; ties in order of document and chunk."""
+        """Best first, by the plan's fusion; ties by the better rank, then in order of document and chunk."""
         fused = self._fused(plan)
         candidates = [
             replace(candidate, scores=replace(candidate.scores, fused=fused[key]))
             for key, candidate in self.by_key.items()
         ]
-        candidates.sort(key=lambda item: (-(item.scores.fused or 0.0), item.document_id, item.chunk_index, item.kb_id))
+        candidates.sort(key=_order)
         return candidates
 
     def _fused(self, plan: SearchPlan) -> dict[Key, float]:
@@ -143,6 +143,13 @@ class Merged:
                 _in_order((item.scores.lexical_rank, item.key) for item in candidates),
             )
         return fusion.weighted(vector, lexical, alpha=plan.alpha)
+
+
+def _order(item: Candidate) -> tuple[float, int, str, int, str]:
+    """What both legs have deep down only, fusion gives nothing; there the better of its ranks decides."""
+    fused = item.scores.fused or 0.0
+    ranks = [rank for rank in (item.scores.vector_rank, item.scores.lexical_rank) if rank is not None]
+    return -fused, min(ranks, default=0) if fused <= 0.0 else 0, item.document_id, item.chunk_index, item.kb_id
 
 
 def _in_order(ranked: Iterable[tuple[int | None, Key]]) -> Sequence[Key]:

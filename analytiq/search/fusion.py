@@ -1,4 +1,8 @@
-"""Two ranked lists become one: pure."""
+"""Two ranked lists become one: pure.
+
+Pages of one answer are cut from lists of different depths, and must fit each other. So only the first FUSED_RANKS of
+each leg give scores: what lies deeper in a leg counts as what the leg has not found at all.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
@@ -6,11 +10,12 @@ from typing import TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 RRF_K = 60
-"""Of the paper, and of MongoDB's `$rankFusion`."""
+"""Of the paper (Cormack, Clarke and Büttcher 2009), and of MongoDB's `$rankFusion`."""
+FUSED_RANKS = 100
 
 
 def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha: float) -> dict[Key, float]:
-    """Alpha x vector + (1 - alpha) x lexical, each brought to [0, 1] by its least and greatest score.
+    """Alpha x vector + (1 - alpha) x lexical, each brought to [0, 1] by its greatest and its hundredth score.
 
     What a leg has not found counts as its least. Where a leg found nothing, the other's order stands.
     """
@@ -21,18 +26,19 @@ def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha
 
 def reciprocal_ranks(*rankings: Sequence[Key]) -> dict[Key, float]:
     """The sum of 1 / (k + rank) over the rankings that have the key; ranks count from 1."""
-    scores: dict[Key, float] = {}
+    scores: dict[Key, float] = {key: 0.0 for ranking in rankings for key in ranking}
     for ranking in rankings:
-        for rank, key in enumerate(ranking, start=1):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (RRF_K + rank)
+        for rank, key in enumerate(ranking[:FUSED_RANKS], start=1):
+            scores[key] += 1.0 / (RRF_K + rank)
     return scores
 
 
 def _normalised(scores: Mapping[Key, float]) -> dict[Key, float]:
     if not scores:
         return {}
-    least, greatest = min(scores.values()), max(scores.values())
+    ordered = sorted(scores.values(), reverse=True)
+    greatest, least = ordered[0], ordered[:FUSED_RANKS][-1]
     width = greatest - least
     if width <= 0.0:
-        return dict.fromkeys(scores, 1.0)
-    return {key: (score - least) / width for key, score in scores.items()}
+        return {key: 1.0 if score >= greatest else 0.0 for key, score in scores.items()}
+    return {key: max(0.0, (score - least) / width) for key, score in scores.items()}

@@ -49,9 +49,17 @@ class CurrentHits:
         self._entries = entries
 
     async def gather(
-        self, knowledge_base: KnowledgeBase, chunk_filter: ChunkFilter | None, *, limit: int, ask: Ask
+        self,
+        knowledge_base: KnowledgeBase,
+        chunk_filter: ChunkFilter | None,
+        *,
+        limit: int,
+        ask: Ask,
+        finds_all: bool = True,
     ) -> list[FoundChunk]:
         """At most `limit` chunks that count, in the order of the answer.
+
+        `finds_all`: asked for enough, the server finds every chunk that passes, as a search by words does not.
 
         Raises:
             InvalidInputError: more would have to be looked at than the server finds for one question.
@@ -65,7 +73,8 @@ class CurrentHits:
                 return kept[:limit]
             if len(found) < asked:
                 # A row that vanished before it was read leaves a gap: a short answer proves nothing by itself.
-                most = await self._most(knowledge_base, chunk_filter) if most is None else most
+                if most is None:
+                    most = await self._most(knowledge_base, chunk_filter) if finds_all else UNCOUNTED
                 is_stalled = len(found) == seen and most == UNCOUNTED
                 if len(kept) >= most >= 0 or is_stalled or asked == MOST_FOUND:
                     return kept

@@ -127,9 +127,16 @@ class SearchRowRepository:
         return await self._found(organization_id, kb_id, pipeline, "searchScore", highlights=True)
 
     async def count_visible(
-        self, organization_id: str, kb_id: str, generation_id: str, chunk_indexes: Sequence[int], dimensions: int
+        self,
+        organization_id: str,
+        kb_id: str,
+        generation_id: str,
+        chunk_indexes: Sequence[int],
+        *,
+        dimensions: int,
+        with_words: bool,
     ) -> int:
-        """How many of these chunks both indexes know.
+        """How many of these chunks the index of vectors knows and, `with_words`, that of words too.
 
         Raises:
             TransientError: as of `nearest`.
@@ -146,7 +153,8 @@ class SearchRowRepository:
             organization_id, kb_id, anything, verdict=predicate, limit=limit, candidates=None
         )
         inside = _within(organization_id, predicate)
-        assert inside is not None  # noqa: S101  # there is at least one chunk
+        if not with_words or inside is None:
+            return len(by_vector)
         stage: Stage = {"index": WORD_INDEX, **search_operator(inside)}
         by_word = await self._found(organization_id, kb_id, [{"$search": stage}, {"$limit": limit}], "searchScore")
         return min(len(by_vector), len(by_word))

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import structlog
 
-from analytiq.errors import StoreLoadingError, TransientError
+from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.selection import ChunkFilter, DocumentSet, contains
 from analytiq.mongo.search.hits import CurrentHits, Narrowing, narrowing
@@ -39,6 +39,8 @@ SCORE_DECIMALS = 6
 class MongoVectorStore:
     """Atlas, or MongoDB with mongot: where a knowledge base outgrows the memory of one process.
 
+    It keeps the index of the words too (`with_words`), so that both legs find what is committed.
+
     An answer is as fresh as the epoch because indexing waits until the search server knows what it is about to commit.
     """
 
@@ -48,11 +50,14 @@ class MongoVectorStore:
         rows: SearchRowRepository,
         hits: CurrentHits,
         settings: SearchSettings,
+        *,
+        with_words: bool,
     ) -> None:
         self._indexes = indexes
         self._rows = rows
         self._hits = hits
         self._settings = settings
+        self._with_words = with_words
         self._prepared: set[str] = set()
 
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
@@ -62,8 +67,8 @@ class MongoVectorStore:
             InvalidInputError: the model's vectors cannot be indexed.
             ConflictError: the search server refuses.
         """
-        wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization), word_index()]
-        await self._indexes.ensure(knowledge_base.id, wanted)
+        wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization)]
+        await self._indexes.ensure(knowledge_base.id, [*wanted, word_index()] if self._with_words else wanted)
         self._prepared.add(knowledge_base.id)
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
@@ -79,7 +84,8 @@ class MongoVectorStore:
         loop = asyncio.get_running_loop()
         seconds = self._settings.visibility_seconds
         deadline = loop.time() + seconds
-        await self._indexes.await_queryable(knowledge_base.id, [VECTOR_INDEX, WORD_INDEX], seconds=seconds)
+        names = [VECTOR_INDEX, WORD_INDEX] if self._with_words else [VECTOR_INDEX]
+        await self._indexes.await_queryable(knowledge_base.id, names, seconds=seconds)
         sample = sample_of(chunk_count)
         pause = FIRST_POLL_SECONDS
         while (seen := await self._count_visible(knowledge_base, generation_id, sample)) < len(sample):
@@ -203,16 +209,14 @@ class MongoVectorStore:
         raise not_queryable(knowledge_base.id, VECTOR_INDEX, state)
 
     async def _count_visible(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> int:
-        try:
-            return await self._rows.count_visible(
-                knowledge_base.organization_id,
-                knowledge_base.id,
-                generation_id,
-                sample,
-                knowledge_base.embedding_dimensions,
-            )
-        except StoreLoadingError:
-            return 0
+        return await self._rows.count_visible(
+            knowledge_base.organization_id,
+            knowledge_base.id,
+            generation_id,
+            sample,
+            dimensions=knowledge_base.embedding_dimensions,
+            with_words=self._with_words,
+        )
 
 
 def sample_of(chunk_count: int) -> list[int]:

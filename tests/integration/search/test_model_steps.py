@@ -183,8 +183,6 @@ async def test_what_is_not_configured_is_said_and_not_refused(
 async def test_provider_of_the_vectors_switched_off_leaves_the_words(
     tenant: Tenant, kb: KnowledgeBase, embedding_server: EmbeddingServer
 ) -> None:
-    if not tenant.application.search.has_words:
-        pytest.skip("there is no index of words")
     embedding_server.script(*[Failure.SERVER_ERROR] * 3)
     answer = await tenant.search(kb.id, "a question never asked before about birds 1004")
     assert list(steps_of(answer)) == ["embed"]

@@ -11,7 +11,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.texts import TextRepository
-from analytiq.search.request import SearchResult
+from analytiq.search.request import Mode, SearchResult
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -30,7 +30,8 @@ def only(document_id: str) -> Filter:
 async def test_best_match_comes_first_and_says_where_it_is_from(tenant: Tenant, kb: KnowledgeBase) -> None:
     await tenant.document("birds.txt", prose("birds", 20))
     document = await tenant.document("whales.txt", prose("whales", 20))
-    answer = await tenant.search(kb.id, "Sentence number 7 tells of whales in the year 1007", top_k=3)
+    question = "Sentence number 7 tells of whales in the year 1007"
+    answer = await tenant.search(kb.id, question, top_k=3, mode=Mode.VECTOR)
     best = answer.results[0]
     assert (best.document_id, best.source, best.chunk_index) == (document.id, "whales.txt", 7)
     assert best.is_matched

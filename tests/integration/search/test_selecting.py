@@ -90,7 +90,7 @@ async def test_every_way_of_finding_gives_exactly_what_a_plain_reading_of_the_fi
     collected: list[tuple[Filter, set[Chunk]]] = []
     compare()
     for tree, expected in collected:
-        for mode in (Mode.VECTOR,):
+        for mode in (Mode.VECTOR, Mode.LEXICAL):
             answer = await tenant.search(kb.id, "whales", top_k=100, filter=tree, mode=mode)
             assert {(item.document_id, item.chunk_index) for item in answer.results} == expected, (mode, tree)
             assert answer.total_count == len(expected)

@@ -57,3 +57,23 @@ def test_reciprocal_ranks_are_those_of_the_paper() -> None:
     assert fused["a"] == pytest.approx(1 / (RRF_K + 1))
     assert fused["b"] == pytest.approx(1 / (RRF_K + 2) + 1 / (RRF_K + 1))
     assert order(fused) == ["b", "a", "c"]
+
+
+@given(
+    vector=st.lists(st.floats(0.0, 1.0, width=32), min_size=150, max_size=150),
+    lexical=st.lists(st.floats(0.125, 30.0, width=32), min_size=150, max_size=150),
+    depth=st.integers(100, 150),
+    shift=st.integers(0, 150),
+)
+def test_scores_do_not_depend_on_how_deep_the_lists_were_read(
+    vector: list[float], lexical: list[float], depth: int, shift: int
+) -> None:
+    by_vector = [(f"c{number}", score) for number, score in enumerate(sorted(vector, reverse=True))]
+    by_words = [(f"c{(number + shift) % 300}", score) for number, score in enumerate(sorted(lexical, reverse=True))]
+    whole = weighted(dict(by_vector), dict(by_words), alpha=0.5)
+    part = weighted(dict(by_vector[:depth]), dict(by_words[:depth]), alpha=0.5)
+    assert all(part[key] == pytest.approx(whole[key]) for key in part)
+    ranks = [[key for key, _ in ranking] for ranking in (by_vector, by_words)]
+    whole = reciprocal_ranks(*ranks)
+    part = reciprocal_ranks(*(ranking[:depth] for ranking in ranks))
+    assert all(part[key] == pytest.approx(whole[key]) for key in part)

@@ -1,0 +1,74 @@
+"""Finds chunks by `$search`: nothing is held in this process."""
+
+from analytiq.errors import TransientError
+from analytiq.lexical.base import LexicalHit
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter
+from analytiq.mongo.search.hits import CurrentHits, narrowing
+from analytiq.mongo.search.indexes import WORD_INDEX, SearchIndexes, not_queryable
+from analytiq.mongo.search.rows import REFUSED, FoundChunk, SearchRowRepository
+
+
+class MongoLexicalIndex:
+    """Lucene's BM25 over plain words, English stems, pairs of characters (Chinese, Japanese, Korean) and whole codes.
+
+    The index is made, awaited and dropped by the vector store (`analytiq.vector_stores.mongodb`), with its own.
+    """
+
+    def __init__(self, indexes: SearchIndexes, rows: SearchRowRepository, hits: CurrentHits) -> None:
+        self._indexes = indexes
+        self._rows = rows
+        self._hits = hits
+
+    async def search(
+        self,
+        knowledge_base: KnowledgeBase,
+        epoch: Epoch,
+        question: str,
+        *,
+        limit: int,
+        chunk_filter: ChunkFilter | None,
+    ) -> list[LexicalHit]:
+        """See LexicalIndex.
+
+        Raises:
+            InvalidInputError: it would take more than the 10,000 best chunks to answer.
+            StoreLoadingError: the index cannot be asked yet.
+            TransientError: the search server does not answer.
+        """
+        narrowed = narrowing(chunk_filter)
+        if epoch.epoch == 0 or narrowed.verdict is False or not question.strip():
+            return []
+
+        async def ask(asked: int) -> list[FoundChunk]:
+            try:
+                return await self._rows.by_words(
+                    knowledge_base.organization_id,
+                    knowledge_base.id,
+                    question,
+                    verdict=narrowed.verdict,
+                    limit=asked,
+                )
+            except TransientError as error:
+                if error.code == REFUSED:
+                    await self._require_index(knowledge_base)
+                raise
+
+        chunks = await self._hits.gather(knowledge_base, chunk_filter, limit=limit, ask=ask, finds_all=False)
+        if not chunks:
+            # The server answers nothing, and no error, where its index is missing.
+            await self._require_index(knowledge_base)
+        hits = [
+            LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score, chunk.terms)
+            for chunk in chunks
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
+
+    def forget(self, kb_id: str) -> None:
+        """See LexicalIndex: nothing is held."""
+
+    async def _require_index(self, knowledge_base: KnowledgeBase) -> None:
+        """Tell an index that finds nothing from one that is not there."""
+        state = (await self._indexes.states(knowledge_base.id)).get(WORD_INDEX)
+        if state is None or not state.is_queryable:
+            raise not_queryable(knowledge_base.id, WORD_INDEX, state)
