@@ -73,4 +73,4 @@ async def read_message(reader: asyncio.StreamReader) -> Message | None:
 def reply(to: Message, document: Mapping[str, Any]) -> bytes:
     """An OP_MSG that answers."""
     body = _FLAGS.pack(0) + b"\0" + bson.encode(document, codec_options=CODEC)
-    return _HEADER.pack(_HEADER.size + len(body), to.request_id + 1_000_000, to.request_id, OP_MSG) + body
+    return _HEADER.pack(_HEADER.size + len(body), 0, to.request_id, OP_MSG) + body
