@@ -18,10 +18,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check bench lock clean
+.PHONY: help setup setup-dev ocr-data demo test check bench bench-peers lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,10 +83,14 @@ check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests:
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
 
+bench-peers: ## Make .venv-benchmarks, with other vector libraries for `python -m benchmarks.vectors --peers`
+	"$(PYTHON)" -m venv --clear .venv-benchmarks
+	.venv-benchmarks/bin/python -m pip install --disable-pip-version-check --quiet -r requirements/benchmarks.txt
+
 lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for newer versions
 	$(LOCK) $(UPGRADE) --output-file requirements/runtime.lock
 	$(LOCK) $(UPGRADE) --group dev --output-file requirements/development.lock
 
 clean: ## Remove .venv and caches; data directories stay
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

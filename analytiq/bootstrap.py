@@ -12,7 +12,10 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
+from analytiq.erasure.retention import Retention
+from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
@@ -32,6 +35,7 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
@@ -44,6 +48,7 @@ from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
+from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -100,8 +105,12 @@ class Application:
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
     reconciler: Reconciler
     life_cycle: KnowledgeBaseLifeCycle
+    erasures: Erasures
+    retention: Retention
     extraction: Extraction
     jobs: JobRepository
     job_history: JobHistoryRepository
@@ -138,6 +147,7 @@ class Application:
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
+        await self.embedding_models.close()
         await self.connection.close()
 
 
@@ -185,6 +195,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
     files = FileStore(connection)
+    holds = BackupHoldRepository(connection)
 
     credentials = Credentials(ProviderRepository(connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
@@ -215,7 +226,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
-        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, store
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds, store
     )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
     staging = Staging(text_rows, generations, vectors, embedding, models, store, settings.indexing)
@@ -238,7 +249,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         if running.job.subject.kb_id is not None and lexical is not None:
             lexical.forget(running.job.subject.kb_id)
 
+    async def erase(running: RunningJob) -> None:
+        await erasures.handle(running)
+        if running.job.subject.erasure_id is not None:
+            for kb_id in (await erasures.get(running.job.subject.erasure_id)).kb_ids:
+                store.forget(kb_id)
+
     documents = Documents(connection, document_rows, text_rows, files, jobs)
+    erasures = new_erasures(connection, documents, settings.erasure)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
         ChosenLexicalIndex(
@@ -297,6 +315,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,
+        embedding_models=models,
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
         reconciler=Reconciler(
             document_rows,
             text_rows,
@@ -311,6 +331,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             settings.reconciler,
         ),
         life_cycle=life_cycle,
+        erasures=erasures,
+        retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
         jobs=jobs,
         job_history=history,
@@ -327,9 +349,10 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
-            JobKind.SWEEP: Sweep(generations, vectors).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs).handle,
+            JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: drop_knowledge_base,
+            JobKind.ERASE: erase,
         },
     )
 

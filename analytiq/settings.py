@@ -160,6 +160,13 @@ class ReconcilerSettings(_Section):
     orphan_grace_seconds: float = 3600.0
 
 
+class ErasureSettings(_Section):
+    """Erasing an organization."""
+
+    quiet_seconds: float = Field(default=90.0, ge=0.0)
+    """Work under way when it begins has so long to notice and end, before the proof that nothing is left counts."""
+
+
 class LlmSettings(_Section):
     """Chat and reranking models."""
 
@@ -209,6 +216,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
     reconciler: ReconcilerSettings = ReconcilerSettings()
+    erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

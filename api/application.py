@@ -10,7 +10,17 @@ import analytiq
 from analytiq.bootstrap import Application
 from api import problems
 from api.requests import RequestContext
-from api.routes import documents, jobs, knowledge_bases, operations, organizations, search, tags
+from api.routes import (
+    documents,
+    erasure,
+    jobs,
+    knowledge_bases,
+    llm_providers,
+    operations,
+    organizations,
+    search,
+    tags,
+)
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
 
@@ -47,7 +57,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search):
+    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, erasure):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import commit, ingest, queue, search
+from benchmarks import commit, growth, ingest, knowledge_bases, queue, rate_limits, search
 
-for benchmark in (ingest, commit, queue, search):
+for benchmark in (ingest, commit, queue, search, growth, knowledge_bases, rate_limits):
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

@@ -111,9 +111,11 @@ async def platform(server: Server, database: str, *, local_store_bytes: int | No
 
 
 @asynccontextmanager
-async def working(application: Application) -> AsyncGenerator[None]:
-    """Within the block a worker runs in this process, as `python -m workers` runs it."""
+async def working(application: Application, *, slots: int | None = None) -> AsyncGenerator[None]:
+    """Within the block a worker runs in this process, as `python -m workers` runs it, by default with as many slots."""
     runner = application.queue_runner()
+    if slots is not None:
+        runner.resize(slots)
     running = asyncio.create_task(runner.run())
     settling = asyncio.create_task(application.life_cycle.settle_continuously())
     try:
@@ -124,3 +126,4 @@ async def working(application: Application) -> AsyncGenerator[None]:
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await settling
+        await application.life_cycle.settle_noted()

@@ -3,10 +3,11 @@
     python -m benchmarks.queue [--short]
 
 `commits` counts commits a second of staged documents of two chunks, by workers (slots of one process) on one knowledge
-base and spread over 16; beside them `deletion` is the latency of deleting a document that is in 20 knowledge bases.
+base and spread over 16; beside them `deletion` is the latency of deleting a document that is in 20 knowledge bases;
+then the same from several processes at once.
 `claims` is the latency of claiming one job by the number of waiting ones, which lie in up to 2,000 lanes.
 `latency` is the time from an upload's call to the first search that finds it, on an idle system and behind a queue of
-documents of another knowledge base. `growth` is the latency of a commit by the documents that are indexed already.
+documents of another knowledge base.
 """
 
 import asyncio
@@ -17,54 +18,21 @@ from typing import Any
 
 from analytiq import clock
 from analytiq.models.document import Document
-from analytiq.models.index_entry import Generation
 from analytiq.models.job import JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.queue.runner import RunningJob
 from analytiq.search.request import SearchRequest
 from benchmarks import report
+from benchmarks.committers import commit_in_processes
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server, working
-from benchmarks.swapping import Swapping, random_vectors, rows_of
+from benchmarks.swapping import CHUNKS, DIMENSIONS, Swapping, commit_all, random_vectors, rows_of, staged
 
-DIMENSIONS = 64
-CHUNKS = 2
 MOST_LANES = 2000
 INSERT_SIZE = 10_000
 POLL_SECONDS = 0.005
-
-Staged = tuple[Swapping, RunningJob, Document, Generation]
-
-
-async def staged(targets: Sequence[Swapping], count: int) -> list[Staged]:
-    """`count` staged documents, spread over the knowledge bases, that only wait for their commit."""
-    rows = rows_of(random_vectors(CHUNKS, DIMENSIONS, seed=1))
-    found: list[Staged] = []
-    for number in range(count):
-        swapping = targets[number % len(targets)]
-        document = await swapping.create_document(f"{new_id()}.txt", {})
-        running = await swapping.claim_sync(document)
-        found.append((swapping, running, document, await swapping.stage(running, document, rows)))
-    return found
-
-
-async def commit_all(items: list[Staged], workers: int) -> list[float]:
-    """Commit everything with so many workers; seconds of each commit."""
-    waiting = list(reversed(items))
-    seconds: list[float] = []
-
-    async def work() -> None:
-        while waiting:
-            swapping, running, document, generation = waiting.pop()
-            began = perf_counter()
-            await swapping.commit(running, document, generation)
-            seconds.append(perf_counter() - began)
-
-    await asyncio.gather(*(work() for _ in range(workers)))
-    return seconds
 
 
 async def measure_commits(server: Server, *, documents: int) -> list[list[str]]:
@@ -234,22 +202,22 @@ async def measure_latency(server: Server, *, backlog: int, count: int) -> list[l
     return rows
 
 
-async def measure_growth(server: Server, sizes: Sequence[int]) -> list[list[str]]:
-    """The latency of a commit by what is indexed already."""
+async def measure_processes(server: Server, *, documents: int) -> list[list[str]]:
+    """Commits a second of several processes at once, each with four tasks."""
     rows: list[list[str]] = []
-    async with platform(server, "growth") as target:
-        base = await target.create_knowledge_base(model=MODEL)
-        swapping = Swapping(target, base)
-        indexed = 0
-        for size in sizes:
-            await commit_all(await staged([swapping], size - indexed), 8)
-            indexed = size
-            seconds = await commit_all(await staged([swapping], 50), 1)
-            indexed += 50
-            began = perf_counter()
-            await target.application.life_cycle.settle(base.organization_id, base.id)
-            settled = perf_counter() - began
-            rows.append([f"{size:,}", f"{report.median(seconds) * 1000:.1f}", f"{settled * 1000:.1f}"])
+    for knowledge_bases in (1, 16):
+        for processes in (1, 2, 4):
+            async with platform(server, f"processes_{knowledge_bases}_{processes}") as target:
+                bases = [await target.create_knowledge_base(model=MODEL) for _ in range(knowledge_bases)]
+                elapsed, seconds = await commit_in_processes(
+                    server, target, [base.id for base in bases], processes=processes, tasks=4, documents=documents
+                )
+            rows.append(
+                [
+                    str(knowledge_bases), str(processes), f"{len(seconds) / elapsed:.0f}",
+                    f"{report.median(seconds) * 1000:.0f}", f"{report.percentile(seconds, 0.95) * 1000:.0f}",
+                ]
+            )  # fmt: skip
     return rows
 
 
@@ -269,15 +237,15 @@ async def run(*, short: bool) -> None:
             ["KBs", "workers", "commits/s", "p50 ms", "p95 ms", "deletion p50 ms", "deletion max ms"],
             await measure_commits(server, documents=200 if short else 600),
         )
+        print("\ncommits of several processes, four tasks each")
+        report.print_table(
+            ["KBs", "processes", "commits/s", "p50 ms", "p95 ms"],
+            await measure_processes(server, documents=200 if short else 800),
+        )
         print("\nlatency from upload to searchable")
         report.print_table(
             ["system", "jobs waiting", "p50 ms", "p95 ms"],
             await measure_latency(server, backlog=100 if short else 1000, count=10 if short else 20),
-        )
-        print("\ngrowth of a commit")
-        report.print_table(
-            ["documents indexed", "commit p50 ms", "counting the KB ms"],
-            await measure_growth(server, [100, 1000] if short else [100, 1000, 5000]),
         )
         print("\nclaims")
         report.print_table(

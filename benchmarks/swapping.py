@@ -1,6 +1,8 @@
 """The steps of a swap one by one, with given vectors: what `analytiq.indexing` does without chunking and embedding."""
 
+import asyncio
 from collections.abc import Sequence
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
@@ -28,6 +31,9 @@ from benchmarks.platform_under_test import Platform
 
 CHUNK_TEXT = "The quick brown fox jumps over the lazy dog and thinks about retrieval. " * 14
 """About 1,000 characters, as a chunk of 256 tokens has."""
+DIMENSIONS = 64
+CHUNKS = 2
+"""Of a small document, where its commit is what is measured."""
 
 
 def random_vectors(rows: int, dimensions: int, *, seed: int) -> NDArray[np.float32]:
@@ -78,7 +84,7 @@ class Swapping:
             self._jobs,
             target.application.settings.indexing,
         )
-        self._sweep = Sweep(self._generations, self._vectors)
+        self._sweep = Sweep(self._generations, self._vectors, BackupHoldRepository(connection))
 
     async def create_document(self, name: str, metadata: dict[str, JsonValue]) -> Document:
         """A document whose text counts as extracted."""
@@ -166,3 +172,34 @@ class Swapping:
         if job is None:
             raise SystemExit(f"no {kind.value} job is due, so nothing can be measured")
         return RunningJob(job, self._jobs)
+
+
+Staged = tuple[Swapping, RunningJob, Document, Generation]
+
+
+async def staged(targets: Sequence[Swapping], count: int, *, dimensions: int = DIMENSIONS) -> list[Staged]:
+    """`count` staged documents, spread over the knowledge bases, that only wait for their commit."""
+    rows = rows_of(random_vectors(CHUNKS, dimensions, seed=1))
+    found: list[Staged] = []
+    for number in range(count):
+        swapping = targets[number % len(targets)]
+        document = await swapping.create_document(f"{new_id()}.txt", {})
+        running = await swapping.claim_sync(document)
+        found.append((swapping, running, document, await swapping.stage(running, document, rows)))
+    return found
+
+
+async def commit_all(items: list[Staged], workers: int) -> list[float]:
+    """Commit everything with so many workers; seconds of each commit."""
+    waiting = list(reversed(items))
+    seconds: list[float] = []
+
+    async def work() -> None:
+        while waiting:
+            swapping, running, document, generation = waiting.pop()
+            began = perf_counter()
+            await swapping.commit(running, document, generation)
+            seconds.append(perf_counter() - began)
+
+    await asyncio.gather(*(work() for _ in range(workers)))
+    return seconds

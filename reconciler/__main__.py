@@ -28,6 +28,8 @@ async def run(settings: Settings) -> None:
         try:
             report = await application.reconciler.run_pass()
             log.info("reconciler.pass", knowledge_bases=report.knowledge_bases, drift=report.counts())
+            await application.retention.apply()
+            await application.erasures.keep_up()
         except (AnalytiqError, DatabaseError):
             log.exception("reconciler.pass_failed")
         with contextlib.suppress(TimeoutError):

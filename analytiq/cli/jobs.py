@@ -35,7 +35,8 @@ def print_table(
     headings = ("job", "state", "attempt", "changed", "progress", "last error")
     print_rows(headings, [_row(job) for job in page.items])
     if page.total_count > len(page.items):
-        note(f"{len(page.items)} of {page.total_count}; --limit shows more.")
+        total = f"more than {page.total_count}" if page.total_count_is_at_least else page.total_count
+        note(f"{len(page.items)} of {total}; --limit shows more.")
 
 
 def print_one(client: Client, job_id: str) -> None:

@@ -10,10 +10,11 @@ from pydantic import SecretStr
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import NotFoundError
 from analytiq.mongo.client import MongoConnection, connect, translate
+from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.session import DatabaseError
-from analytiq.organizations.service import IssuedToken, Organizations
+from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, IssuedToken, Organizations
 from analytiq.settings import Settings
 
 Result = TypeVar("Result")
@@ -63,10 +64,13 @@ def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts
 
 
 def issue_token(uri: SecretStr, database: str, name: str, organization_id: str | None) -> tuple[str, IssuedToken]:
-    """Make an access token for an organization, by default the oldest; returns the organization's id too.
+    """Make an access token for an organization; returns the organization's id too.
+
+    By default for the oldest, and for a first one where there is none: an installation whose processes are started
+    one by one has no other way to make it.
 
     Raises:
-        NotFoundError: there is no such organization, or none at all.
+        NotFoundError: there is no such organization.
     """
 
     async def issue(connection: MongoConnection) -> tuple[str, IssuedToken]:
@@ -74,9 +78,8 @@ def issue_token(uri: SecretStr, database: str, name: str, organization_id: str |
         if organization_id is not None:
             organization = await organizations.get(organization_id)
         else:
-            organization = await organizations.first()
-            if organization is None:
-                raise NotFoundError(f"The database {database!r} has no organization yet: `analytiq up` makes one.")
+            await migrate(connection)
+            organization = await organizations.first() or await organizations.create(FIRST_ORGANIZATION_NAME)
         return organization.id, await organizations.issue_token(organization.id, name=name)
 
     return run_on_database(uri, database, issue)

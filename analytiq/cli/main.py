@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from analytiq.cli import backup_commands, erase_commands
 from analytiq.cli.console import errors_as_sentences, note
+from analytiq.cli.options import DataDir
 from analytiq.models.job import JobKind, JobState
 from analytiq.models.upload import DuplicatePolicy
 
@@ -22,10 +24,15 @@ token_app = typer.Typer(help="Access tokens.", no_args_is_help=True)
 kb_app = typer.Typer(help="Knowledge bases.", no_args_is_help=True)
 jobs_app = typer.Typer(help="What waits, runs, or was given up.", no_args_is_help=True)
 workers_app = typer.Typer(help="Worker processes, directly in the database.", no_args_is_help=True)
+providers_app = typer.Typer(help="Providers of models, and the keys for them.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
+app.add_typer(providers_app, name="providers")
 app.add_typer(kb_app, name="kb")
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(workers_app, name="workers")
+app.add_typer(erase_commands.app, name="erase")
+app.command()(backup_commands.backup)
+app.command()(backup_commands.restore)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
@@ -39,11 +46,8 @@ class SearchMode(StrEnum):
     LEXICAL = "lexical"
 
 
-DataDir = Annotated[
-    Path | None,
-    typer.Option("--data-dir", help="Where everything is kept; ANALYTIQ_DATA_DIR, else ~/.local/share/analytiq."),
-]
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")]
+ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="As LiteLLM names it: openai, cohere, …")]
 OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kind.")]
 OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only of this knowledge base: its name or id.")]
 OfDocument = Annotated[str | None, typer.Option("--document", help="Only of this document: its id.")]
@@ -182,6 +186,17 @@ def doctor(data_dir: DataDir = None) -> None:
     with errors_as_sentences():
         is_well = run_doctor(read_settings(), data_dir)
     raise typer.Exit(0 if is_well else 1)
+
+
+@app.command("rotate-secret-key")
+def rotate_secret_key(data_dir: DataDir = None) -> None:
+    """Encrypt everything that is kept encrypted anew, under a fresh key or under the one in ANALYTIQ_SECRET_KEY."""
+    from analytiq.cli.secret_keys import rotate
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        is_complete = rotate(read_settings(), data_dir)
+    raise typer.Exit(0 if is_complete else 1)
 
 
 @app.command("secret-key")
@@ -356,6 +371,61 @@ def jobs_cancel(job: JobId, data_dir: DataDir = None) -> None:
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         jobs.cancel(client, job)
+
+
+@providers_app.command("list")
+def providers_list(data_dir: DataDir = None) -> None:
+    """List the providers that there is a key for; no key is shown."""
+    from analytiq.cli import providers
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        providers.print_table(client)
+
+
+@providers_app.command("put")
+def providers_put(
+    provider: ProviderName,
+    api_base: Annotated[
+        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol, or of Azure's.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Store a key of the organization's own, typed when asked or piped in."""
+    from analytiq.cli import providers
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        providers.put(client, provider, api_base)
+
+
+@providers_app.command("delete")
+def providers_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
+    """Forget the organization's own key."""
+    from analytiq.cli import providers
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        providers.delete(client, provider)
+
+
+@providers_app.command("test")
+def providers_test(
+    provider: ProviderName,
+    model: Annotated[str | None, typer.Option(help="An embedding model of the provider; its usual one.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make one call with the key, and say what happened. Exit code 1 where it does not work."""
+    from analytiq.cli import providers
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        is_working = providers.test(client, provider, model)
+    raise typer.Exit(0 if is_working else 1)
 
 
 @workers_app.command("list")

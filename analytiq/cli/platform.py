@@ -34,6 +34,7 @@ DRAIN_MARGIN_SECONDS = 5.0
 """What a worker gets beyond its own limit for finishing jobs, to give the rest back to the queue."""
 
 SECRET_KEY_FILE = "secret.key"  # noqa: S105  # the name of the file
+OLD_KEYS_FILE = "secret.old-keys"  # it is there while a rotation is to be finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Platform:
         port = available_port(self._options.host, self._options.port)
         uri = await self._open_database(directory)
         access = await open_or_create(uri, self._settings.mongo.database, directory.path)
-        await self._start_processes(directory, uri, port)
+        secret_key = await self._secret_key(directory, uri)
+        await self._start_processes(directory, uri, secret_key, port)
         await self._until_ready(port)
         url = url_of(self._options.host, port)
         connection = ConnectionFile(url=url, organization_id=access.organization_id, token=access.token)
@@ -155,11 +157,24 @@ class Platform:
         )
         return await self._database.start()
 
-    async def _start_processes(self, directory: DataDirectory, uri: SecretStr, port: int) -> None:
+    async def _secret_key(self, directory: DataDirectory, uri: SecretStr) -> SecretStr:
+        if self._settings.secret_key is not None:
+            return self._settings.secret_key
+        secret_key = directory.read_or_create_secret(SECRET_KEY_FILE, _new_secret_key)
+        if (directory.path / OLD_KEYS_FILE).exists():
+            # Imported only here: cryptography is 8 MB.
+            from analytiq.cli.secret_keys import finish_rotation
+
+            await finish_rotation(uri, self._settings.mongo.database, secret_key, directory.path)
+        return secret_key
+
+    async def _start_processes(
+        self, directory: DataDirectory, uri: SecretStr, secret_key: SecretStr, port: int
+    ) -> None:
         plans = plan_processes(
             directory.path,
             uri=uri,
-            secret_key=self._settings.secret_key or directory.read_or_create_secret(SECRET_KEY_FILE, _new_secret_key),
+            secret_key=secret_key,
             host=self._options.host,
             port=port,
             workers=self._options.workers,

@@ -27,14 +27,18 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
     uri = address_of_database(settings, data_dir)
     workers, wanted = run_on_database(uri, settings.mongo.database, read)
     if workers:
-        rows = [(item.id, str(item.running), str(item.concurrency), f"{item.started_at:{SECOND}}") for item in workers]
-        print_rows(("worker", "running", "at most", "since"), rows)
+        print_rows(("worker", "host", "process", "running", "at most", "since"), [_row(item) for item in workers])
     else:
         note("There is no worker: `analytiq up` runs one, and `python -m workers` is one.")
     if wanted is None:
         note("Each runs as many jobs at once as its own settings say (ANALYTIQ_WORKER__CONCURRENCY).")
     else:
         note(f"Each is to run {wanted} at once; `analytiq workers reset` leaves it to their own settings.")
+
+
+def _row(worker: Worker) -> tuple[str, ...]:
+    since = f"{worker.started_at:{SECOND}}"
+    return worker.id, worker.host, str(worker.pid), str(worker.running), str(worker.concurrency), since
 
 
 def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int | None) -> None:

@@ -28,6 +28,7 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.providers import ProviderCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
@@ -38,7 +39,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls):
+class Client(JobCalls, ProviderCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:

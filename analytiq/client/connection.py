@@ -60,7 +60,12 @@ class Connection:
     def _page(self, path: str, key: str, model: type[Item], query: Query, *, skip: int, limit: int) -> Page[Item]:
         answer = _OBJECT.validate_json(self._transport.call("GET", path, query={**query, "skip": skip, "limit": limit}))
         items = [model.model_validate(item) for item in answer[key]]
-        return Page[Item](items=items, total_count=answer["total_count"], skip=answer["skip"])
+        return Page[Item](
+            items=items,
+            total_count=answer["total_count"],
+            total_count_is_at_least=answer.get("total_count_is_at_least", False),
+            skip=answer["skip"],
+        )
 
 
 _OBJECT = TypeAdapter(dict[str, Any])

@@ -13,10 +13,11 @@ class _Answer(BaseModel):
 
 
 class Page(_Answer, Generic[Item]):
-    """Some of many; `total_count` is how many there are."""
+    """Some of many; `total_count` is how many there are, or where `total_count_is_at_least`, how many were counted."""
 
     items: list[Item]
     total_count: int
+    total_count_is_at_least: bool = False
     skip: int
 
 
@@ -43,6 +44,30 @@ class IssuedAccessToken(AccessToken):
     """A new access token; `token` is its secret, which is shown this once."""
 
     token: str
+
+
+class LlmProvider(_Answer):
+    """A provider of models that there is a key for; `source` says whose, `key_hint` is the end of one's own."""
+
+    litellm_provider: str
+    source: str
+    key_hint: str | None
+    is_readable: bool
+    api_base: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class LlmProviderTest(_Answer):
+    """What one call to a provider came to; `detail` says it in a sentence."""
+
+    litellm_provider: str
+    model: str
+    is_working: bool
+    dimensions: int | None
+    milliseconds: int
+    code: str | None
+    detail: str
 
 
 class Usage(_Answer):

@@ -9,21 +9,24 @@ import structlog
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.credentials.addresses import (
-    check_api_base,
-    check_provider_for_api_base,
-    public_addresses,
-)
 from analytiq.credentials.encryption import Vault
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, ProviderRefusedError, TransientError
 from analytiq.models.provider import LlmProvider
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.providers.addresses import (
+    OPENAI,
+    check_api_base,
+    check_provider_for_api_base,
+    public_addresses,
+)
 from analytiq.settings import ProviderSettings
 
 log = structlog.get_logger(__name__)
 
 LONGEST_KEY = 4096
+NEEDS_API_BASE = frozenset({"azure", "azure_ai"})
+"""LiteLLM would take the operator's address for them otherwise, and send the organization's key there."""
 HINT_CHARACTERS = 4
 SHORTEST_HINTED_KEY = 16
 """Of shorter keys, four characters would be too large a part."""
@@ -33,7 +36,7 @@ SHORTEST_HINTED_KEY = 16
 class Credential:
     """What a call to a provider needs. `is_own`: the organization's own, not the platform's.
 
-    `is_guarded`: the address was named by the organization, so only public addresses may be connected to.
+    `is_guarded`: the organization named the address of a server, so only public addresses may be connected to.
     """
 
     api_key: SecretStr
@@ -79,15 +82,15 @@ class Credentials:
         if provider is None:
             return None
         is_own = provider.organization_id is not None
-        is_guarded = is_own and provider.api_base is not None and not self._settings.allow_private_addresses
-        if is_guarded:
+        is_checked = is_own and not self._settings.allow_private_addresses
+        if is_checked and provider.api_base is not None:
             # The setting may have been another when it was stored.
-            check_provider_for_api_base(litellm_provider, provider.api_base or "")
+            check_provider_for_api_base(litellm_provider, provider.api_base)
         return Credential(
             api_key=self._vault.decrypt(provider.token),
             api_base=provider.api_base,
             is_own=is_own,
-            is_guarded=is_guarded,
+            is_guarded=is_checked and provider.api_base is not None and litellm_provider == OPENAI,
         )
 
     async def accounts(self, organization_id: str) -> list[ProviderAccount]:
@@ -105,6 +108,10 @@ class Credentials:
         _check_key(api_key)
         if api_base is not None:
             await self._check_own_address(litellm_provider, api_base)
+        elif litellm_provider in NEEDS_API_BASE:
+            raise InvalidInputError.of_field(
+                "api_base", f"{litellm_provider!r} has an address for each customer: give yours along with the key"
+            )
         now = clock.now()
         provider = LlmProvider(
             id=new_id(),

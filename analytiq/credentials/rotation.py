@@ -12,7 +12,6 @@ from analytiq.credentials.encryption import Vault
 from analytiq.errors import AccessDeniedError
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +54,6 @@ class Rotation:
                 if token is not None:
                     await self._providers.replace_token(provider, token)
                 report += outcome
-                await checkpoint("credentials.row_rotated")
             after = providers[-1].id
         return report
 
@@ -67,7 +65,6 @@ class Rotation:
                 if body is not None:
                     await self._answers.replace_body(answer, body.encode())
                 report += outcome
-                await checkpoint("credentials.row_rotated")
             after = answers[-1].id
         return report
 

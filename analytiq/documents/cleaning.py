@@ -3,6 +3,7 @@
 import structlog
 
 from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -23,12 +24,14 @@ class Cleaning:
         files: FileStore,
         history: JobHistoryRepository,
         jobs: JobRepository,
+        holds: BackupHoldRepository,
     ) -> None:
         self._documents = documents
         self._texts = texts
         self._files = files
         self._history = history
         self._jobs = jobs
+        self._holds = holds
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -39,6 +42,7 @@ class Cleaning:
         # while one that a replacement adds in between is not on the list.
         stored = await self._files.ids_of_document(organization_id, document_id)
         document = await self._documents.get(organization_id, document_id)
+        await self._holds.require_free(organization_id)
         if document is None:
             await self._files.delete(organization_id, stored)
             await checkpoint("cleaning.files_deleted")

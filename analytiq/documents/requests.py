@@ -2,14 +2,18 @@
 
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 
+HEAVY_BYTES = 5 * 1024 * 1024
+"""A file above this takes seconds to minutes to read, where most take milliseconds. Pages are not known beforehand."""
 
-def extract_request(organization_id: str, document_id: str) -> JobRequest:
-    """Read the document's file."""
+
+def extract_request(organization_id: str, document_id: str, *, byte_size: int = 0) -> JobRequest:
+    """Read the document's file, which has so many bytes; 0: how many is not known, or does not matter."""
     return JobRequest(
         kind=JobKind.EXTRACT,
         organization_id=organization_id,
         subject=JobSubject(document_id=document_id),
         priority=Priority.INTERACTIVE,
+        is_heavy=byte_size > HEAVY_BYTES,
     )
 
 

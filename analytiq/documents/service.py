@@ -131,9 +131,8 @@ class Documents:
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)
-            await self._jobs.enqueue(
-                [extract_request(organization_id, document_id)], request_id=request_id, session=session
-            )
+            extraction = extract_request(organization_id, document_id, byte_size=changed.byte_size)
+            await self._jobs.enqueue([extraction], request_id=request_id, session=session)
             return changed
 
         return await run_in_transaction(self._connection, commit)

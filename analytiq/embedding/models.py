@@ -16,6 +16,9 @@ from analytiq.settings import EmbeddingSettings
 PREFERRED_MODEL = "text-embedding-3-small"
 """The seed's default, where the organization has a key for its provider."""
 
+MOST_EMBEDDERS = 256
+"""Kept with their keys and connections; keys that are replaced would gather otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
@@ -33,7 +36,7 @@ class EmbeddingModels:
         self._credentials = credentials
         self._settings = settings
         self._local = LocalEmbedder(LOCAL_MODEL, cache_directory=cache_directory, threads=settings.local_threads)
-        self._remote: dict[tuple[str, str, str], LiteLLMEmbedder] = {}
+        self._remote: dict[tuple[str, str, str, bool], LiteLLMEmbedder] = {}
 
     @property
     def local(self) -> LocalEmbedder:
@@ -60,14 +63,14 @@ class EmbeddingModels:
         if credential is None:
             raise InvalidInputError.of_field(
                 "embedding_model",
-                f"the model {model!r} needs an API key of {provider!r}, and there is none: set"
-                f" {provider.upper()}_API_KEY in the environment and start again, or use {LOCAL_MODEL!r}, which"
-                " needs no key",
+                f"the model {model!r} needs an API key of {provider!r}, and there is none: store one with"
+                f" `analytiq providers put {provider}` (PUT …/llm-providers/{provider}), set {provider.upper()}_API_KEY"
+                f" in the environment and start again, or use {LOCAL_MODEL!r}, which needs no key",
                 code="provider_key_missing",
             )
         secret = credential.api_key.get_secret_value()
-        identity = (model, secret, credential.api_base or "")
-        embedder = self._remote.get(identity)
+        identity = (model, secret, credential.api_base or "", credential.is_guarded)
+        embedder = self._remote.pop(identity, None)
         if embedder is None:
             embedder = LiteLLMEmbedder(
                 model,
@@ -75,8 +78,18 @@ class EmbeddingModels:
                 api_base=credential.api_base,
                 timeout_seconds=self._settings.timeout_seconds,
                 batch_size=self._settings.batch_size,
+                is_guarded=credential.is_guarded,
             )
-            self._remote[identity] = embedder
+        # The latest last, so that the first is the one that was not used for longest.
+        self._remote[identity] = embedder
+        if len(self._remote) > MOST_EMBEDDERS:
+            await self._remote.pop(next(iter(self._remote))).close()
         if credential.is_own and credential.api_base:
             scope = organization.id
         return ChosenModel(embedder, scope, credential.api_base or "")
+
+    async def close(self) -> None:
+        """Close the connections that embedders hold."""
+        while self._remote:
+            _, embedder = self._remote.popitem()
+            await embedder.close()

@@ -3,6 +3,7 @@
 import structlog
 
 from analytiq.models.index_entry import GenerationState
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.queue.runner import RunningJob
@@ -14,9 +15,12 @@ log = structlog.get_logger(__name__)
 class Sweep:
     """The handler of sweep jobs."""
 
-    def __init__(self, generations: GenerationRepository, vectors: VectorRepository) -> None:
+    def __init__(
+        self, generations: GenerationRepository, vectors: VectorRepository, holds: BackupHoldRepository
+    ) -> None:
         self._generations = generations
         self._vectors = vectors
+        self._holds = holds
 
     async def handle(self, running: RunningJob) -> None:
         """Move the generation to purging, delete its vectors, then its row; a current one is left alone."""
@@ -34,6 +38,7 @@ class Sweep:
             log.warning("indexing.sweep_refused", generation_id=generation_id)
             return
         await checkpoint("sweep.purging")
+        await self._holds.require_free(job.organization_id)
         swept = await self._vectors.delete_generation(job.organization_id, kb_id, generation_id)
         await checkpoint("sweep.vectors_deleted")
         await self._generations.delete(job.organization_id, generation_id)

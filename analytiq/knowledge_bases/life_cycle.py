@@ -4,9 +4,10 @@ import asyncio
 
 import structlog
 
-from analytiq.membership import Membership
-from analytiq.models.job import Job, JobKind
-from analytiq.models.knowledge_base import KnowledgeBaseStatus
+from analytiq.membership import Membership, kb_changed
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -14,6 +15,7 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import RunningJob
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.vector_stores.base import VectorStore
 
@@ -36,6 +38,8 @@ class KnowledgeBaseLifeCycle:
         vectors: VectorRepository,
         jobs: JobRepository,
         history: JobHistoryRepository,
+        rate_limits: RateLimits,
+        holds: BackupHoldRepository,
         store: VectorStore,
     ) -> None:
         self._membership = membership
@@ -46,6 +50,8 @@ class KnowledgeBaseLifeCycle:
         self._vectors = vectors
         self._jobs = jobs
         self._history = history
+        self._rate_limits = rate_limits
+        self._holds = holds
         self._store = store
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
@@ -80,6 +86,7 @@ class KnowledgeBaseLifeCycle:
         knowledge_base = await self._knowledge_bases.get_deleting(job.organization_id, kb_id)
         if knowledge_base is None:
             return
+        await self._holds.require_free(job.organization_id)
         await self._store.discard(knowledge_base)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
@@ -90,6 +97,7 @@ class KnowledgeBaseLifeCycle:
         await self._epochs.delete_changes(kb_id)
         await checkpoint("knowledge_base.changes_deleted")
         await self._history.delete_of_kb(job.organization_id, kb_id)
+        await self._rate_limits.forget_knowledge_base(job.organization_id, kb_id)
         await self._knowledge_bases.delete(job.organization_id, kb_id)
         log.info("knowledge_bases.dropped", kb_id=kb_id)
 
@@ -130,15 +138,28 @@ class KnowledgeBaseLifeCycle:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
             return False
+        epoch = await self._epochs.read(kb_id)
+        if epoch is None:
+            return False
         documents, chunks = await self._entries.statistics(kb_id)
         is_counted = await self._knowledge_bases.write_statistics(
-            organization_id, kb_id, document_count=documents, chunk_count=chunks
+            knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
         )
-        if knowledge_base.status is not KnowledgeBaseStatus.INDEXING or knowledge_base.first_membership_at is None:
-            return is_counted
-        if await self._jobs.has_untried_sync(organization_id, kb_id, enqueued_until=knowledge_base.first_membership_at):
-            return is_counted
-        if await self._knowledge_bases.activate(organization_id, kb_id):
-            log.info("knowledge_bases.active", kb_id=kb_id, documents=documents, chunks=chunks)
+        status = await self._status_of(knowledge_base)
+        if status is not knowledge_base.status and await self._knowledge_bases.set_status(knowledge_base, status):
+            log.info("knowledge_bases.status", kb_id=kb_id, status=status.value, documents=documents, chunks=chunks)
             return True
         return is_counted
+
+    async def _status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
+        """What it has come to; once active it stays so, whatever its documents meet."""
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
+            return KnowledgeBaseStatus.ACTIVE
+        gathered_at = knowledge_base.first_membership_at
+        if gathered_at is None:
+            gathering = await self._jobs.get(kb_changed(organization_id, kb_id).deduplication_key)
+            is_given_up = gathering is not None and gathering.state is JobState.DEAD
+            return KnowledgeBaseStatus.ERROR if is_given_up else KnowledgeBaseStatus.INDEXING
+        is_waiting = await self._jobs.has_untried_sync(organization_id, kb_id, enqueued_until=gathered_at)
+        return KnowledgeBaseStatus.INDEXING if is_waiting else KnowledgeBaseStatus.ACTIVE

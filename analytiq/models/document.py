@@ -18,7 +18,7 @@ class DocumentState(StrEnum):
 
 
 class Failure(Stored):
-    """Why something failed: a stable code, a sentence for the owner, and when; `stack` is for operators."""
+    """Why something failed: a stable code, a sentence for the owner, and when; `stack` is shown with its job only."""
 
     code: str
     detail: str

@@ -17,6 +17,7 @@ class JobKind(StrEnum):
     SWEEP = "sweep"
     CLEAN_DOCUMENT = "clean_document"
     DROP_KB = "drop_kb"
+    ERASE = "erase"
 
 
 class JobState(StrEnum):
@@ -35,12 +36,17 @@ class Priority:
     CLEANING = 20
 
 
+HEAVY = ":heavy"
+"""How the lane of heavy jobs ends."""
+
+
 class JobSubject(Stored):
     """What the job is about; which fields are set depends on the kind."""
 
     document_id: str | None = None
     kb_id: str | None = None
     generation_id: str | None = None
+    erasure_id: str | None = None
 
 
 class Progress(Stored):
@@ -59,18 +65,21 @@ class JobRequest(Stored):
     subject: JobSubject
     priority: int = Priority.INTERACTIVE
     delay_seconds: float = 0.0
+    is_heavy: bool = False
+    """It takes many times as long as others of its kind: they do not queue behind it, and it leaves them a slot."""
 
     @property
     def deduplication_key(self) -> str:
         """One row exists for each key, however often the work is asked for."""
         subject = self.subject
-        names = (subject.kb_id, subject.document_id, subject.generation_id)
+        names = (subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id)
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 
     @property
     def lane(self) -> str:
         """Jobs of one organization, knowledge base and kind queue behind one another, not before others'."""
-        return f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
+        lane = f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
+        return f"{lane}{HEAVY}" if self.is_heavy else lane
 
 
 class Job(Stored):

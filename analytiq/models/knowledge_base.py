@@ -11,13 +11,15 @@ from analytiq.models.stored import Stored
 class KnowledgeBaseStatus(StrEnum):
     """`indexing` until each document of the first indexing was tried, then `active`.
 
-    `deleting` rows are shown to nobody.
+    `error`: the job that gathers the documents of the first indexing was given up. `deleting` and
+    `restoring` are shown to nobody.
     """
 
     INDEXING = "indexing"
     ACTIVE = "active"
     ERROR = "error"
     DELETING = "deleting"
+    RESTORING = "restoring"
 
 
 class VectorStoreKind(StrEnum):
@@ -32,7 +34,8 @@ class KnowledgeBase(Stored):
 
     `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring
     a dropped collection back (design 2.2). `first_membership_at` is when the pairs of the first indexing had
-    been enqueued. Where `vector_store` is `mongodb`, its chunks carry what the search server filters by.
+    been enqueued. The two counts were read at `counted_epoch` or later. Where `vector_store` is
+    `mongodb`, its chunks carry what the search server filters by.
     """
 
     id: str
@@ -49,6 +52,7 @@ class KnowledgeBase(Stored):
     status: KnowledgeBaseStatus
     document_count: int = 0
     chunk_count: int = 0
+    counted_epoch: int = 0
     vectors_uuid: str
     vector_store: VectorStoreKind = VectorStoreKind.LOCAL
     first_membership_at: datetime | None = None

@@ -22,6 +22,8 @@ class Organization(Stored):
     id: str
     name: str
     cache_scope: CacheScope = CacheScope.GLOBAL
+    document_retention_days: int | None = None
+    """After so many days documents are deleted; None: they are kept."""
     created_at: datetime
 
 

@@ -6,12 +6,14 @@ from analytiq.models.stored import Stored
 
 
 class Worker(Stored):
-    """A row of `workers`; its id is the process's name, by which its jobs name it too.
+    """A row of `workers`; its id is the process's name, by which its jobs name it too; `host` and `pid` find it.
 
     `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen.
     """
 
     id: str
+    host: str = ""
+    pid: int = 0
     started_at: datetime
     seen_at: datetime
     concurrency: int

@@ -34,6 +34,7 @@ from analytiq.mongo.embedded_process import (
     StartFailure,
     explain_end,
     free_port,
+    lacks_room,
     last_words,
     spawn,
 )
@@ -280,7 +281,8 @@ class EmbeddedServer:
             self._process = None
             short_lives = short_lives + 1 if time.monotonic() - began < SHORT_LIFE_SECONDS else 0
             self._report_death(process, status)
-            if embedded_disk.is_full(self._files.root):
+            is_out_of_room = lacks_room(self._files)
+            if is_out_of_room:
                 short_lives = 0  # it will live longer once there is room
             if short_lives >= MAX_SHORT_LIVES:
                 raise PermanentError(
@@ -292,13 +294,13 @@ class EmbeddedServer:
             if short_lives > 1:
                 await asyncio.sleep(min(MAX_RESTART_PAUSE_SECONDS, 2.0**short_lives))
             # Clients hold the URI: no other port will do.
-            self._process = await self._launch_again(password, process.port)
+            self._process = await self._launch_again(password, process.port, is_out_of_room=is_out_of_room)
 
-    async def _launch_again(self, password: SecretStr, port: int) -> MongodProcess:
-        """Start another mongod on the port that clients know; while the disk is full, wait for room."""
+    async def _launch_again(self, password: SecretStr, port: int, *, is_out_of_room: bool) -> MongodProcess:
+        """Start another mongod on the port that clients know; where the last one ran out of room, wait for it first."""
         while True:
             try:
-                if not embedded_disk.is_full(self._files.root):
+                if not is_out_of_room:
                     return await self._launch(password, port=port)
             except PermanentError as error:
                 if error.code != DISK_FULL:
@@ -311,6 +313,7 @@ class EmbeddedServer:
             if self._on_death is not None:
                 self._on_death(why)
             await embedded_disk.wait_for_room(self._files.root)
+            is_out_of_room = False
 
     def _report_death(self, process: MongodProcess, status: int | None) -> None:
         words = last_words(self._files)

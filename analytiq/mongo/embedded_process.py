@@ -279,10 +279,10 @@ def explain_end(files: ServerFiles, binary: Path, status: int | None, port: int)
 def last_words(files: ServerFiles) -> str:
     """Why it ended, in the log's words: the fatal line and the error that led to it.
 
-    Falls back to what it printed before it had a log (a library missing, the log not writable), and then to
-    nothing.
+    What it cannot log it prints: that the log, on a full disk, cannot be written. Falls back to what it printed
+    before it had a log (a library missing), and then to nothing.
     """
-    lines = list(_log_lines(files.log))
+    lines = [*_log_lines(files.log), *_log_lines(files.output)]
     fatal = next((index for index, line in enumerate(lines) if line.is_fatal), None)
     if fatal is None:
         words = [line.words for line in lines if line.is_error][-1:]
@@ -290,8 +290,19 @@ def last_words(files: ServerFiles) -> str:
         # A fatal line often names only the assertion; the first error shortly before it names the cause.
         led_to_it = [line.words for line in lines[max(0, fatal - 20) : fatal] if line.is_error]
         words = [*led_to_it[:1], lines[fatal].words]
-    said = "; ".join(words) or "\n".join(text for text in _tail(files.output).splitlines() if not text.startswith("{"))
+    said = "; ".join(words) or "\n".join(
+        text for text in _tail(files.output).splitlines() if not text.startswith(("{", "BACKTRACE"))
+    )
     return " ".join(said.split())[:MAX_QUOTE].rstrip(" .")
+
+
+def lacks_room(files: ServerFiles) -> bool:
+    """Whether it ended for want of room, by the disk as it is now or by its own words.
+
+    The words count as well: what it had begun to write it gives back when it ends, so that a few megabytes may be free.
+    """
+    text = f"{_tail(files.log)}\n{_tail(files.output)}"
+    return embedded_disk.is_full(files.root) or any(sign in text for sign in NO_SPACE_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ INDEXES = {
     "fs.files": [
         IndexModel([("filename", 1), ("uploadDate", 1)]),
         IndexModel([("metadata.document_id", 1)]),
+        IndexModel([("metadata.organization_id", 1)]),
     ],
     "fs.chunks": [IndexModel([("files_id", 1), ("n", 1)], unique=True)],
 }

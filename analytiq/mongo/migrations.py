@@ -17,8 +17,10 @@ from analytiq.mongo import files
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
+    backup_holds,
     documents,
     embedding_cache,
+    erasures,
     idempotency,
     index_entries,
     job_history,
@@ -28,6 +30,7 @@ from analytiq.mongo.repositories import (
     organizations,
     providers,
     rate_limits,
+    restores,
     tags,
     texts,
     uploads,
@@ -56,6 +59,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        backup_holds, restores, erasures,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -73,6 +77,13 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database.create_collection(collection, check_exists=False)
 
 
+async def _order_lists_of_jobs(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    present = await connection.database["jobs"].index_information()
+    if jobs.UNSORTED_INDEX in present:
+        await connection.database["jobs"].drop_index(jobs.UNSORTED_INDEX)
+
+
 MIGRATIONS = (
     Migration(1, "indexes", _create_indexes),
     Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
@@ -81,6 +92,8 @@ MIGRATIONS = (
     Migration(5, "index of staged texts", _create_indexes),
     Migration(6, "indexes of rate limits", _create_indexes),
     Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(8, "index of jobs by kind", _order_lists_of_jobs),
+    Migration(9, "indexes that find the rows of an organization", _create_indexes),
 )
 
 

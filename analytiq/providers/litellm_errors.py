@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
+from typing import Protocol, cast
 
 from analytiq.clock import now
 from analytiq.errors import AnalytiqError, ProviderRefusedError, RateLimitedError, TransientError
@@ -116,10 +117,21 @@ _CHAT_ADVICE: Mapping[Verdict, tuple[str, str]] = {
 _QUOTABLE = frozenset({Verdict.UNKNOWN_MODEL, Verdict.TOO_LONG, Verdict.REFUSED})
 _LONGEST_EXCERPT = 300
 _KEY_PIECE = 6
+_DEEPEST_CHAIN = 10
+_STUMBLES = (ValueError, TypeError, AttributeError, LookupError)
+"""What code raises that reads an answer of another shape than it expects; JSON that is none is a ValueError."""
+
+
+class _Response(Protocol):
+    status_code: int
+    headers: Mapping[str, str]
 
 
 def translated(error: Exception, *, model: str, api_key: str | None, use: Use = Use.EMBEDDING) -> AnalytiqError:
     """The library's error for what a call through LiteLLM raised."""
+    own = _own_error(error)
+    if own is not None:
+        return own
     verdict = _verdict(error)
     status = _status(error)
     number = f" (HTTP {status})" if status is not None else ""
@@ -131,7 +143,7 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
         )
     if verdict is Verdict.MALFORMED:
         return TransientError(
-            f"The answer of the provider of {model!r} cannot be read: try again later.",
+            f"The answer of the provider of {model!r} cannot be read; the whole answer is refused: try again later.",
             code="malformed_answer",
         )
     if verdict not in _ADVICE:
@@ -140,8 +152,8 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
             f"The provider of {model!r} failed ({kind}{number}): try again later.",
             retry_after=retry_after_seconds(error),
         )
-    advices = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
-    happened, advice = advices[verdict]
+    advised = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
+    happened, advice = advised[verdict]
     quoted = _excerpt(error, api_key) if verdict in _QUOTABLE else ""
     return ProviderRefusedError(f"The provider of {model!r} {happened}{number}: {advice}.{quoted}")
 
@@ -163,21 +175,77 @@ def retry_after_seconds(error: Exception) -> float | None:
     return max(0.0, (moment - now()).total_seconds()) if moment.tzinfo else None
 
 
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what it was made of, the innermost last."""
+    found: list[BaseException] = []
+    seen: BaseException | None = error
+    while seen is not None and len(found) < _DEEPEST_CHAIN:
+        found.append(seen)
+        seen = seen.__cause__ or seen.__context__
+    return found
+
+
+def _own_error(error: Exception) -> AnalytiqError | None:
+    """What our own transport raised, from below the libraries that have wrapped it."""
+    return next((seen for seen in _chain(error) if isinstance(seen, AnalytiqError)), None)
+
+
 def _verdict(error: Exception) -> Verdict:
-    for ancestor in type(error).__mro__:
-        verdict = VERDICTS.get(ancestor.__name__)
-        if verdict is Verdict.BY_STATUS:
-            break
-        if verdict is not None:
-            return verdict
-    status = _status(error)
+    """By the status that the provider answered, where it did; the class of LiteLLM's error only refines that.
+
+    LiteLLM looks for numbers and words in the text: a refused call whose text speaks of "429" becomes its
+    RateLimitError, and would be repeated for ever.
+    """
+    by_class = _verdict_of_class(error)
+    response = _answer(error)
+    if response is not None:
+        by_status = _verdict_of_status(response.status_code)
+        is_refined = by_class is not Verdict.BY_STATUS and _may_pass(by_class) == _may_pass(by_status)
+        return by_class if is_refined else by_status
+    if by_class is Verdict.BY_STATUS:
+        return _verdict_of_status(_status(error))
+    return Verdict.MALFORMED if _is_unreadable(error) else by_class
+
+
+def _verdict_of_class(error: Exception) -> Verdict:
+    names = (ancestor.__name__ for ancestor in type(error).__mro__)
+    return next((VERDICTS[name] for name in names if name in VERDICTS), Verdict.BY_STATUS)
+
+
+def _verdict_of_status(status: int | None) -> Verdict:
     if status is None or status >= 500:
         return Verdict.FAILED
     return _STATUS_VERDICTS.get(status, Verdict.REFUSED if status >= 400 else Verdict.FAILED)
 
 
+def _may_pass(verdict: Verdict) -> str:
+    if verdict is Verdict.SLOW_DOWN:
+        return "when told"
+    return "later" if verdict in (Verdict.FAILED, Verdict.MALFORMED) else "never"
+
+
+def _answer(error: Exception) -> _Response | None:
+    """The provider's own answer: LiteLLM makes answers up for its errors, those below it do not."""
+    for seen in reversed(_chain(error)):
+        response = getattr(seen, "response", None)
+        if not _is_of_litellm(seen) and isinstance(getattr(response, "status_code", None), int):
+            return cast("_Response", response)
+    return None
+
+
+def _is_unreadable(error: Exception) -> bool:
+    """Whether LiteLLM stumbled over the answer, rather than over the way to it."""
+    below = [seen for seen in _chain(error) if not _is_of_litellm(seen)]
+    return _is_of_litellm(error) and bool(below) and isinstance(below[0], _STUMBLES)
+
+
+def _is_of_litellm(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == "litellm"
+
+
 def _status(error: Exception) -> int | None:
-    status = getattr(error, "status_code", None)
+    response = _answer(error)
+    status = response.status_code if response is not None else getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
 
 
@@ -188,6 +256,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
         getattr(error, "headers", None),
         getattr(error, "litellm_response_headers", None),
         getattr(getattr(error, "response", None), "headers", None),
+        getattr(_answer(error), "headers", None),
     )
     for source in sources:
         if isinstance(source, Mapping):

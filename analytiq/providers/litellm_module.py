@@ -39,6 +39,11 @@ def provider_of(model: str, *, field: str = "embedding_model", examples: str = "
     return str(provider)
 
 
+def known_providers() -> frozenset[str]:
+    """LiteLLM's names of providers; imports it, as `provider_of` does."""
+    return frozenset(str(getattr(name, "value", name)) for name in litellm().provider_list)
+
+
 def address_for(provider: str, api_base: str | None) -> str | None:
     """Where a call must go: the address that was set, never one of the environment."""
     return api_base or (OPENAI_BASE if provider == "openai" else None)

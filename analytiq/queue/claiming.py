@@ -9,7 +9,8 @@ import structlog
 
 from analytiq.models.job import Job, JobKind
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.jobs import JobRepository, LaneNews
+from analytiq.mongo.repositories.job_lanes import LaneNews
+from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.lanes import LaneBook
 
@@ -37,10 +38,10 @@ class Claims:
         self._book = LaneBook()
         self._news = asyncio.Event()
 
-    async def claim(self) -> Job | None:
-        """A job, or None where no lane has one to be had now."""
+    async def claim(self, *, with_heavy: bool = True) -> Job | None:
+        """A job, or None where no lane has one to be had now; without heavy ones, for who must stay quick."""
         loop = asyncio.get_running_loop()
-        while (lane := self._book.next(loop.time())) is not None:
+        while (lane := self._book.next(loop.time(), with_heavy=with_heavy)) is not None:
             version = lane.version
             job = await self._jobs.claim(
                 self._kinds,
@@ -62,9 +63,9 @@ class Claims:
         """Let every waiter look again."""
         self._news.set()
 
-    async def wait(self) -> None:
+    async def wait(self, *, with_heavy: bool = True) -> None:
         """Until there is news of a lane, or for the time between two polls."""
-        soonest = self._book.soonest()
+        soonest = self._book.soonest(with_heavy=with_heavy)
         seconds = self._poll_seconds
         if soonest is not None:
             seconds = min(seconds, max(HELD_SECONDS, soonest - asyncio.get_running_loop().time()))

@@ -69,11 +69,24 @@ class History:
         attempts, self._waiting = self._waiting, []
         self._has_waiting.clear()
         try:
-            await self._history.add(await self._of_what_exists(attempts))
+            kept = await self._of_what_exists(attempts)
+            await self._history.add(kept)
+            await self._forget_what_went(kept)
         except DatabaseError:
             log.warning("queue.history_not_written", attempts=len(attempts), exc_info=True)
             self._waiting = [*attempts, *self._waiting][:MOST_WAITING]
             self._has_waiting.set()
+
+    async def _forget_what_went(self, attempts: list[JobAttempt]) -> None:
+        """Take back what was written of what went meanwhile: its cleaning may have looked before it was there."""
+        existing = await self._of_what_exists(attempts)
+        for attempt in attempts:
+            if attempt in existing:
+                continue
+            if attempt.subject.document_id is not None:
+                await self._history.delete_of_document(attempt.organization_id, attempt.subject.document_id)
+            elif attempt.subject.kb_id is not None:
+                await self._history.delete_of_kb(attempt.organization_id, attempt.subject.kb_id)
 
     async def _of_what_exists(self, attempts: list[JobAttempt]) -> list[JobAttempt]:
         named: dict[str, set[str]] = {}

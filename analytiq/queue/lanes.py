@@ -9,6 +9,8 @@ fair by itself, all together are, without a row that all would write to.
 
 from dataclasses import dataclass, field
 
+from analytiq.models.job import HEAVY
+
 ANY_URGENCY_TURN = 8
 """One turn in so many goes to the lane that has waited longest, whatever its urgency: nothing starves."""
 
@@ -26,6 +28,11 @@ class Lane:
     blocked_until: float = 0.0
     since: int = 0
     """The number of the turn at which it was entered, or had its last."""
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether its jobs take long."""
+        return self.lane_id.endswith(HEAVY)
 
 
 @dataclass(slots=True)
@@ -59,13 +66,13 @@ class LaneBook:
             lane.version += 1
             lane.priority = min(lane.priority, priority)
 
-    def next(self, now: float) -> Lane | None:
-        """Whose turn it is; None where no lane may be asked now."""
+    def next(self, now: float, *, with_heavy: bool = True) -> Lane | None:
+        """Whose turn it is, of all or of those whose jobs do not take long; None where no lane may be asked now."""
         ready = [
             lane
             for organization in self._organizations.values()
             for lane in organization.lanes.values()
-            if lane.blocked_until <= now
+            if lane.blocked_until <= now and (with_heavy or not lane.is_heavy)
         ]
         if not ready:
             return None
@@ -73,10 +80,10 @@ class LaneBook:
             return min(ready, key=lambda lane: (lane.since, lane.lane_id))
         return min(ready, key=self._order)
 
-    def soonest(self) -> float | None:
+    def soonest(self, *, with_heavy: bool = True) -> float | None:
         """When a lane may be asked again at the earliest; None where there is no lane."""
-        blocks = (lane.blocked_until for item in self._organizations.values() for lane in item.lanes.values())
-        return min(blocks, default=None)
+        lanes = (lane for item in self._organizations.values() for lane in item.lanes.values())
+        return min((lane.blocked_until for lane in lanes if with_heavy or not lane.is_heavy), default=None)
 
     def served(self, lane: Lane, priority: int) -> None:
         """The lane had its turn, with a job of this priority."""

@@ -12,7 +12,7 @@ from analytiq.models.job_history import JobAttempt
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
+from analytiq.mongo.repositories.jobs import JobPage, JobQuery, JobRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.queue.runner import OnDead, OnSettled, cancelled
@@ -24,7 +24,7 @@ LATEST_ATTEMPTS = 20
 JOBS_AT_ONCE = 500
 DOCUMENTS_AT_ONCE = 100
 """Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
-DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB})
+DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.ERASE})
 """Kinds that delete what somebody was told is deleted."""
 
 
@@ -66,7 +66,7 @@ class Jobs:
         self._on_dead = on_dead
         self._on_settled = on_settled
 
-    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> tuple[list[Job], int]:
+    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
         """A page of jobs that wait, run or were given up, latest change first, and how many match."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
 
@@ -159,9 +159,9 @@ class Jobs:
         wanted = replace(query, states=(JobState.DEAD,), kinds=(JobKind.EXTRACT,))
         found: list[Job] = []
         while True:
-            jobs, _ = await self._jobs.page(organization_id, wanted, skip=len(found), limit=JOBS_AT_ONCE)
-            found += jobs
-            if len(jobs) < JOBS_AT_ONCE:
+            page = await self._jobs.page(organization_id, wanted, skip=len(found), limit=JOBS_AT_ONCE)
+            found += page.jobs
+            if len(page.jobs) < JOBS_AT_ONCE:
                 return found
 
     async def _let_wait(self, organization_id: str, extractions: Sequence[Job]) -> None:

@@ -1,6 +1,8 @@
 """A worker process shows itself, and runs as many jobs at once as is wanted at the moment."""
 
 import asyncio
+import os
+import socket
 
 import structlog
 
@@ -41,6 +43,8 @@ class WorkerRegistry:
         runner = self._runner
         await self._workers.announce(
             runner.worker,
+            host=socket.gethostname(),
+            pid=os.getpid(),
             started_at=self._started_at,
             concurrency=runner.concurrency,
             running=runner.running_jobs,

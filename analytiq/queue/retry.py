@@ -1,7 +1,6 @@
 """What becomes of a job whose handler raised: one table, by class."""
 
 import random
-import traceback
 from dataclasses import dataclass
 
 from analytiq import clock
@@ -14,13 +13,14 @@ from analytiq.errors import (
     TransientError,
 )
 from analytiq.models.document import Failure
+from analytiq.queue.stack import stack_of
 
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
 UNNAMED_WAIT_SECONDS = 10.0
 """The wait that a provider asks for without saying how long; half of it at least."""
-LONGEST_STACK = 8000
-"""Characters, of the end: where it happened stands last."""
+LONGEST_NAMED_WAIT_SECONDS = 86_400.0
+"""A provider that asks for more is asked again after a day: nonsense would hold a document for ever."""
 UNEXPECTED_ATTEMPTS = 5
 """An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
 
@@ -50,14 +50,14 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
             return Abandon()
         case RateLimitedError():
             # Not its fault: being told to wait uses up no attempts.
-            wait = UNNAMED_WAIT_SECONDS * _jitter() if error.retry_after is None else error.retry_after
+            wait = UNNAMED_WAIT_SECONDS * _jitter() if error.retry_after is None else _believed(error.retry_after)
             return Retry(max(wait, _backoff(attempt)), is_counted=False)
         case QuotaExceededError():
             return Retry(LONGEST_DELAY_SECONDS, is_counted=False)
         case TransientError():
             if attempt >= max_attempts:
                 return Bury()
-            return Retry(max(error.retry_after or 0.0, _backoff(attempt)))
+            return Retry(max(_believed(error.retry_after or 0.0), _backoff(attempt)))
         case ConflictError():
             return Bury() if attempt >= max_attempts else Retry(_backoff(attempt))
         case AnalytiqError():
@@ -68,7 +68,7 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
 
 def failure_of(error: BaseException) -> Failure:
     """What is told of an error; an unforeseen one shows its class only, since its text may hold anything."""
-    stack = "".join(traceback.format_exception(error))[-LONGEST_STACK:]
+    stack = stack_of(error)
     if isinstance(error, AnalytiqError):
         return Failure(code=error.code, detail=error.detail, at=clock.now(), stack=stack)
     return Failure(
@@ -77,6 +77,10 @@ def failure_of(error: BaseException) -> Failure:
         at=clock.now(),
         stack=stack,
     )
+
+
+def _believed(retry_after: float) -> float:
+    return min(retry_after, LONGEST_NAMED_WAIT_SECONDS)
 
 
 def _backoff(attempt: int) -> float:

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import os
-import socket
+import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping
 
 import structlog
@@ -125,9 +124,11 @@ class QueueRunner:
         self._history = history
         self._is_stopping = False
         self._has_changed = asyncio.Event()
-        self._slots: set[asyncio.Task[None]] = set()
+        self._slots: list[asyncio.Task[None]] = []
+        """The first takes no heavy jobs, where there are others: what takes milliseconds need not wait for minutes."""
         self._running: dict[asyncio.Task[None], Job] = {}
-        self.worker = f"{socket.gethostname()}:{os.getpid()}"
+        # Organizations see it at their jobs: it says nothing of the machine, as the row of `workers` does.
+        self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
             jobs,
             list(handlers),
@@ -175,9 +176,9 @@ class QueueRunner:
         return self._concurrency
 
     def _fill_slots(self, group: asyncio.TaskGroup) -> None:
-        self._slots = {slot for slot in self._slots if not slot.done()}
+        self._slots = [slot for slot in self._slots if not slot.done()]
         for _ in range(self._concurrency - len(self._slots)):
-            self._slots.add(group.create_task(self._slot()))
+            self._slots.append(group.create_task(self._slot()))
 
     async def _resized_or_stopped(self) -> None:
         await self._has_changed.wait()
@@ -201,10 +202,9 @@ class QueueRunner:
         """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
         count = 0
         kinds = list(self._handlers)
+        lease_seconds = self._settings.lease_seconds
         while True:
-            job = await self._jobs.claim(
-                kinds, worker=self.worker, lease_token=new_id(), lease_seconds=self._settings.lease_seconds
-            )
+            job = await self._jobs.claim(kinds, worker=self.worker, lease_token=new_id(), lease_seconds=lease_seconds)
             if job is not None:
                 await self._run_job(job)
                 count += 1
@@ -214,17 +214,19 @@ class QueueRunner:
 
     async def _slot(self) -> None:
         while not self._is_stopping:
+            own = asyncio.current_task()
             if len(self._slots) > self._concurrency:
-                self._slots.discard(asyncio.current_task())  # pyright: ignore[reportArgumentType]  # runs in a task
+                self._slots = [slot for slot in self._slots if slot is not own]
                 return
+            with_heavy = len(self._slots) == 1 or own is not self._slots[0]
             try:
-                job = await self._claims.claim()
+                job = await self._claims.claim(with_heavy=with_heavy)
             except DatabaseError:
                 log.warning("queue.claim_failed", exc_info=True)
                 await asyncio.sleep(self._settings.poll_seconds)
                 continue
             if job is None:
-                await self._claims.wait()
+                await self._claims.wait(with_heavy=with_heavy)
                 continue
             if self._is_stopping:
                 # `stop` has looked at what is running already: this job would run on without a limit.
@@ -320,17 +322,21 @@ class QueueRunner:
                 log.warning("queue.lease_lost", job=job.id)
                 return False
             case retry.Retry(delay_seconds, _):
+                if not await self._try_later(running, failure, outcome):
+                    return False
                 log.warning(
                     "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
                     delay_seconds=round(delay_seconds, 2), exc_info=unforeseen,
                 )  # fmt: skip
-                return await self._try_later(running, failure, outcome)
+                return True
             case retry.Bury():
+                if not await self._give_up(running, failure, AttemptOutcome.DEAD):
+                    return False
                 log.error(
                     "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
                     detail=failure.detail, exc_info=unforeseen,
                 )  # fmt: skip
-                return await self._give_up(running, failure, AttemptOutcome.DEAD)
+                return True
 
     async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> bool:
         """Make the job wait; True where that is written."""
@@ -338,22 +344,24 @@ class QueueRunner:
         if not outcome.is_counted:
             # Being told to wait is about the lane: its 10,000 jobs need not each find out.
             self._claims.defer(job, outcome.delay_seconds)
-        is_written = False
         try:
-            is_written = await self._jobs.retry(
-                job, failure, delay_seconds=outcome.delay_seconds, is_counted=outcome.is_counted
-            )
+            delay, is_counted = outcome.delay_seconds, outcome.is_counted
+            if not await self._jobs.retry(job, failure, delay_seconds=delay, is_counted=is_counted):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
+                return False
         except DatabaseError:
             # The lease runs out, and the job is taken up again.
             log.exception("queue.outcome_not_written", job=job.id)
+            return False
         self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)
-        return is_written
+        return True
 
     async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
         """Bury the job; True where that is written."""
         job = running.job
         try:
             if not await self._jobs.bury(job, failure):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
                 return False
             self._history.note(job, outcome, started_at=running.started_at, failure=failure)
             await self._on_dead(job, failure)

@@ -20,8 +20,8 @@ log = structlog.get_logger(__name__)
 
 PATIENCE_SECONDS = 4.0
 """Longest wait in place: what a person would wait for the answer to a search, and a fraction of a job's lease."""
-LONGEST_BLOCK_SECONDS = 3600.0
-"""A provider that asks for more is asked again after this: its clock or ours may be wrong."""
+LONGEST_BLOCK_SECONDS = 86_400.0
+"""A provider that asks for more is asked again after a day: its clock or ours may be wrong."""
 LOCAL_PREFIX = "local/"
 """Models that run in this process have nobody to spare, unless a setting names them."""
 DOCUMENTS_CODE = "documents_rate_limited"
@@ -103,6 +103,10 @@ class RateLimits:
         charges = self._document_charges()
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
+
+    async def forget_knowledge_base(self, organization_id: str, kb_id: str) -> None:
+        """The knowledge base is deleted."""
+        await self._rows.delete(organization_id, _document_key(organization_id, kb_id))
 
     def _is_free(self, model: str) -> bool:
         return model.startswith(LOCAL_PREFIX) and model not in self._settings.models

@@ -39,6 +39,21 @@ CHECKPOINTS = (
     "queue.handled",
 )
 
+OPERATOR_CHECKPOINTS = (
+    "backup.held",
+    "backup.batch_written",
+    "backup.organization_written",
+    "restore.begun",
+    "restore.batch_inserted",
+    "restore.section_restored",
+    "restore.activated",
+    "erasure.tombstoned",
+    "erasure.collection_erased",
+    "erasure.erased",
+    "erasure.proved",
+)
+"""Those that only backup, restore and erasure pass."""
+
 _hook: Hook | None = None
 
 
@@ -51,6 +66,6 @@ def install(hook: Hook | None) -> None:
 async def checkpoint(name: str) -> None:
     """A named place; costs a comparison."""
     if _hook is not None:
-        if name not in CHECKPOINTS:
+        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS:
             raise ValueError(f"{name!r} is no known checkpoint")
         await _hook(name)

@@ -101,7 +101,7 @@ class Placing:
             await self._documents.insert_unless_known(session, document)
         await self._attach(session, placement, document.id)
         await self._jobs.enqueue(
-            [extract_request(document.organization_id, document.id)],
+            [extract_request(document.organization_id, document.id, byte_size=document.byte_size)],
             request_id=placement.request_id,
             session=session,
         )
@@ -133,7 +133,7 @@ class Placing:
             raise ConflictError("the document to replace was deleted meanwhile; upload again")
         await self._attach(session, placement, document.id)
         requests = [
-            extract_request(document.organization_id, document.id),
+            extract_request(document.organization_id, document.id, byte_size=document.byte_size),
             clean_request(document.organization_id, document.id),
         ]
         if placement.tag_ids is not None:

@@ -35,9 +35,8 @@ async def list_jobs(
         document_id=document_id,
         error_code=error_code,
     )
-    found, total = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
-    max_attempts = application.settings.queue.max_attempts
-    return JobList(jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in found], total_count=total, skip=skip)
+    found = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
+    return JobList.of(found, skip=skip, max_attempts=application.settings.queue.max_attempts)
 
 
 @router.post("/replay", status_code=202, operation_id="replay_jobs")

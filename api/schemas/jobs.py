@@ -11,7 +11,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
-from analytiq.mongo.repositories.jobs import JobQuery
+from analytiq.mongo.repositories.jobs import MOST_COUNTED, JobPage, JobQuery
 from analytiq.queue.operations import DocumentLog, JobWithAttempts
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
@@ -49,7 +49,7 @@ class JobResponse(ResponseBody):
     progress: ProgressResponse | None
     error: FailureResponse | None = Field(description="Of the last attempt that failed")
     is_cancel_wanted: bool
-    worker: str | None
+    worker: str | None = Field(description="The process that has it; operators find it by `analytiq workers list`")
     run_at: Moment = Field(description="When it is, or was, due")
     created_at: Moment
     updated_at: Moment
@@ -102,7 +102,7 @@ class AttemptResponse(ResponseBody):
 class JobDetail(JobResponse):
     """A job, where its last attempt failed, and what became of the attempts so far, latest first."""
 
-    stack: str | None
+    stack: str | None = Field(description="Where the last attempt failed: files as they lie in their packages")
     attempts: list[AttemptResponse]
 
     @classmethod
@@ -144,8 +144,19 @@ class JobList(ResponseBody):
     """A page of jobs."""
 
     jobs: list[JobResponse]
-    total_count: int
+    total_count: int = Field(description=f"Counted up to {MOST_COUNTED:,}")
+    total_count_is_at_least: bool = Field(description="There are more than `total_count`")
     skip: int
+
+    @classmethod
+    def of(cls, page: JobPage, *, skip: int, max_attempts: int) -> "JobList":
+        """From the library's shape."""
+        return cls(
+            jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in page.jobs],
+            total_count=page.total_count,
+            total_count_is_at_least=page.total_count_is_at_least,
+            skip=skip,
+        )
 
 
 SubjectId = Annotated[Annotated[str, NO_NUL], Field(min_length=1, max_length=64)]

@@ -22,7 +22,7 @@ from analytiq.errors import (
     TransientError,
 )
 from analytiq.providers import litellm_module
-from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.fakes.embedding_server import EmbeddingServer, Failure, Reply, http_date
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
 pytestmark = [
@@ -30,7 +30,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
 ]
 
-MALFORMED = (Failure.TOO_FEW, Failure.UNEQUAL, Failure.NOT_A_NUMBER, Failure.ZERO, Failure.WRONG_INDEX)
+MALFORMED = (
+    Failure.TOO_FEW,
+    Failure.UNEQUAL,
+    Failure.NOT_A_NUMBER,
+    Failure.ZERO,
+    Failure.WRONG_INDEX,
+    Failure.NOT_JSON,
+    Failure.EMPTY,
+)
 TEXTS = ["The cat sleeps.", "漢字仮名", "👩‍👩‍👧", "<|endoftext|>", "a\x00b", "word " * 900]
 
 
@@ -113,6 +121,33 @@ async def test_wait_that_the_provider_asks_for_is_passed_on(server: EmbeddingSer
         await document(hosted(server), "a")
     assert caught.value.retry_after == 7
     assert isinstance(caught.value, RateLimitedError) is (failure is Failure.RATE_LIMITED)
+
+
+async def test_wait_until_a_moment_is_passed_on_in_seconds(server: EmbeddingServer) -> None:
+    server.script(Reply(429, retry_after=http_date(90)))
+    with pytest.raises(RateLimitedError) as caught:
+        await document(hosted(server), "a")
+    assert 80 < (caught.value.retry_after or 0) <= 90
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "expected"),
+    [
+        (400, "Error 429: too many requests, rate limit, retry after 500", ProviderRefusedError),
+        (422, "503 service unavailable timeout", ProviderRefusedError),
+        (404, "429", ProviderRefusedError),
+        (500, "401 Unauthorized: invalid api key 400", TransientError),
+        (503, "400 bad request: content policy violation", TransientError),
+        (429, "insufficient permissions 403", RateLimitedError),
+    ],
+)
+async def test_status_decides_whatever_digits_the_text_contains(
+    server: EmbeddingServer, status: int, message: str, expected: type[Exception]
+) -> None:
+    server.script(Reply(status, message))
+    with pytest.raises(expected) as caught:
+        await document(hosted(server), "a")
+    assert type(caught.value) is expected
 
 
 @pytest.mark.parametrize("failure", [Failure.SERVER_ERROR, Failure.CUT, Failure.RATE_LIMITED])

@@ -1,5 +1,6 @@
 """Jobs over HTTP: looking at them, replaying and cancelling them, and the log and status of a document."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -121,12 +122,13 @@ def test_job_that_a_provider_refused_is_inspected_mended_and_replayed(indexing: 
     assert shown["error"]["code"] == "provider_refused"
     assert shown["error"]["detail"]
     assert "ProviderRefusedError" in shown["stack"]
+    assert 'File "/' not in shown["stack"]
     assert shown["max_attempts"] >= shown["attempt"]
     assert indexing.provider.api_key not in str(shown)
     (attempt,) = eventually(lambda: accepted(client.get(f"/jobs/{job_id}"))["attempts"])
     assert (attempt["outcome"], attempt["task_state"], attempt["attempt"]) == ("dead", "FAILURE", 1)
     assert attempt["started_at"] <= attempt["ended_at"]
-    assert attempt["worker"]
+    assert re.fullmatch(r"worker-[0-9a-f]{8}", attempt["worker"]), "it says nothing of the machine"
     assert status_of(client, document_id) == "FAILURE"
 
     # The cause is mended: the provider refuses nothing any more.

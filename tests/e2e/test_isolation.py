@@ -33,6 +33,9 @@ from tests.e2e.running_platform import Running, client_of, make_organization
 PREFIX = "/v0/orgs/{organization_id}"
 OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
 SECRET = "The armadillo guards the vault."
+PROVIDER = "cohere"
+NAMES_OF_ALL = {"litellm_provider"}
+"""Parameters of paths that are no ids: the same name stands for something of each organization's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def victim(running: Running) -> Iterator[Victim]:
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
         wait_until_indexed(client, document)
         wait_until_active(client, kb)
+        erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
         second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
         with database_of(running.data_dir) as database:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
@@ -109,6 +113,9 @@ def victim(running: Running) -> Iterator[Victim]:
             database["jobs"].insert_one(job)
         # The job first: its id holds others.
         ids = {"job_id": job["_id"], "tag_id": tag, "kb_id": kb, "document_id": document, "token_id": second_token}
+        accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
+        ids["litellm_provider"] = PROVIDER
+        ids["erasure_id"] = erasure
         yield Victim(client, organization_id, ids)
 
 
@@ -198,7 +205,11 @@ def test_ids_of_another_organization_are_unknown_in_every_route(
 ) -> None:
     own_id, token = make_organization(running, "Burglar at home")
     before = state_of(running, victim.organization_id)
-    with_ids = [route for route in scoped if "{" in route.path.removeprefix(PREFIX)]
+    with_ids = [
+        route
+        for route in scoped
+        if "{" in route.path.removeprefix(PREFIX) and not any(f"{{{name}}}" in route.path for name in NAMES_OF_ALL)
+    ]
     assert len(with_ids) >= 15
     with client_of(running.url, own_id, token) as burglar:
         for route in with_ids:
@@ -209,6 +220,18 @@ def test_ids_of_another_organization_are_unknown_in_every_route(
             for id_ in victim.ids.values():
                 mine["detail"] = mine["detail"].replace(id_, "f" * 24)
             assert mine["detail"] == nobodys["detail"], "the answer tells that the id exists"
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_provider_of_the_same_name_is_another_organizations_own(running: Running, victim: Victim) -> None:
+    own_id, token = make_organization(running, "Burglar with a key")
+    before = state_of(running, victim.organization_id)
+    with client_of(running.url, own_id, token) as burglar:
+        path = f"/llm-providers/{PROVIDER}"
+        problem_of(burglar.post(f"{path}/test", json={}), 404, code="not_found")
+        problem_of(burglar.delete(path), 404, code="not_found")
+        accepted(burglar.put(path, json={"api_key": "sk-a-key-of-the-burglar"}))
+        assert burglar.delete(path).status_code == 204
     assert state_of(running, victim.organization_id) == before
 
 

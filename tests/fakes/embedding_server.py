@@ -1,7 +1,8 @@
 """A fake of an embedding provider: OpenAI's `/v1/embeddings`, strictly, over real HTTP. Only a test tool.
 
 Vectors are hashed bags of words, so that texts that share words are close and search finds something.
-Failures are scripted call by call with `EmbeddingServer.script`; what is not scripted succeeds.
+What calls meet is scripted, call by call with `EmbeddingServer.script`, or by a rule over the calls' numbers with
+`EmbeddingServer.rule`; what is not scripted succeeds.
 
     with EmbeddingServer() as server:
         ...  # base address server.url, key server.api_key, model "fake-embedding"
@@ -15,9 +16,11 @@ import asyncio
 import base64
 import json
 import threading
+import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from enum import StrEnum
 from typing import Self
 
@@ -53,6 +56,28 @@ class Failure(StrEnum):
     SHUFFLED = "shuffled"
     """The right vectors in another order, each with its index: a good answer."""
     WRONG_INDEX = "wrong-index"
+    NOT_JSON = "not-json"
+    """A page of HTML with status 200, as a proxy answers."""
+    EMPTY = "empty"
+    """Status 200 and nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An error answer of any status and text; `retry_after` as the header has it: seconds, or a date."""
+
+    status: int
+    message: str = "Something went wrong."
+    retry_after: str | None = None
+
+
+Outcome = Failure | Reply | None
+"""What a call meets; None is success."""
+
+
+def http_date(seconds_from_now: float) -> str:
+    """A moment as headers have it; they know no fractions of a second."""
+    return formatdate(time.time() + seconds_from_now, usegmt=True)
 
 
 @dataclass(slots=True)
@@ -68,6 +93,7 @@ class _Answer:
     status: int
     content: bytes
     headers: dict[str, str] = field(default_factory=dict)
+    is_html: bool = False
 
 
 class _RefusedError(Exception):
@@ -81,8 +107,8 @@ class EmbeddingServer:
     """The server on a thread of its own; usable from blocking and from asynchronous tests.
 
     `calls`, `texts` and `text_counts` count what was answered with vectors; `requests` holds the decoded body
-    of every call that was well-formed, `connections` counts the TCP connections. `extra_fields` are accepted in
-    a body beside OpenAI's; `is_without_base64` answers numbers whatever is asked, as lesser servers do.
+    of every call that was well-formed, whatever it met; `connections` counts the TCP connections. `extra_fields`
+    are accepted in a body beside OpenAI's; `is_without_base64` answers numbers whatever is asked, as lesser servers do.
     """
 
     def __init__(
@@ -107,7 +133,8 @@ class EmbeddingServer:
         self._host, self._port = host, port
         self._fields = _FIELDS | set(extra_fields)
         self._has_base64 = not is_without_base64
-        self._script: deque[Failure | None] = deque()
+        self._script: deque[Outcome] = deque()
+        self._rule: Callable[[int], Outcome] = lambda _: None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="embedding-server", daemon=True)
         self._released = asyncio.Event()
@@ -120,9 +147,15 @@ class EmbeddingServer:
         """The base address, as OpenAI's clients want it."""
         return f"http://{self._host}:{self._port}/v1"
 
-    def script(self, *failures: Failure | None) -> None:
+    def script(self, *outcomes: Outcome) -> None:
         """What the next calls meet, in order; None is success."""
-        self._script.extend(failures)
+        self._script.extend(outcomes)
+
+    def rule(self, outcome: Callable[[int], Outcome]) -> None:
+        """What a call meets that is not scripted, by its number, from 1, of all well-formed ones; on the server's
+        thread.
+        """
+        self._rule = outcome
 
     def release(self) -> None:
         """Let the calls that meet `Failure.SLOW`, now and later, go on."""
@@ -176,10 +209,10 @@ class EmbeddingServer:
             writer.transport.abort()
 
     async def _respond(self, request: _Request, writer: asyncio.StreamWriter) -> None:
-        failure: Failure | None = None
+        failure: Outcome = None
         try:
             body = self._checked(request)
-            failure = self._script.popleft() if self._script else None
+            failure = self._script.popleft() if self._script else self._rule(len(self.requests))
             answer = await self._answer(body, failure)
         except _RefusedError as refusal:
             answer = _error(refusal.status, refusal.message)
@@ -205,8 +238,14 @@ class EmbeddingServer:
         self.requests.append(body)
         return body
 
-    async def _answer(self, body: dict[str, object], failure: Failure | None) -> _Answer:
+    async def _answer(self, body: dict[str, object], failure: Outcome) -> _Answer:
         match failure:
+            case Reply(status, message, retry_after):
+                return _error(status, message, {} if retry_after is None else {"Retry-After": retry_after})
+            case Failure.NOT_JSON:
+                return _Answer(200, b"<html><body>Sign in to the network</body></html>", is_html=True)
+            case Failure.EMPTY:
+                return _Answer(200, b"")
             case Failure.RATE_LIMITED:
                 return _error(429, "Rate limit reached.", {"Retry-After": self.retry_after})
             case Failure.SERVER_ERROR:
@@ -228,7 +267,7 @@ class EmbeddingServer:
         content = json.dumps(embeddings).encode() if is_spoilt else orjson.dumps(embeddings, option=_NUMPY)
         return _Answer(200, content)
 
-    def _embeddings(self, body: dict[str, object], failure: Failure | None) -> dict[str, object]:
+    def _embeddings(self, body: dict[str, object], failure: Outcome) -> dict[str, object]:
         given = body["input"]
         texts = [given] if isinstance(given, str) else list(given)  # type: ignore[call-overload]
         asked = body.get("dimensions")
@@ -239,7 +278,7 @@ class EmbeddingServer:
         self.text_counts.update(texts)
         is_base64 = self._has_base64 and body.get("encoding_format") == "base64"
         data = _rows(vectors, is_base64=is_base64)
-        if failure is not None:
+        if isinstance(failure, Failure):
             data = _spoilt(data, failure)
         tokens = sum(len(text) // 4 + 1 for text in texts)
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
@@ -332,7 +371,7 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
 
 def _http(answer: _Answer) -> bytes:
     headers = {
-        "Content-Type": "application/json",
+        "Content-Type": "text/html" if answer.is_html else "application/json",
         "Content-Length": str(len(answer.content)),
         **answer.headers,
     }

@@ -79,7 +79,14 @@ class Crowd:
         return len(await invariants.rows(self.site, "document_index")) >= count
 
     async def everything_is_right(self) -> None:
-        """Work all off, then look at everything."""
+        """Work all off, then look at everything.
+
+        An attempt whose lease ran out while the database was away may still be under way, and ask for a sweep of what
+        it has staged after the queue was seen empty; once its process has ended it has.
+        """
+        await self.site.until_idle()
+        await self.site.processes.stop_all()
+        self.site.processes.worker()
         await patiently(self.site.mend)
         await invariants.hold(self.site, {self.kb_id: self.texts})
         for document_id in self.deleted:

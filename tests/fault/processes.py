@@ -162,6 +162,13 @@ class Processes:
         self._started.append(process)
         return process
 
+    async def stop_all(self) -> None:
+        """Stop them as an operator does, by SIGTERM: what they are doing is done, or given back, when this returns."""
+        for process in self._started:
+            process.send(signal.SIGTERM)
+        for process in self._started:
+            await process.end()
+
     @contextlib.contextmanager
     def all_ended(self) -> Generator["Processes"]:
         """Kills what still runs when the block is left."""

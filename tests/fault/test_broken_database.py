@@ -123,6 +123,8 @@ async def test_database_whose_disk_is_full_says_so_and_comes_back_when_there_is_
             ballast = small_disk / "ballast"
             await asyncio.to_thread(fill, ballast)
             work = asyncio.create_task(crowd.work())
+            # mongod finds out when it has something to log, as of a new client, else at its next checkpoint.
+            site.processes.worker()
 
             async def has_said_what_to_do() -> bool:
                 return any("is full" in sentence and "remove what is not needed" in sentence for sentence in said)

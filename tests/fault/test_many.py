@@ -1,6 +1,7 @@
 """Many workers on one knowledge base, and many knowledge bases."""
 
 import asyncio
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from tests.integration.tenant import prose
 
 DOCUMENTS = 200
 PROCESSES, SLOTS = 4, 5
-KNOWLEDGE_BASES = 400
-"""2,000, tried by hand on two cores: 23 s to make, 19 s until all are active, 7 s a pass that finds nothing, 35 s for a
-document that joins them all; mongod has 850 MB and 8,265 file handles then. That is longer than a test may take."""
+KNOWLEDGE_BASES = int(os.environ.get("ANALYTIQ_TEST_KNOWLEDGE_BASES", "400"))
+"""The limit that the documentation names is 2,000, which took five minutes on two cores beside other work: more than a
+run of all tests has. `python -m benchmarks.knowledge_bases` says what they cost."""
 
 
 async def upload_many(site: Site, count: int) -> list[Document]:

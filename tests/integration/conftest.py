@@ -24,7 +24,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.embedded_binary import find_binaries
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.settings import EmbeddingSettings, QueueSettings, Settings
+from analytiq.settings import EmbeddingSettings, ProviderSettings, QueueSettings, Settings
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant
 
@@ -102,6 +102,8 @@ async def compose_application(
         wanted = {
             "queue": QueueSettings(poll_seconds=0.05),
             "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20),
+            # The tests' servers are on this machine.
+            "providers": ProviderSettings(allow_private_addresses=True),
             **sections,
         }
         credentials = Credentials(ProviderRepository(migrated), vault)

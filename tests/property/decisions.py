@@ -194,7 +194,19 @@ class TimePasses:
 
 @dataclass(frozen=True)
 class Reconcile:
-    """A pass in the middle of the work, with the grace that is the default."""
+    """The reconciler goes on with its pass, or begins one, with the grace that is the default.
+
+    Where the pass ends, a search is made in its process.
+    """
+
+    reach: Reach
+
+
+@dataclass(frozen=True)
+class CrashReconciler:
+    """The reconciler goes on as at `Reconcile`, and dies there."""
+
+    reach: Reach
 
 
 @dataclass(frozen=True)
@@ -214,6 +226,7 @@ Decision = (
     | NoticeLostLease
     | TimePasses
     | Reconcile
+    | CrashReconciler
     | Drain
 )
 
@@ -263,7 +276,8 @@ _decisions: st.SearchStrategy[Decision | None] = _weighted(
         (1, st.builds(LoseLease, _workers)),
         (1, st.builds(NoticeLostLease, _workers)),
         (1, st.just(TimePasses())),
-        (1, st.just(Reconcile())),
+        (2, st.builds(Reconcile, st.just(TO_THE_END) | _reaches)),
+        (1, st.builds(CrashReconciler, _short)),
         (1, st.just(Drain())),
     ]
 )

@@ -51,7 +51,7 @@ class KnowledgeBaseTruth:
     tag_ids: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # two searches of the same moment are two
 class Watch:
     """What was true at any time, and all the time, since a search began."""
 

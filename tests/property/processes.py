@@ -81,12 +81,14 @@ class SteppedRunner(QueueRunner):
             history=application.new_history(),
         )
         self.unforeseen: list[Exception] = []
+        self._life_cycle = application.life_cycle
         self._work_in_hand: asyncio.Task[None] | None = None
 
     async def run_job(self, job: Job) -> None:
-        """The whole of an attempt."""
+        """The whole of an attempt, and what its process does soon after."""
         await self._run_job(job)
         await self._history.flush()
+        await self._life_cycle.settle_noted()
 
     def stop_work(self) -> None:
         """What a heartbeat does that finds the lease lost."""

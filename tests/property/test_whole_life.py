@@ -51,8 +51,11 @@ async def decide(world: World, decision: Decision) -> None:
             await world.notice_lost_lease(worker)
         case decisions.TimePasses():
             await world.pass_time()
-        case decisions.Reconcile():
-            await world.observer.reconciler.run_pass()
+        case decisions.Reconcile(reach):
+            await world.reconcile(reach)
+        case decisions.CrashReconciler(reach):
+            await world.reconcile(reach)
+            await world.crash_reconciler()
         case decisions.Drain():
             await world.drain()
     await world.watching.look()
@@ -61,13 +64,17 @@ async def decide(world: World, decision: Decision) -> None:
 async def require_truth(world: World) -> None:
     """All work done, one pass of the reconciler, all work done: the state is what the model says.
 
-    What is found must be right before the pass: it is for the leavings of the dead, not for what jobs forgot.
+    What is found must be right before the pass: it is for the leavings of the dead, not for what jobs forgot. Where
+    nobody died or slept, everything must be right without it.
     """
     await world.finish_all_work()
     assert not world.unforeseen, world.unforeseen
-    require_latest(world, await world.watching.look())
-    await require_pairs(world)
     reconciling = await world.launch(grace_seconds=0.0)
+    require_latest(world, await world.watching.look())
+    require_latest(world, await world.watching.look(reconciling))
+    await require_pairs(world)
+    if not (world.crashes or world.lost_leases):
+        await audit(world)
     await reconciling.reconciler.run_pass()
     await world.finish_all_work()
     # Counts are written after a job, by its process; the next pass does it where that one has died.

@@ -55,6 +55,14 @@ class Client:
 
 
 @dataclass(slots=True)
+class Repairer:
+    """A reconciler process and the pass that it is at."""
+
+    application: Application
+    actor: Actor | None = None
+
+
+@dataclass(slots=True)
 class World:
     """Everything of one run. `changes` counts what people have changed, `trace` tells how it went."""
 
@@ -66,6 +74,7 @@ class World:
     tag_ids: tuple[str, ...]
     model: Model
     watching: Watching
+    repairer: Repairer
     workers: list[Worker] = field(default_factory=list[Worker])
     clients: list[Client] = field(default_factory=list[Client])
     document_slots: dict[int, str] = field(default_factory=dict[int, str])
@@ -76,6 +85,7 @@ class World:
     trace: list[str] = field(default_factory=list[str])
     changes: int = 0
     crashes: int = 0
+    lost_leases: int = 0
     numbers: int = 0
 
     def next_number(self) -> int:
@@ -152,6 +162,7 @@ class World:
         worker = self.workers[number]
         if worker.job is not None:
             self.trace.append(f"worker {number} sleeps through its lease")
+            self.lost_leases += 1
             await self._expire({"_id": worker.job.id, "lease_token": worker.job.lease_token})
 
     async def rival(self, number: int, reach: Reach, *, goes_on: bool) -> None:
@@ -240,6 +251,24 @@ class World:
         if not actor.task.cancelled():
             actor.task.result()
 
+    async def reconcile(self, reach: Reach) -> None:
+        """Let the reconciler go on with its pass, or begin one; where it ends, search in its process."""
+        repairer = self.repairer
+        if repairer.actor is None:
+            repairer.actor = Actor("reconciler", repairer.application.reconciler.run_pass)
+        await self.go_on(repairer.actor, reach, _nothing)
+        if repairer.actor.is_done:
+            self._end_of(repairer.actor)
+            repairer.actor = None
+            await self.watching.look(repairer.application)
+
+    async def crash_reconciler(self) -> None:
+        if self.repairer.actor is not None:
+            self.trace.append(f"reconciler dies at {self.repairer.actor.place}")
+            self.crashes += 1
+            await self.repairer.actor.kill()
+        self.repairer = Repairer(await self.launch())
+
     # ── Time, repairs, the end ──────────────────────────────────────────────────────────────────────────────────────
 
     async def pass_time(self) -> None:
@@ -267,6 +296,8 @@ class World:
         for number in range(WORKERS):
             if self.workers[number].actor is not None:
                 await self.work(number, 0, TO_THE_END)
+        if self.repairer.actor is not None:
+            await self.reconcile(TO_THE_END)
         while await self.work(0, 0, TO_THE_END):
             pass
 
@@ -283,7 +314,8 @@ class World:
 
     async def bury(self) -> None:
         """End whatever is still under way, without a trace in the database."""
-        for actor in [*(worker.actor for worker in self.workers), *(client.actor for client in self.clients)]:
+        actors = [*(worker.actor for worker in self.workers), *(client.actor for client in self.clients)]
+        for actor in [*actors, self.repairer.actor]:
             if actor is not None:
                 await actor.kill()
 
@@ -300,13 +332,15 @@ async def new_world(connection: MongoConnection, launch: Launch) -> World:
     model = Model()
     watching = Watching(observer, model, {item.id: item for item in (organization, foreign)})
     tag_ids = tuple(tag.id for tag in tags)
-    world = World(connection, launch, observer, organization, foreign, tag_ids, model, watching)
+    repairer = Repairer(await launch())
+    world = World(connection, launch, observer, organization, foreign, tag_ids, model, watching, repairer)
     world.workers = [await world.new_worker() for _ in range(WORKERS)]
     world.clients = [Client(await launch()) for _ in range(CLIENTS)]
     world.document_slots[0], world.kb_slots[0] = await _settle(world, organization, "ours", (tag_ids[0],))
     # Nothing but the organization tells theirs from ours.
     await _settle(world, foreign, "theirs", tag_ids)
     await observer.queue_runner().run_until_idle()
+    await observer.life_cycle.settle_noted()
     return world
 
 

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from analytiq.embedding.base import InputType, Vectors
 from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+from analytiq.providers.guarded_http import guarded_openai_client
 from analytiq.providers.litellm_errors import translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
@@ -19,7 +20,7 @@ EMBEDDING_EXAMPLES = (
 
 
 class LiteLLMEmbedder:
-    """One model of one provider with one key; holds no connection itself: LiteLLM keeps and reuses them.
+    """One model of one provider with one key; LiteLLM keeps and reuses the connections, except guarded ones.
 
     Args of the constructor:
         model: LiteLLM's model string, for example `text-embedding-3-small`.
@@ -28,6 +29,8 @@ class LiteLLMEmbedder:
         timeout_seconds: for one call.
         batch_size: the most texts of one call.
         dimensions: asked of the provider and demanded of its answer; None for the model's own.
+        is_guarded: `api_base` was named by a tenant: connect to public addresses only, and follow no redirect.
+            For the provider `openai` only.
 
     Raises:
         InvalidInputError: no provider has such a model.
@@ -42,6 +45,7 @@ class LiteLLMEmbedder:
         timeout_seconds: float = 60.0,
         batch_size: int = 100,
         dimensions: int | None = None,
+        is_guarded: bool = False,
     ) -> None:
         self.model = model
         self.batch_size = batch_size
@@ -49,9 +53,17 @@ class LiteLLMEmbedder:
         self._api_base = api_base
         self._timeout_seconds = timeout_seconds
         self._dimensions = dimensions
+        self._is_guarded = is_guarded
+        self._guarded_client: Any = None
 
     def __repr__(self) -> str:
         return f"LiteLLMEmbedder({self.model!r})"
+
+    async def close(self) -> None:
+        """Close the connections that are its own."""
+        client, self._guarded_client = self._guarded_client, None
+        if client is not None:
+            await client.close()
 
     async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
         """Embed 1 to `batch_size` texts in one call, keeping their order; shape (len(texts), dimensions).
@@ -88,6 +100,12 @@ class LiteLLMEmbedder:
         base = address_for(provider, self._api_base)
         if base is not None:
             arguments["api_base"] = base
+        if self._is_guarded:
+            if self._guarded_client is None:
+                self._guarded_client = guarded_openai_client(
+                    self._api_key, self._api_base, timeout_seconds=self._timeout_seconds
+                )
+            arguments["client"] = self._guarded_client
         if provider == "openai":
             # OpenAI's client asks for this by default, so compatible servers know it or ignore it; LiteLLM does
             # not. Numbers instead cost 230 ms a batch (100 texts, 1,536 dimensions) on the event loop.

@@ -19,6 +19,8 @@ INDEXES = {
     "embedding_cache": [
         IndexModel([("last_used_at", 1)]),
         IndexModel([("payer_organization_id", 1), ("embedding_model", 1)]),
+        # Scopes of organizations, whose ids are hex digits; not "global", which most rows have.
+        IndexModel([("scope", 1)], partialFilterExpression={"scope": {"$lt": "g"}}),
     ],
     "spu_ledger": [
         IndexModel([("organization_id", 1), ("charged_at", -1)]),

@@ -20,10 +20,12 @@ INDEXES = {
         IndexModel([("document_id", 1)]),
         IndexModel([("kb_id", 1), ("chunk_count", 1)]),
         IndexModel([("kb_id", 1), ("indexed_at", -1)]),
+        IndexModel([("organization_id", 1)]),
     ],
     "generations": [
         IndexModel([("kb_id", 1), ("document_id", 1)]),
         IndexModel([("state", 1), ("updated_at", 1)]),
+        IndexModel([("organization_id", 1)]),
     ],
 }
 

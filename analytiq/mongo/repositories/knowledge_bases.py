@@ -26,7 +26,7 @@ INDEXES = {
     ],
 }
 
-_SHOWN: Row = {"$ne": KnowledgeBaseStatus.DELETING.value}
+_SHOWN: Row = {"$nin": [KnowledgeBaseStatus.DELETING.value, KnowledgeBaseStatus.RESTORING.value]}
 
 
 class KnowledgeBaseRepository:
@@ -122,27 +122,41 @@ class KnowledgeBaseRepository:
             [{"$set": {"first_membership_at": "$$NOW"}}],
         )
 
-    async def activate(self, organization_id: str, kb_id: str) -> bool:
-        """From `indexing` to `active`; False where it was not `indexing`."""
+    async def set_status(self, knowledge_base: KnowledgeBase, status: KnowledgeBaseStatus) -> bool:
+        """Change the status; False where it is no longer that of `knowledge_base`."""
         result = await self._collection.update_one(
             {
-                "_id": object_id(kb_id),
-                "organization_id": organization_id,
-                "status": KnowledgeBaseStatus.INDEXING.value,
+                "_id": object_id(knowledge_base.id),
+                "organization_id": knowledge_base.organization_id,
+                "status": knowledge_base.status.value,
             },
-            {"$set": {"status": KnowledgeBaseStatus.ACTIVE.value, "updated_at": clock.now()}},
+            {"$set": {"status": status.value, "updated_at": clock.now()}},
         )
         return result.modified_count == 1
 
     async def write_statistics(
-        self, organization_id: str, kb_id: str, *, document_count: int, chunk_count: int
+        self, knowledge_base: KnowledgeBase, *, document_count: int, chunk_count: int, epoch: int
     ) -> bool:
-        """Keep derived counts in the row, for lists; True where they differed. Outside transactions (2.2)."""
-        query: Row = {"_id": object_id(kb_id), "organization_id": organization_id}
-        counts = {"document_count": document_count, "chunk_count": chunk_count}
-        query["$or"] = [{name: {"$ne": value}} for name, value in counts.items()]
-        result = await self._collection.update_one(query, {"$set": {**counts, "last_indexed_at": clock.now()}})
-        return result.modified_count == 1
+        """Keep derived counts in the row, for lists; True where they differed. Outside transactions (2.2).
+
+        Of two processes that count, the one that read later is right, whichever writes last: counts of an `epoch`
+        before that of the row are not written.
+        """
+        counts: Row = {"document_count": document_count, "chunk_count": chunk_count, "counted_epoch": epoch}
+        # Epochs only rise, and this one was read after the row: a row that is ahead was restored without its epoch.
+        newest = max(epoch, knowledge_base.counted_epoch)
+        query: Row = {
+            "_id": object_id(knowledge_base.id),
+            "organization_id": knowledge_base.organization_id,
+            "$and": [
+                {"$or": [{"counted_epoch": None}, {"counted_epoch": {"$lte": newest}}]},
+                {"$or": [{name: {"$ne": value}} for name, value in counts.items()]},
+            ],
+        }
+        before: Row | None = await self._collection.find_one_and_update(
+            query, {"$set": {**counts, "last_indexed_at": clock.now()}}, projection=dict.fromkeys(counts, 1)
+        )
+        return before is not None and (before["document_count"], before["chunk_count"]) != (document_count, chunk_count)
 
     async def all_shown(self) -> list[KnowledgeBase]:
         """Every knowledge base of every organization, for the reconciler."""

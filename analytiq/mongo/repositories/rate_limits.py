@@ -77,6 +77,10 @@ class RateLimitRepository:
         rows: list[Row] = [row async for row in cursor]
         return max(0.0, float(rows[0]["wait_ms"]) / 1000) if rows else 0.0
 
+    async def delete(self, organization_id: str, key: str) -> None:
+        """Forget the row: its buckets are full."""
+        await self._collection.delete_one({"_id": key, "organization_id": organization_id})
+
     async def _update(self, organization_id: str, key: str, stages: Sequence[Mapping[str, Any]]) -> Row:
         owner: Row = {"$set": {"organization_id": organization_id}}
         pipeline: list[Mapping[str, Any]] = [owner, *stages]

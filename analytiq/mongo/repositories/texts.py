@@ -30,10 +30,12 @@ INDEXES = {
     "document_texts": [
         IndexModel([("document_id", 1), ("state", 1)]),
         IndexModel([("state", 1), ("created_at", 1)]),
+        IndexModel([("organization_id", 1)]),
     ],
     "document_text_segments": [
         IndexModel([("text_id", 1), ("segment_index", 1)], unique=True),
         IndexModel([("document_id", 1)]),
+        IndexModel([("organization_id", 1)]),
     ],
 }
 

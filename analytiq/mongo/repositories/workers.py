@@ -24,9 +24,13 @@ class WorkerRepository:
         # Only shown, and written anew within seconds: no write waits for a majority.
         self._collection = connection.database["workers"].with_options(write_concern=WriteConcern(w=1))
 
-    async def announce(self, name: str, *, started_at: datetime, concurrency: int, running: int) -> None:
+    async def announce(
+        self, name: str, *, host: str, pid: int, started_at: datetime, concurrency: int, running: int
+    ) -> None:
         """Say that the process is there now; the time is the server's, so that all can be compared."""
         row: Row = {
+            "host": {"$literal": host},
+            "pid": {"$literal": pid},
             "started_at": started_at,
             "seen_at": "$$NOW",
             "concurrency": {"$literal": concurrency},

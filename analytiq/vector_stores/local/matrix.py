@@ -102,6 +102,7 @@ class VectorMatrix:
             alive=self._alive,
             live_rows=int(self._alive.sum()),
             blocks=self._blocks,
+            block_count=self._published_blocks,
             blocks_of_document=self._of_document,
             blocks_of_generation=self._of_generation,
             graph=self.graph,

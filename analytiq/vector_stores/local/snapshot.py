@@ -95,7 +95,7 @@ class Snapshots:
             crc32 = before[name] if name in before else _write(directory / name, _bytes_of(part))
             segments.append({"name": name, "rows": part.rows, "crc32": crc32})
         blocks_name = f"{numbering}-{epoch.epoch}.blocks"
-        live = [block for block in view.blocks[: _block_count(view)] if view.alive[block.start]]
+        live = [block for block in view.blocks[: view.block_count] if view.alive[block.start]]
         columns = _columns_of(live)
         manifest = {
             "format": FORMAT,
@@ -260,15 +260,6 @@ def _columns_of(blocks: Collection[Block]) -> list[NDArray[Any]]:
         np.asarray([block.start for block in blocks], dtype="<i8"),
         np.asarray([block.stop for block in blocks], dtype="<i8"),
     ]
-
-
-def _block_count(view: View) -> int:
-    """How many of the blocks lie within the view: they are in the order of their rows, and more may be added."""
-    low, high = 0, len(view.blocks)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if view.blocks[middle].stop <= view.rows else (low, middle)
-    return low
 
 
 def _bytes_of(part: Part) -> Iterable[memoryview]:

@@ -55,6 +55,7 @@ class LocalVectorStore:
             has_room_for=lambda size: self.byte_size + size <= memory_bytes,
         )
         self._mirrors: dict[str, Mirror] = {}
+        self._told_too_large: set[str] = set()
         self._pruning: asyncio.Task[None] | None = None
         self._next_pruning = 0.0
 
@@ -80,7 +81,7 @@ class LocalVectorStore:
         """See VectorStore."""
         view = await self._fresh_view(knowledge_base, epoch)
         nearest = partial(view.nearest, query, limit=limit, selection=_selection(chunk_filter))
-        if chunk_filter is None and view.rows * knowledge_base.embedding_dimensions <= INLINE_CELLS:
+        if view.rows * knowledge_base.embedding_dimensions <= INLINE_CELLS:
             rows = nearest()
         else:
             rows = await asyncio.get_running_loop().run_in_executor(self._searching, nearest)
@@ -146,7 +147,8 @@ class LocalVectorStore:
             if other != kb_id:
                 log.info("local_store.evicted", kb_id=other)
                 self._let_go(other)
-        if self.byte_size > self._memory_bytes:
+        if self.byte_size > self._memory_bytes and kb_id not in self._told_too_large:
+            self._told_too_large.add(kb_id)
             log.warning(
                 "local_store.larger_than_its_bound",
                 kb_id=kb_id,

@@ -1,7 +1,7 @@
 """What is searchable at one epoch: immutable, so that searches need no lock and see a commit whole or not at all."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ TIE_DECIMALS = 6
 """Cosines that agree so far are equal."""
 _SLACK = 10.0**-TIE_DECIMALS
 
-EXACT_CELLS = 400_000
-"""Up to so many rows times dimensions (1,000 rows of 384) are read in float32 without looking at codes first."""
-GATHER_SHARE = 0.2
+EXACT_CELLS = 40_000
+"""Up to so many rows times dimensions (100 rows of 384) are read in float32 without looking at codes first."""
+GATHER_SHARE = 0.15
 """The codes of a filter's rows are copied out where they are at most this share of all; else all are read.
 
 Measured at 100,000 rows of 384 dimensions: see docs/reference/benchmarks.md, "The local vector store".
@@ -61,9 +61,13 @@ class View:
     alive: NDArray[np.bool_]
     live_rows: int
     blocks: Sequence[Block]
+    block_count: int
+    """How many of the blocks are of this view: the first ones."""
     blocks_of_document: Mapping[str, Sequence[Block]]
     blocks_of_generation: Mapping[str, Sequence[Block]]
     graph: Graph | None
+    resolved: list[tuple[Selection, NDArray[np.int64]]] = field(default_factory=list, compare=False)
+    """The selection that was asked for last, with its rows: a search asks for it several times."""
 
     @property
     def rows(self) -> int:
@@ -108,7 +112,14 @@ class View:
         """The live rows of a selection, in order; None for all."""
         if selection is None:
             return None
-        return np.flatnonzero(selected(selection, self) & self.alive) if self.rows else np.zeros(0, np.int64)
+        if not self.rows:
+            return np.zeros(0, np.int64)
+        for resolved, rows in tuple(self.resolved):
+            if resolved is selection:
+                return rows
+        rows = np.flatnonzero(selected(selection, self) & self.alive)
+        self.resolved[:] = [(selection, rows)]
+        return rows
 
     def spans_of(self, document_id: str) -> list[tuple[int, int]]:
         """The rows of a document, from start to stop, dead ones too."""

@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from analytiq.bootstrap import Application
-from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -264,3 +265,88 @@ async def test_status_is_active_once_every_document_was_tried_though_one_waits_f
     await working
     after = await now(tenant, kb)
     assert (after.status, after.document_count) == (KnowledgeBaseStatus.ACTIVE, 2)
+
+
+class ActsBeforeTheCountIsWritten:
+    """The real counts; what happens elsewhere between their reading and their writing happens after the first."""
+
+    def __init__(self, entries: IndexEntryRepository, action: Callable[[], Awaitable[object]]) -> None:
+        self._entries = entries
+        self._action: Callable[[], Awaitable[object]] | None = action
+
+    async def statistics(self, kb_id: str) -> tuple[int, int]:
+        counts = await self._entries.statistics(kb_id)
+        if self._action is not None:
+            action, self._action = self._action, None
+            await action()
+        return counts
+
+
+async def listed_counts(tenant: Tenant) -> tuple[int, int]:
+    (listed,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+    return listed.document_count, listed.chunk_count
+
+
+async def test_count_that_was_read_earlier_and_is_written_later_changes_nothing(
+    tenant: Tenant, compose_application: Compose
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    other = tenant.seen_by(await compose_application())
+    life_cycle = tenant.application.life_cycle
+    meanwhile = ActsBeforeTheCountIsWritten(life_cycle._entries, lambda: other.document("b.txt", prose("birds", 7)))
+    life_cycle._entries = cast("IndexEntryRepository", meanwhile)
+    assert not await life_cycle.settle(tenant.id, kb.id)
+    assert await listed_counts(tenant) == (2, 12)
+
+
+async def test_counts_of_a_knowledge_base_that_was_restored_without_its_epoch_are_written_again(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    ahead = {"counted_epoch": 1000, "document_count": 3, "chunk_count": 3}
+    await migrated.database["knowledge_bases"].update_one({}, {"$set": ahead})
+    assert await tenant.application.life_cycle.settle(tenant.id, kb.id)
+    assert await listed_counts(tenant) == (1, 5)
+    assert not await tenant.application.life_cycle.settle(tenant.id, kb.id)
+
+
+async def test_knowledge_base_whose_documents_could_not_be_gathered_is_in_error_until_the_job_is_replayed(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = await tenant.document("a.txt", prose("whales", 5))
+    kb = await tenant.knowledge_base()
+    with monkeypatch.context() as broken:
+        broken.setattr(tenant.application.kb_rows, "note_first_membership", fails_for_good)
+        await tenant.drain()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ERROR
+    await tenant.application.job_operations.replay(tenant.id, f"membership_kb:{kb.id}")
+    await tenant.drain()
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
+    assert await tenant.found(kb.id, "year") == [document.id]
+
+
+async def fails_for_good(*_: object) -> None:
+    raise PermanentError("it cannot be done")
+
+
+async def test_document_that_cost_its_worker_counts_as_tried(tenant: Tenant, eventually: EventuallyTrue) -> None:
+    await tenant.document("a.txt", prose("whales", 5))
+    kb = await tenant.knowledge_base()
+    application = tenant.application
+    gathering = await application.jobs.claim(
+        [JobKind.MEMBERSHIP_KB], worker="w", lease_token=new_id(), lease_seconds=60
+    )
+    assert gathering is not None
+    await application.queue_runner()._run_job(gathering)
+    await application.jobs.claim([JobKind.SYNC], worker="dies", lease_token=new_id(), lease_seconds=0.1)
+    await application.life_cycle.settle(tenant.id, kb.id)
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.INDEXING
+
+    async def is_rescued() -> bool:
+        return await application.jobs.rescue(max_deaths=8) == 1
+
+    await eventually(is_rescued)
+    await application.life_cycle.settle(tenant.id, kb.id)
+    assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pymongo.asynchronous.client_session import AsyncClientSession
 
 from analytiq.errors import AccessDeniedError, InvalidInputError, PermanentError, TransientError
-from analytiq.mongo import embedded
+from analytiq.mongo import embedded, embedded_disk
 from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
@@ -257,6 +257,39 @@ async def test_server_that_keeps_dying_is_given_up(tmp_path: Path, monkeypatch: 
         os.kill(server.pid, signal.SIGKILL)
         with pytest.raises(PermanentError, match="ended 1 times"):
             await server.wait_closed()
+
+
+async def test_server_that_says_it_died_for_want_of_room_waits_for_room_and_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: EventuallyTrue
+) -> None:
+    # What mongod had begun to write is free again when it has ended: the disk as it is then does not look full.
+    monkeypatch.setattr(embedded, "MAX_SHORT_LIVES", 1)
+    monkeypatch.setattr(embedded_disk, "LOOK_SECONDS", 0.1)
+    path, deaths = tmp_path / "data", list[str]()
+    async with running(path, deaths.append) as server:
+        killed = server.pid
+        assert killed is not None
+        with (path / "mongod.log").open("a", encoding="utf-8") as log:
+            log.write('{"s":"E","msg":"WiredTiger error message","attr":{"error_str":"No space left on device"}}\n')
+        os.kill(killed, signal.SIGKILL)
+        await eventually(lambda: server.pid not in (None, killed))
+    assert ["is full" in sentence for sentence in deaths] == [False, True]
+    assert "No space left on device" in deaths[0]
+
+
+async def test_last_words_that_could_not_be_logged_are_those_that_were_printed(
+    tmp_path: Path, eventually: EventuallyTrue
+) -> None:
+    # As mongod 6.0.5 printed it, its log being on a full disk.
+    path, deaths = tmp_path / "data", list[str]()
+    async with running(path, deaths.append) as server:
+        assert server.pid is not None
+        with (path / "mongod.out").open("a", encoding="utf-8") as output:
+            output.write('{"s":"F","c":"CONTROL","msg":"Writing to log file failed, aborting application"}\n')
+            output.write('BACKTRACE: {"backtrace":[{"a":"55E7767726A4"}]}\n')
+        os.kill(server.pid, signal.SIGKILL)
+        await eventually(lambda: bool(deaths))
+    assert deaths[0].endswith("It said: Writing to log file failed, aborting application.")
 
 
 async def test_stop_is_no_failure_to_those_who_wait_for_the_end(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject, Priority, Progress
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.jobs import CANDIDATES, JobRepository
+from analytiq.mongo.repositories.job_leases import CANDIDATES
+from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
 from analytiq.mongo.transactions import run_in_transaction
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
@@ -316,3 +318,64 @@ async def test_failed_attempts_do_not_count_as_workers_that_died(
     await claim(jobs, lease_seconds=0.2)
     await rescued(jobs, eventually, max_deaths=2)
     assert ((await row(jobs)).state, (await row(jobs)).deaths) == (JobState.AVAILABLE, 1)
+
+
+def listed_row(number: int, organization_id: str) -> dict[str, Any]:
+    kind = list(JobKind)[number % len(JobKind)]
+    now = clock.now()
+    return {
+        "_id": f"{kind.value}:{organization_id}:{number}",
+        "kind": kind.value,
+        "organization_id": organization_id,
+        "lane": f"{organization_id}:-:{kind.value}",
+        "subject": {"document_id": f"d{number}", "kb_id": None, "generation_id": None},
+        "state": list(JobState)[number % len(JobState)].value,
+        "priority": 0,
+        "run_at": now,
+        "wanted": 1,
+        "created_at": now,
+        "updated_at": now + timedelta(milliseconds=number),
+    }
+
+
+@pytest.mark.parametrize(
+    "query",
+    [JobQuery(), JobQuery(states=(JobState.DEAD, JobState.RUNNING)), JobQuery(kinds=(JobKind.SYNC, JobKind.SWEEP))],
+    ids=["everything", "states", "kinds"],
+)
+async def test_page_reads_no_more_than_it_shows_however_many_there_are(
+    migrated: MongoConnection, jobs: JobRepository, query: JobQuery
+) -> None:
+    database = migrated.database
+    await database["jobs"].insert_many([listed_row(number, "ours") for number in range(3000)])
+    await database["jobs"].insert_many([listed_row(number, "theirs") for number in range(3000)])
+    await database.command("profile", 2)
+    try:
+        page = await jobs.page("ours", query, skip=0, limit=10)
+    finally:
+        await database.command("profile", 0)
+    reads = [row async for row in database["system.profile"].find({"command.find": "jobs"})]
+    await database["system.profile"].drop()
+    (read,) = reads
+    assert (read["docsExamined"], read.get("hasSortStage", False)) == (10, False)
+    expected = [
+        row
+        for row in sorted(
+            (listed_row(number, "ours") for number in range(3000)), key=lambda row: row["updated_at"], reverse=True
+        )
+        if (not query.states or row["state"] in query.states) and (not query.kinds or row["kind"] in query.kinds)
+    ]
+    assert [job.id for job in page.jobs] == [row["_id"] for row in expected[:10]]
+    assert (page.total_count, page.total_count_is_at_least) == (len(expected), False)
+
+
+async def test_matches_are_counted_up_to_a_bound_that_is_told(
+    migrated: MongoConnection, jobs: JobRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytiq.mongo.repositories.jobs.MOST_COUNTED", 20)
+    await migrated.database["jobs"].insert_many([listed_row(number, "ours") for number in range(20)])
+    page = await jobs.page("ours", JobQuery(), skip=5, limit=5)
+    assert (len(page.jobs), page.total_count, page.total_count_is_at_least) == (5, 20, False)
+    await migrated.database["jobs"].insert_one(listed_row(20, "ours"))
+    page = await jobs.page("ours", JobQuery(), skip=0, limit=5)
+    assert (page.total_count, page.total_count_is_at_least) == (20, True)

@@ -2,85 +2,21 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
+from structlog.testing import capture_logs
 
 from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject
+from analytiq.models.job import Job, JobKind, JobState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import Held, JobRepository
-from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.queue.history import History
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob, cancelled
+from analytiq.mongo.repositories.job_leases import Held
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.queue.runner import QueueRunner, RunningJob, cancelled
 from analytiq.settings import QueueSettings
-
-EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
-Ended = list[tuple[str, str]]
-
-
-@pytest.fixture
-def jobs(migrated: MongoConnection) -> JobRepository:
-    return JobRepository(migrated)
-
-
-def request(name: str = "a") -> JobRequest:
-    return JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=name))
-
-
-def runner_of(
-    jobs: JobRepository, handler: Handler, *, concurrency: int = 4, ended: Ended | None = None, **queue: float
-) -> QueueRunner:
-    log: Ended = [] if ended is None else ended
-
-    async def on_settled(job: Job) -> None:
-        log.append(("settled", job.id))
-
-    async def on_dead(job: Job, failure: Failure) -> None:
-        log.append(("dead", failure.code))
-
-    handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
-    settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
-    return QueueRunner(
-        jobs,
-        handlers,
-        settings=settings,
-        concurrency=concurrency,
-        on_settled=on_settled,
-        on_dead=on_dead,
-        history=history_of(jobs),
-    )
-
-
-def history_of(jobs: JobRepository) -> History:
-    database = jobs._collection.database
-    connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
-    return History(
-        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
-    )
-
-
-@asynccontextmanager
-async def started(*runners: QueueRunner) -> AsyncGenerator[None]:
-    tasks = [asyncio.create_task(runner.run()) for runner in runners]
-    try:
-        yield
-    finally:
-        for runner in runners:
-            await runner.stop(drain_seconds=0)
-        await asyncio.gather(*tasks)
-
-
-async def row(jobs: JobRepository, name: str = "a") -> Job:
-    job = await jobs.get(f"extract:{name}")
-    assert job is not None
-    return job
+from tests.integration.queue.runners import Ended, EventuallyTrue, history_of, request, row, runner_of, started
 
 
 async def nothing(_: RunningJob) -> None: ...
@@ -437,3 +373,22 @@ async def test_job_cancelled_while_its_attempt_fails_is_not_run_again(jobs: JobR
     await runner.run_until_idle()
     assert ran == ["extract:a"]
     assert ended == [("settled", "extract:a"), ("dead", "cancelled"), ("settled", "extract:a")]
+
+
+@pytest.mark.parametrize("error", [TransientError("not now"), CorruptFileError("torn")], ids=["passing", "permanent"])
+async def test_attempt_that_fails_after_it_has_lost_its_lease_is_neither_told_nor_followed_by_anything(
+    jobs: JobRepository, migrated: MongoConnection, error: Exception
+) -> None:
+    async def handler(_: RunningJob) -> None:
+        await jobs._collection.update_one({}, {"$set": {"lease_token": "another's"}})
+        raise error
+
+    ended: Ended = []
+    await jobs.enqueue([request()])
+    with capture_logs() as logs:
+        assert await runner_of(jobs, handler, ended=ended).run_until_idle() == 1
+    job = await row(jobs)
+    assert (job.state, job.lease_token, job.error) == (JobState.RUNNING, "another's", None)
+    assert ended == []
+    assert await migrated.database["job_history"].count_documents({}) == 0
+    assert [entry["event"] for entry in logs] == ["queue.lease_lost"]

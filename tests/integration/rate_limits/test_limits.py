@@ -152,7 +152,7 @@ async def test_told_to_wait_reaches_those_who_have_their_place_and_wait_for_it(
     assert 20 < (await waiting or 0) <= 30
 
 
-async def test_wait_that_a_provider_asks_for_is_believed_up_to_an_hour(rows: RateLimitRepository) -> None:
+async def test_wait_that_a_provider_asks_for_is_believed_up_to_a_day(rows: RateLimitRepository) -> None:
     own, organization_id = limits(rows), new_id()
     await own.told_to_wait(organization_id, MODEL, seconds=1e12)
     assert (await is_limited(own, organization_id) or 0) <= LONGEST_BLOCK_SECONDS

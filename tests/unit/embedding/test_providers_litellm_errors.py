@@ -22,6 +22,15 @@ def classes() -> list[type[Exception]]:
     ]
 
 
+def openai_classes() -> list[type[Exception]]:
+    """OpenAI's own, which LiteLLM's derive from and its clients raise."""
+    return [
+        member
+        for _, member in inspect.getmembers(openai, inspect.isclass)
+        if issubclass(member, openai.OpenAIError) and member.__module__ in ("openai", "openai._exceptions")
+    ]
+
+
 def bare(kind: type[Exception], **attributes: object) -> Exception:
     """An exception without its constructor, whose arguments differ from class to class."""
     error = kind.__new__(kind)
@@ -73,6 +82,53 @@ def test_every_exception_of_litellm_becomes_one_that_embedders_may_raise(kind: t
 def test_status_decides_where_the_class_says_nothing(status: int | None, expected: type[Exception]) -> None:
     for kind in (litellm.exceptions.APIError, RuntimeError, openai.APIError):
         assert type(translated(bare(kind, status_code=status), model="m", api_key=None)) is expected
+
+
+@pytest.mark.parametrize("kind", openai_classes(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("status", [400, 429, 500, None])
+def test_every_exception_of_openai_becomes_one_that_embedders_may_raise(
+    kind: type[Exception], status: int | None
+) -> None:
+    response = None if status is None else answer(status, {"retry-after": "3"})
+    error = translated(bare(kind, response=response, message=f"with {KEY}"), model="m", api_key=KEY)
+    assert isinstance(error, ProviderRefusedError | RateLimitedError | TransientError)
+    if status is not None:
+        expected = {400: ProviderRefusedError, 429: RateLimitedError, 500: TransientError}[status]
+        assert type(error) is expected
+    assert KEY not in error.detail
+
+
+def test_openai_has_not_lost_the_classes_that_are_walked() -> None:
+    assert {"RateLimitError", "APIStatusError", "APIConnectionError", "APITimeoutError"} <= {
+        kind.__name__ for kind in openai_classes()
+    }
+
+
+def made_of(inner: Exception, outer: Exception) -> Exception:
+    """The outer error, raised over the inner one."""
+    outer.__context__ = inner
+    return outer
+
+
+def test_status_that_was_answered_overrules_the_class_that_litellm_guesses_from_the_text() -> None:
+    refused = openai.BadRequestError("429 rate limit", response=answer(400), body=None)
+    guessed = litellm.exceptions.RateLimitError("429 rate limit", "openai", "m")
+    error = translated(made_of(refused, guessed), model="m", api_key=KEY)
+    assert type(error) is ProviderRefusedError
+    assert "HTTP 400" in error.detail
+
+
+def test_class_refines_the_status_where_both_mean_the_same_for_the_caller() -> None:
+    refused = openai.BadRequestError("too long", response=answer(400), body=None)
+    told = litellm.exceptions.ContextWindowExceededError("too long", "m", "openai")
+    assert "smaller chunk size" in translated(made_of(refused, told), model="m", api_key=KEY).detail
+
+
+@pytest.mark.parametrize("stumble", [ValueError("Expecting value"), AttributeError("model_dump"), KeyError("data")])
+def test_answer_that_litellm_stumbles_over_is_malformed(stumble: Exception) -> None:
+    told = litellm.exceptions.InternalServerError("no", "openai", "m")
+    error = translated(made_of(stumble, told), model="m", api_key=KEY)
+    assert (type(error), error.code) == (TransientError, "malformed_answer")
 
 
 def test_subclass_that_a_later_litellm_adds_is_treated_as_its_parent() -> None:

@@ -114,3 +114,14 @@ def test_turns_of_organizations_that_all_have_work_differ_by_at_most_the_reserve
     counts = Counter(turn.split(":")[0] for turn in take_turns(book, rounds))
     shares = [counts.get(str(organization), 0) for organization in {organization for organization, _ in lanes}]
     assert max(shares) - min(shares) <= 1 + rounds // ANY_URGENCY_TURN
+
+
+def test_who_must_stay_quick_is_given_no_heavy_lane() -> None:
+    book = LaneBook()
+    book.note("acme:-:extract:heavy", "acme", 0)
+    assert book.next(0.0, with_heavy=False) is None
+    assert book.soonest(with_heavy=False) is None
+    book.note("acme:-:extract", "acme", 10)
+    lane = book.next(0.0, with_heavy=False)
+    assert lane is not None
+    assert lane.lane_id == "acme:-:extract"

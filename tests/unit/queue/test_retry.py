@@ -103,3 +103,11 @@ def test_failure_tells_our_own_errors_in_full_and_others_by_class() -> None:
     assert other.code == "internal_error"
     assert "ValueError" in other.detail
     assert "sk-secret" not in other.detail
+
+
+@pytest.mark.parametrize("error", [RateLimitedError, TransientError])
+@pytest.mark.parametrize("retry_after", [1e12, 1e300, math.inf])
+def test_wait_beyond_all_reason_is_believed_up_to_a_day(error: type[TransientError], retry_after: float) -> None:
+    outcome = retry.plan(error("no", retry_after=retry_after), attempt=1, max_attempts=8)
+    assert isinstance(outcome, Retry)
+    assert outcome.delay_seconds == retry.LONGEST_NAMED_WAIT_SECONDS

@@ -2,7 +2,7 @@
 
 Whoever may name an address could otherwise make the server call what only the server can reach: the machine
 itself, its network, a cloud's metadata. So a name is resolved and every address that it stands for has to be a
-public one; `analytiq.credentials.guarded_http` does that again for the connection itself. The platform's own
+public one; `analytiq.providers.guarded_http` does that again for the connection itself. The platform's own
 defaults are the operator's and not checked: a model server beside the platform is a good place for one.
 """
 
@@ -21,6 +21,14 @@ OPENAI = "openai"
 _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _TRANSLATED_TO_IPV4 = ipaddress.IPv6Network("64:ff9b::/96")
 """NAT64: its last four bytes are an address of the IPv4 network behind."""
+_NOT_PUBLIC_EITHER = (
+    # Python's releases differ in these; the last three are ways into other networks that nobody serves models from.
+    ipaddress.IPv4Network("192.0.0.0/24"),
+    ipaddress.IPv6Network("fec0::/10"),
+    ipaddress.IPv6Network("2001::/23"),
+    ipaddress.IPv6Network("2002::/16"),
+    ipaddress.IPv6Network("64:ff9b:1::/48"),
+)
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -98,15 +106,13 @@ async def public_addresses(host: str, port: int) -> list[str]:
 def is_public(address: IPAddress) -> bool:
     """Whether it is of the Internet, also where it is an IPv4 address in the clothes of an IPv6 one."""
     if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour
-        if inner is None and address.teredo is not None:
-            inner = address.teredo[1]
+        inner = address.ipv4_mapped
         if inner is None and address in _TRANSLATED_TO_IPV4:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
         if inner is not None:
             return is_public(inner)
-        if address.is_site_local:
-            return False
+    if any(address.version == network.version and address in network for network in _NOT_PUBLIC_EITHER):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

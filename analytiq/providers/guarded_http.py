@@ -1,11 +1,14 @@
 """HTTP that connects to public addresses only, whatever a name resolves to and wherever a server redirects."""
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
+from pydantic import SecretStr
 
-from analytiq.credentials.addresses import public_addresses
+from analytiq.providers.addresses import public_addresses
+from analytiq.providers.litellm_module import NO_KEY
 
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
@@ -43,6 +46,24 @@ def public_only_client(*, timeout_seconds: float) -> httpx.AsyncClient:
     """A client for addresses that somebody else named; it goes through no proxy and follows no redirect."""
     return httpx.AsyncClient(
         transport=PublicOnlyTransport(), timeout=timeout_seconds, follow_redirects=False, trust_env=False
+    )
+
+
+def guarded_openai_client(api_key: SecretStr | None, api_base: str | None, *, timeout_seconds: float) -> Any:
+    """OpenAI's client over such connections, which LiteLLM takes as `client` in the place of its own; to be closed.
+
+    Args:
+        api_key: None for a server that asks for none.
+        api_base: the address that a tenant has named.
+        timeout_seconds: for one call.
+    """
+    # Imported by LiteLLM anyway; by itself it takes a second.
+    openai: Any = importlib.import_module("openai")
+    return openai.AsyncOpenAI(
+        api_key=api_key.get_secret_value() if api_key else NO_KEY,
+        base_url=api_base,
+        http_client=public_only_client(timeout_seconds=timeout_seconds),
+        max_retries=0,
     )
 
 

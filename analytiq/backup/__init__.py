@@ -1,0 +1,8 @@
+"""Backup and restore: one archive of an organization or of everything.
+
+    Backup:  hold ──▶ snapshot (small collections) ──▶ files, texts, vectors, cache ──▶ trailer ──▶ release
+    Restore: verify all of it ──▶ hold ──▶ files, texts, hidden knowledge bases, vectors, index, documents
+                 ──tx: epochs, status, organization──▶ release
+
+`container` is the format, `making` writes archives, `verification` reads one through, `restoring` brings it back.
+"""

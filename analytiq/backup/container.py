@@ -1,0 +1,190 @@
+"""The archive's frames: written and read one at a time, each chained to all before it by SHA-256.
+
+    magic (20 bytes) · format version (u16) · frames
+    frame:  kind (1) · stored length (u32) · length before compression (u32) · chained SHA-256 (32) · payload (zstd)
+    kinds:  H header · S section · B batch of rows · E end of section · T trailer; all but B are JSON
+
+Numbers are little-endian. A frame's digest covers the one before it, its own kind and lengths, and its payload as
+stored: a frame that was changed, dropped, doubled or moved is told at that frame. The digest guards against damage,
+not against forgery: whoever can write the archive can write its digests.
+"""
+
+import hashlib
+import struct
+from dataclasses import dataclass
+from enum import Enum
+from typing import BinaryIO
+
+import zstandard
+
+from analytiq.errors import InvalidInputError
+
+MAGIC = b"\x89ANALYTIQ-ARCHIVE\r\n\n"
+"""A byte above 127 and both kinds of line ends, so that a transfer that converts either is told at once."""
+FORMAT_VERSION = 1
+LEVEL = 3
+"""zstd's default. Embeddings hardly compress at any level; texts do at each."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a frame before compression. A batch has at most what the server sends at once, 16 MB and a row of 16 MB."""
+
+_VERSION = struct.Struct("<H")
+_FRAME = struct.Struct("<cII32s")
+
+
+class FrameKind(Enum):
+    """What a frame holds."""
+
+    HEADER = b"H"
+    SECTION = b"S"
+    BATCH = b"B"
+    END = b"E"
+    TRAILER = b"T"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame that was read whole and agrees with its digest; `offset` is where it begins in the file."""
+
+    kind: FrameKind
+    payload: bytes
+    offset: int
+    chain: bytes
+
+
+class FrameWriter:
+    """Writes frames; flat memory. `chain` is the digest so far."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.chain = hashlib.sha256(MAGIC).digest()
+        self.byte_size = stream.write(MAGIC + _VERSION.pack(FORMAT_VERSION))
+
+    def write(self, kind: FrameKind, payload: bytes) -> None:
+        """Append a frame.
+
+        Raises:
+            ValueError: it is larger than MOST_BYTES.
+        """
+        if len(payload) > MOST_BYTES:
+            raise ValueError(f"a frame of {len(payload)} bytes is more than the format allows")
+        stored = self._compressor.compress(payload)
+        self.chain = _chained(self.chain, kind.value, len(stored), len(payload), stored)
+        self._stream.write(_FRAME.pack(kind.value, len(stored), len(payload), self.chain))
+        self._stream.write(stored)
+        self.byte_size += _FRAME.size + len(stored)
+
+
+class FrameReader:
+    """Reads frames in order, and refuses the first that is not as it was written."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._chain = b""
+        self._offset = 0
+
+    def begin(self) -> None:
+        """Read what every archive begins with.
+
+        Raises:
+            InvalidInputError: it is no archive, or of a newer format.
+        """
+        head = self._stream.read(len(MAGIC) + _VERSION.size)
+        if head[: len(MAGIC)] != MAGIC:
+            raise InvalidInputError(
+                "This is no archive of Analytiq: it does not begin like one. Name a file that `analytiq backup` wrote,"
+                " copied byte by byte.",
+                code="archive_foreign",
+            )
+        if len(head) < len(MAGIC) + _VERSION.size:
+            raise truncated(len(head))
+        (version,) = _VERSION.unpack(head[len(MAGIC) :])
+        if version != FORMAT_VERSION:
+            raise InvalidInputError(
+                f"The archive has format {version}, and this release reads format {FORMAT_VERSION}. Restore it with"
+                " the release that made it, or a newer one.",
+                code="archive_too_new",
+            )
+        self._chain = hashlib.sha256(MAGIC).digest()
+        self._offset = len(head)
+
+    def resume(self, offset: int, chain: bytes) -> None:
+        """Go on at a frame that was seen before: `chain` is the digest of the frame before it."""
+        self._stream.seek(offset)
+        self._offset, self._chain = offset, chain
+
+    def read(self) -> Frame | None:
+        """The next frame; None at the end of the file.
+
+        Raises:
+            InvalidInputError: the frame is cut off, or is not what was written.
+        """
+        offset = self._offset
+        head = self._stream.read(_FRAME.size)
+        if not head:
+            return None
+        if len(head) < _FRAME.size:
+            raise truncated(offset + len(head))
+        kind, stored_length, length, digest = _FRAME.unpack(head)
+        if length > MOST_BYTES or stored_length > MOST_BYTES + 1024 * 1024:
+            raise damaged(offset)
+        stored = self._stream.read(stored_length)
+        if len(stored) < stored_length:
+            raise truncated(offset + len(head) + len(stored))
+        if _chained(self._chain, kind, stored_length, length, stored) != digest:
+            raise damaged(offset)
+        frame = Frame(self._kind(kind, offset), self._decompressed(stored, length, offset), offset, self._chain)
+        self._chain = digest
+        self._offset = offset + _FRAME.size + stored_length
+        return frame
+
+    @property
+    def offset(self) -> int:
+        """Bytes read so far: where the next frame begins."""
+        return self._offset
+
+    @property
+    def chain(self) -> bytes:
+        """The digest of the frame that was read last."""
+        return self._chain
+
+    def _decompressed(self, stored: bytes, length: int, offset: int) -> bytes:
+        try:
+            payload = self._decompressor.decompress(stored, max_output_size=length)
+        except zstandard.ZstdError as error:
+            raise damaged(offset) from error
+        if len(payload) != length:
+            raise damaged(offset)
+        return payload
+
+    def _kind(self, kind: bytes, offset: int) -> FrameKind:
+        try:
+            return FrameKind(kind)
+        except ValueError as error:
+            raise damaged(offset) from error
+
+
+def damaged(offset: int) -> InvalidInputError:
+    """The archive is not as it was written, from this byte on."""
+    return InvalidInputError(
+        f"The archive is damaged at byte {offset}: what is there is not what was written. Nothing was restored; use"
+        " another copy.",
+        code="archive_damaged",
+    )
+
+
+def truncated(offset: int) -> InvalidInputError:
+    """The archive has no end."""
+    return InvalidInputError(
+        f"The archive is incomplete: it ends after {offset} bytes, before its trailer. The backup or the copy of it"
+        " did not run to its end. Nothing was restored; use another copy.",
+        code="archive_truncated",
+    )
+
+
+def _chained(before: bytes, kind: bytes, stored_length: int, length: int, stored: bytes) -> bytes:
+    digest = hashlib.sha256(before)
+    digest.update(struct.pack("<cII", kind, stored_length, length))
+    digest.update(stored)
+    return digest.digest()

@@ -1,0 +1,235 @@
+"""`analytiq backup` and `analytiq restore`, directly on the database."""
+
+import asyncio
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+from analytiq.backup.files import opened, write_file
+from analytiq.backup.making import Made
+from analytiq.backup.progress import OnStep, Step
+from analytiq.backup.restoring import Restore, Restored, RestoreOptions, verified
+from analytiq.backup.verification import Contents
+from analytiq.cli.console import messages, note, output, print_rows
+from analytiq.cli.erase import compose_erasures
+from analytiq.cli.local_database import address_of_database, run_on_database
+from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.models.erasure import DocumentSelection, ErasureOptions, LedgerFate
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.archives import ArchiveSource
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.settings import Settings
+from analytiq.telemetry import logs
+
+log = structlog.get_logger(__name__)
+
+LOG_SECONDS = 10.0
+"""Between lines of progress where there is no terminal to draw on."""
+MEBIBYTE = 1024 * 1024
+
+
+def run_backup(
+    settings: Settings, data_dir: Path | None, path: Path, organization_ids: Sequence[str], *, is_whole: bool
+) -> None:
+    """Write an archive, and say what it holds.
+
+    Raises:
+        InvalidInputError: it is not clear of what.
+        AnalytiqError: no database is known, or making the archive failed.
+    """
+    if is_whole and organization_ids:
+        raise InvalidInputError("Name organizations or --everything, not both.")
+    configure_logs(settings, "backup")
+
+    async def work(connection: MongoConnection) -> Made:
+        wanted = None if is_whole else await _chosen(connection, organization_ids)
+        with watching() as on_step:
+            return await write_file(connection, path, wanted, on_step=on_step)
+
+    made = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+    for warning in made.trailer.warnings:
+        note(f"Warning: {warning}.")
+    names = ", ".join(organization.name for organization in made.header.organizations)
+    rows = sum(total.rows for total in made.trailer.totals)
+    note(f"{names}: {rows} rows in {made.byte_size / MEBIBYTE:.1f} MiB; SHA-256 chain {made.sha256}")
+    if is_whole:
+        note(
+            "It holds the keys of providers, encrypted: they can be read with this installation's ANALYTIQ_SECRET_KEY"
+            " only. Keep that key apart from the archive."
+        )
+    else:
+        note("Access tokens are not in it: `analytiq token create --database` makes one after a restore.")
+
+
+def run_restore(
+    settings: Settings,
+    data_dir: Path | None,
+    path: Path,
+    options: RestoreOptions,
+    *,
+    replaces: bool,
+    is_dry_run: bool,
+) -> None:
+    """Verify an archive, then restore it; a dry run verifies, checks, and says what would be done.
+
+    Raises:
+        AnalytiqError: no database is known; the archive is damaged; see `Restore.restore`.
+    """
+    if replaces and options.is_fresh:
+        raise InvalidInputError("--replace restores instead of what is there, --as-new beside it; choose one.")
+    configure_logs(settings, "restore")
+
+    async def work(connection: MongoConnection) -> list[Restored]:
+        with opened(path) as (stream, byte_size):
+            with watching() as on_step:
+                contents = await verified(stream, on_step=on_step, total_bytes=byte_size)
+            print_contents(contents)
+            await migrate(connection)
+            if replaces:
+                await _make_way(connection, settings, contents, options, is_dry_run=is_dry_run)
+            restore = Restore(connection)
+            if is_dry_run:
+                if not replaces:
+                    await restore.check(contents, options)
+                return []
+            with watching() as on_step:
+                restored = await restore.restore(stream, contents, options, on_step=on_step)
+            await _erase_again(connection, settings, restored)
+            return restored
+
+    if replaces:
+        # What was erased to make way was erased after the archive was made.
+        options = RestoreOptions(organization_ids=options.organization_ids, name=options.name, allows_erased=True)
+    restored = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+    if is_dry_run:
+        note("The archive is whole, and can be restored. Nothing was changed.")
+    for item in restored:
+        output.print(item.organization_id)
+        note(
+            f"Restored {item.rows} rows of {item.source_organization_id} into {item.organization_id}. A token for it:"
+            f" `analytiq token create NAME --database --organization {item.organization_id}`"
+        )
+        if item.erased_documents:
+            note(f"{len(item.erased_documents)} documents that were erased since the backup are being erased again.")
+    if restored:
+        note("What was under way when the backup was made, the reconciler takes up; the rest calls no provider.")
+
+
+def run_verify(path: Path) -> None:
+    """Read an archive through, without any database.
+
+    Raises:
+        InvalidInputError: it is damaged, incomplete, or none.
+    """
+
+    async def work() -> Contents:
+        with opened(path) as (stream, byte_size), watching() as on_step:
+            return await verified(stream, on_step=on_step, total_bytes=byte_size)
+
+    print_contents(asyncio.run(work()))
+    note("The archive is whole and undamaged.")
+
+
+def print_contents(contents: Contents) -> None:
+    """What an archive holds."""
+    header = contents.header
+    whole = ", with access tokens and encrypted keys" if header.is_whole else ""
+    note(f"Made by {header.product_version} on {header.created_at:%Y-%m-%d %H:%M UTC}{whole}.")
+    for organization in header.organizations:
+        note(f"Organization {organization.id}: {organization.name}")
+    print_rows(
+        ("collection", "rows", "MiB"),
+        [(item.collection, str(item.rows), f"{item.byte_size / MEBIBYTE:.1f}") for item in contents.trailer.totals],
+    )
+    for warning in contents.trailer.warnings:
+        note(f"Warning: {warning}.")
+
+
+def configure_logs(settings: Settings, command: str) -> None:
+    """Log to standard error, for standard output may be the archive; on a terminal only what is wrong."""
+    level = "WARNING" if messages.is_terminal else settings.log_level
+    logs.configure(as_json=settings.log_json, level=level, process=command)
+
+
+@contextmanager
+def watching() -> Generator[OnStep]:
+    """Progress: a line that is redrawn on a terminal, else a line of the log from time to time."""
+    if not messages.is_terminal:
+        yield _logged()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn())
+    with Progress(*columns, console=messages, transient=True) as progress:
+        task: TaskID = progress.add_task("", total=None)
+
+        def draw(step: Step) -> None:
+            progress.update(task, description=step.what, completed=step.byte_size, total=step.total_bytes)
+
+        yield draw
+
+
+def _logged() -> OnStep:
+    last = time.monotonic()
+
+    def write(step: Step) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LOG_SECONDS:
+            last = time.monotonic()
+            log.info("archive.progress", what=step.what, rows=step.rows, mebibytes=step.byte_size // MEBIBYTE)
+
+    return write
+
+
+async def _chosen(connection: MongoConnection, organization_ids: Sequence[str]) -> list[str]:
+    """The organizations that were named, or the only one."""
+    if organization_ids:
+        return list(organization_ids)
+    found = await ArchiveSource(connection).organizations()
+    if not found:
+        raise NotFoundError("There is no organization to back up yet.")
+    if len(found) > 1:
+        listed = "; ".join(f"{item.organization_id} ({item.name})" for item in found[:20])
+        raise InvalidInputError(
+            f"There are {len(found)} organizations: say which with --organization, or take --everything. {listed}"
+        )
+    return [found[0].organization_id]
+
+
+async def _make_way(
+    connection: MongoConnection, settings: Settings, contents: Contents, options: RestoreOptions, *, is_dry_run: bool
+) -> None:
+    """Erase what is to be replaced, its access tokens apart; only once the archive is known to be whole."""
+    held = [organization.id for organization in contents.header.organizations]
+    wanted = held if options.organization_ids is None else options.organization_ids
+    rows = OrganizationRepository(connection)
+    erasures = compose_erasures(connection, settings.erasure)
+    for organization_id in wanted:
+        if organization_id not in held or await rows.get(organization_id) is None:
+            continue
+        requested = await erasures.request_organization(
+            organization_id,
+            requested_by="restore --replace",
+            options=ErasureOptions(ledger=LedgerFate.DELETE, keeps_tokens=True),
+            is_dry_run=is_dry_run,
+        )
+        if is_dry_run:
+            note(f"{sum(requested.counts.values())} rows of {organization_id} would be erased first.")
+            continue
+        note(f"Erasing {organization_id} first (erasure {requested.id}) …")
+        await erasures.run(requested.id, on_wait=lambda wait: note(f"… {wait.reason}: {wait.seconds:.0f} s"))
+
+
+async def _erase_again(connection: MongoConnection, settings: Settings, restored: Sequence[Restored]) -> None:
+    """A restore does not bring back for good what somebody was told is erased."""
+    erasures = compose_erasures(connection, settings.erasure)
+    for item in restored:
+        if item.erased_documents:
+            await erasures.request_documents(
+                item.organization_id,
+                DocumentSelection(document_ids=item.erased_documents),
+                requested_by="restore",
+            )

@@ -1,0 +1,259 @@
+"""`analytiq erase …`, directly on the database: an organization that is erased has no token to ask with."""
+
+import asyncio
+import getpass
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from analytiq.cli.console import note, output, print_rows
+from analytiq.cli.local_database import address_of_database, run_on_database
+from analytiq.documents.service import Documents
+from analytiq.erasure.erasing import Wait
+from analytiq.erasure.retention import Retention
+from analytiq.erasure.service import Erasures, new_erasures
+from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.models.erasure import DocumentSelection, Erasure, ErasureOptions, ErasureState
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.mongo.repositories.retention import RetentionRepository
+from analytiq.mongo.repositories.tags import TagRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.settings import ErasureSettings, Settings
+from analytiq.telemetry import logs
+
+SECOND = "%Y-%m-%d %H:%M:%S UTC"
+Request = Callable[[Erasures, MongoConnection], Awaitable[Erasure]]
+
+
+def compose_erasures(connection: MongoConnection, settings: ErasureSettings) -> Erasures:
+    """Erasures without the rest of the application, which would ask for a secret key."""
+    return new_erasures(connection, _documents(connection), settings)
+
+
+def erase_organization(
+    settings: Settings,
+    data_dir: Path | None,
+    organization_id: str,
+    options: ErasureOptions,
+    *,
+    is_dry_run: bool,
+    reason: str | None,
+) -> None:
+    """Erase an organization, and wait for the proof."""
+
+    async def request(erasures: Erasures, connection: MongoConnection) -> Erasure:
+        del connection
+        return await erasures.request_organization(
+            organization_id, requested_by=_operator(), options=options, is_dry_run=is_dry_run, reason=reason
+        )
+
+    _run(settings, data_dir, request)
+
+
+def erase_documents(
+    settings: Settings,
+    data_dir: Path | None,
+    organization_id: str,
+    *,
+    document_ids: Sequence[str],
+    tags: Sequence[str],
+    name_contains: str | None,
+    metadata: Sequence[str],
+    uploaded_before: datetime | None,
+    is_dry_run: bool,
+    reason: str | None,
+) -> None:
+    """Erase the documents of an organization that fit everything that is given; `tags` are names."""
+
+    async def request(erasures: Erasures, connection: MongoConnection) -> Erasure:
+        known = await TagRepository(connection).ids_of_names(organization_id, tags)
+        for name in tags:
+            if name not in known:
+                raise NotFoundError(f"the organization {organization_id} has no tag named {name!r}")
+        selection = DocumentSelection(
+            document_ids=tuple(document_ids),
+            tag_ids=tuple(known[name] for name in tags),
+            name_contains=name_contains,
+            metadata=dict(_pair(item) for item in metadata),
+            uploaded_before=uploaded_before,
+        )
+        return await erasures.request_documents(
+            organization_id, selection, requested_by=_operator(), is_dry_run=is_dry_run, reason=reason
+        )
+
+    _run(settings, data_dir, request)
+
+
+def erase_cache(
+    settings: Settings,
+    data_dir: Path | None,
+    organization_id: str,
+    *,
+    includes_shared: bool,
+    is_dry_run: bool,
+    reason: str | None,
+) -> None:
+    """Erase cached embeddings of an organization."""
+
+    async def request(erasures: Erasures, connection: MongoConnection) -> Erasure:
+        del connection
+        return await erasures.request_cache(
+            organization_id,
+            requested_by=_operator(),
+            includes_shared=includes_shared,
+            is_dry_run=is_dry_run,
+            reason=reason,
+        )
+
+    _run(settings, data_dir, request)
+
+
+def print_table(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
+    """Print erasures, latest first."""
+
+    async def read(connection: MongoConnection) -> list[Erasure]:
+        page, _ = await compose_erasures(connection, settings.erasure).page(organization_id, skip=0, limit=100)
+        return page
+
+    found = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read)
+    if not found:
+        note("Nothing was erased yet.")
+        return
+    headings = ("erasure", "kind", "organization", "state", "requested", "finished", "rows")
+    print_rows(headings, [_row(item) for item in found])
+
+
+def print_one(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
+    """Print the report of an erasure."""
+
+    async def read(connection: MongoConnection) -> Erasure:
+        return await compose_erasures(connection, settings.erasure).get(erasure_id)
+
+    print_report(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read))
+
+
+def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
+    """Go on with an erasure whose command was stopped."""
+
+    async def find(erasures: Erasures, connection: MongoConnection) -> Erasure:
+        del connection
+        return await erasures.get(erasure_id)
+
+    _run(settings, data_dir, find)
+
+
+def set_retention(settings: Settings, data_dir: Path | None, organization_id: str, days: int | None) -> None:
+    """Delete an organization's documents after so many days; None: never."""
+
+    async def write(connection: MongoConnection) -> None:
+        retention = Retention(RetentionRepository(connection), _documents(connection))
+        await retention.set_days(organization_id, days)
+
+    run_on_database(address_of_database(settings, data_dir), settings.mongo.database, write)
+    if days is None:
+        note("Its documents are kept until somebody deletes them.")
+    else:
+        note(f"The reconciler deletes its documents {days} days after the upload of their file.")
+
+
+def describe_organization(settings: Settings, data_dir: Path | None, organization_id: str) -> str:
+    """Its name, to be shown before it is erased; its id where only remains of it are left."""
+
+    async def read(connection: MongoConnection) -> str:
+        organization = await OrganizationRepository(connection).get(organization_id)
+        return organization_id if organization is None else organization.name
+
+    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read)
+
+
+def print_report(erasure: Erasure) -> None:
+    """What was erased, and the proof."""
+    lines = [
+        ("erasure", erasure.id),
+        ("kind", f"{erasure.kind.value}{', a dry run: nothing was erased' if erasure.is_dry_run else ''}"),
+        ("organization", erasure.organization_id),
+        ("state", erasure.state.value),
+        ("requested", f"{erasure.requested_at:{SECOND}} by {erasure.requested_by}"),
+        ("reason", erasure.reason or ""),
+        ("finished", f"{erasure.finished_at:{SECOND}}" if erasure.finished_at else ""),
+        ("documents", str(erasure.documents) if erasure.documents else ""),
+        ("error", f"{erasure.error.code}: {erasure.error.detail}" if erasure.error else ""),
+        ("proof", _proof(erasure)),
+    ]
+    for name, value in lines:
+        if value:
+            output.print(f"{name:<12} {value}", markup=False)
+    if erasure.counts:
+        output.print()
+        print_rows(("collection", "rows"), [(name, str(count)) for name, count in sorted(erasure.counts.items())])
+
+
+def _run(settings: Settings, data_dir: Path | None, request: Request) -> None:
+    logs.configure(as_json=settings.log_json, level="WARNING", process="erase")
+
+    async def work(connection: MongoConnection) -> Erasure:
+        erasures = compose_erasures(connection, settings.erasure)
+        erasure = await request(erasures, connection)
+        if erasure.state is ErasureState.DONE:
+            return erasure
+        note(f"Erasure {erasure.id} has begun; it goes on in a worker if this command is stopped.")
+        try:
+            return await erasures.run(erasure.id, on_wait=_told)
+        except asyncio.CancelledError:
+            note(f"`analytiq erase show {erasure.id}` tells how far it is.")
+            raise
+
+    print_report(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work))
+
+
+def _told(wait: Wait) -> None:
+    note(f"… {wait.reason}: {wait.seconds:.0f} s")
+
+
+def _proof(erasure: Erasure) -> str:
+    if erasure.is_dry_run or erasure.left is None:
+        return ""
+    if erasure.left:
+        return ", ".join(f"{count} left in {name}" for name, count in erasure.left.items())
+    if erasure.state is ErasureState.DONE:
+        return "a search of every collection afterwards found nothing"
+    return "nothing is left; work under way has time to end before that counts"
+
+
+def _row(erasure: Erasure) -> tuple[str, ...]:
+    finished = f"{erasure.finished_at:{SECOND}}" if erasure.finished_at else ""
+    kind = f"{erasure.kind.value} (dry run)" if erasure.is_dry_run else erasure.kind.value
+    rows = str(sum(erasure.counts.values()))
+    requested = f"{erasure.requested_at:{SECOND}}"
+    return erasure.id, kind, erasure.organization_id, erasure.state.value, requested, finished, rows
+
+
+def _pair(item: str) -> tuple[str, str | int | float | bool]:
+    """`key=value`; a value that is a number or true/false is one."""
+    name, separator, text = item.partition("=")
+    if not separator or not name:
+        raise InvalidInputError.of_field("--metadata", f"{item!r} is no KEY=VALUE")
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return name, text
+    return name, value if isinstance(value, int | float | bool) else text
+
+
+def _documents(connection: MongoConnection) -> Documents:
+    return Documents(
+        connection,
+        DocumentRepository(connection),
+        TextRepository(connection),
+        FileStore(connection),
+        JobRepository(connection),
+    )
+
+
+def _operator() -> str:
+    return f"operator {getpass.getuser()}"

@@ -1,0 +1,70 @@
+"""`analytiq providers …`: the keys that models are called with. A key is typed or piped in, never an argument:
+arguments are seen by every user of the machine, and kept in the shell's history.
+"""
+
+import sys
+
+import typer
+from pydantic import SecretStr
+
+from analytiq.cli.console import fail, note, print_rows
+from analytiq.client import Client, LlmProvider
+from analytiq.errors import InvalidInputError
+
+MINUTE = "%Y-%m-%d %H:%M UTC"
+
+
+def print_table(client: Client) -> None:
+    """Print the providers that there is a key for."""
+    providers = client.llm_providers().items
+    if not providers:
+        note("There is no key for any provider: the local model needs none. `analytiq providers put` stores one.")
+        return
+    print_rows(("provider", "key", "address", "changed"), [_row(provider) for provider in providers])
+
+
+def put(client: Client, litellm_provider: str, api_base: str | None) -> None:
+    """Ask for a key, or read it from what is piped in, and store it."""
+    stored = client.put_llm_provider(litellm_provider, _key_from_user(litellm_provider), api_base=api_base)
+    note(f"The key of {stored.litellm_provider} is stored, encrypted; it counts from now on.")
+    note(
+        "`analytiq providers test` tries it, and `analytiq jobs replay --error provider_refused` repeats what failed"
+        " for want of it."
+    )
+
+
+def delete(client: Client, litellm_provider: str) -> None:
+    """Forget the organization's own key."""
+    client.delete_llm_provider(litellm_provider)
+    note(f"The organization's own key of {litellm_provider} is forgotten.")
+
+
+def test(client: Client, litellm_provider: str, model: str | None) -> bool:
+    """Try the key, and say what happened; whether it works."""
+    result = client.test_llm_provider(litellm_provider, model=model)
+    if result.is_working:
+        note(f"It works. {result.detail} It took {result.milliseconds} ms.")
+    else:
+        fail(result.detail)
+    return result.is_working
+
+
+def _key_from_user(litellm_provider: str) -> SecretStr:
+    if sys.stdin.isatty():
+        typed: str = typer.prompt(f"Key of {litellm_provider}", hide_input=True)
+    else:
+        typed = sys.stdin.readline()
+    key = typed.strip()
+    if not key:
+        raise InvalidInputError("There is no key: type it when asked, or pipe it in (its first line counts).")
+    return SecretStr(key)
+
+
+def _row(provider: LlmProvider) -> tuple[str, ...]:
+    if provider.source == "platform":
+        key = "the platform's"
+    elif not provider.is_readable:
+        key = "unreadable: store it again"
+    else:
+        key = f"own, …{provider.key_hint}" if provider.key_hint else "own"
+    return provider.litellm_provider, key, provider.api_base or "-", f"{provider.updated_at:{MINUTE}}"

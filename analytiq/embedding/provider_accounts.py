@@ -1,0 +1,136 @@
+"""What an organization does with its providers: look, store a key, forget it, try it."""
+
+import asyncio
+import difflib
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+
+from analytiq.credentials.providers import Credentials, ProviderAccount
+from analytiq.embedding.base import InputType
+from analytiq.embedding.models import PREFERRED_MODEL, EmbeddingModels
+from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES
+from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, RateLimitedError, TransientError
+from analytiq.models.organization import Organization
+from analytiq.providers.litellm_module import LOCAL_PROVIDER, known_providers, provider_of
+from analytiq.rate_limits.limits import RateLimits
+
+TEST_SECONDS = 20.0
+"""A person waits for the answer; a provider that needs longer than this for one word is of no use."""
+TEST_TEXT = "test"
+TEST_TOKENS = 1
+
+TEST_MODELS = {
+    "openai": PREFERRED_MODEL,
+    "cohere": "cohere/embed-english-v3.0",
+    "mistral": "mistral/mistral-embed",
+    "gemini": "gemini/gemini-embedding-001",
+    "voyage": "voyage/voyage-3",
+    "jina_ai": "jina_ai/jina-embeddings-v3",
+}
+"""By provider: a model that any key of theirs opens. Of others the caller names one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionTest:
+    """What became of one call. `detail` is a sentence for a person; `code` is an error's, None where it worked."""
+
+    model: str
+    is_working: bool
+    dimensions: int | None
+    milliseconds: int
+    code: str | None
+    detail: str
+
+
+class ProviderAccounts:
+    """The organization's providers; a provider is named as LiteLLM names it."""
+
+    def __init__(self, credentials: Credentials, models: EmbeddingModels, rate_limits: RateLimits) -> None:
+        self._credentials = credentials
+        self._models = models
+        self._rate_limits = rate_limits
+
+    async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[ProviderAccount], int]:
+        """Some of the providers that the organization can use, by name, and how many there are."""
+        accounts = await self._credentials.accounts(organization_id)
+        return accounts[skip : skip + limit], len(accounts)
+
+    async def put(
+        self, organization_id: str, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
+    ) -> ProviderAccount:
+        """Store the organization's own key, which counts from the next call on.
+
+        Raises:
+            NotFoundError: LiteLLM knows no such provider.
+            InvalidInputError: the key cannot be one, or the address may not be used.
+        """
+        await _require_known(litellm_provider)
+        return await self._credentials.put(organization_id, litellm_provider, api_key=api_key, api_base=api_base)
+
+    async def delete(self, organization_id: str, litellm_provider: str) -> None:
+        """Forget the organization's own key.
+
+        Raises:
+            NotFoundError: it has none.
+        """
+        await self._credentials.delete(organization_id, litellm_provider)
+
+    async def test(self, organization: Organization, litellm_provider: str, model: str | None) -> ConnectionTest:
+        """Embed one word with the key that the organization would use; free, and kept to the model's rate.
+
+        Raises:
+            NotFoundError: there is no such provider, or no key for it.
+            InvalidInputError: the model is another provider's, or the provider has no usual one.
+        """
+        if await self._credentials.find(organization.id, litellm_provider) is None:
+            await _require_known(litellm_provider)
+            raise NotFoundError(f"there is no key for the provider {litellm_provider!r}: store one first")
+        chosen = model or TEST_MODELS.get(litellm_provider)
+        if chosen is None:
+            raise InvalidInputError.of_field("model", f"name an embedding model of {litellm_provider!r} to try")
+        provider = await asyncio.to_thread(provider_of, chosen, field="model", examples=EMBEDDING_EXAMPLES)
+        if provider != litellm_provider:
+            raise InvalidInputError.of_field("model", f"{chosen!r} is a model of {provider!r}")
+        return await self._try(organization, chosen)
+
+    async def _try(self, organization: Organization, model: str) -> ConnectionTest:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        dimensions: int | None = None
+        code: str | None = None
+        try:
+            dimensions = await self._call(organization, model)
+            detail = f"{model!r} answered a vector of {dimensions} dimensions."
+        except AnalytiqError as error:
+            code, detail = error.code, error.detail
+        return ConnectionTest(
+            model=model,
+            is_working=code is None,
+            dimensions=dimensions,
+            milliseconds=round((loop.time() - began) * 1000),
+            code=code,
+            detail=detail,
+        )
+
+    async def _call(self, organization: Organization, model: str) -> int:
+        chosen = await self._models.choose(organization, model)
+        await self._rate_limits.take_call(organization.id, model, tokens=TEST_TOKENS)
+        try:
+            async with asyncio.timeout(TEST_SECONDS):
+                vectors = await chosen.embedder.embed([TEST_TEXT], input_type=InputType.DOCUMENT)
+        except TimeoutError:
+            raise TransientError(f"the provider of {model!r} did not answer within {TEST_SECONDS:g} s") from None
+        except RateLimitedError as error:
+            await self._rate_limits.told_to_wait(organization.id, model, seconds=error.retry_after or 0.0)
+            raise
+        return int(vectors.shape[1])
+
+
+async def _require_known(litellm_provider: str) -> None:
+    known = await asyncio.to_thread(known_providers)
+    if litellm_provider in known and litellm_provider != LOCAL_PROVIDER:
+        return
+    close = difflib.get_close_matches(litellm_provider, known, n=3)
+    meant = f"; is {' or '.join(map(repr, close))} meant?" if close else ", as LiteLLM names them: openai, cohere, …"
+    raise NotFoundError(f"there is no provider {litellm_provider!r}{meant}")

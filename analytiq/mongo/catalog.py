@@ -1,0 +1,109 @@
+"""Every collection: whose rows are whose, which ids they hold, and whether an archive takes them.
+
+Backup, restore and erasure go by this list, and by nothing else. A collection that is missing here is refused by a
+test, named in the warnings of an archive, and erased by its `organization_id` all the same.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+VECTORS_PREFIX = "kb_vectors_"
+
+
+class Taken(Enum):
+    """Which archives hold a collection's rows."""
+
+    ALWAYS = "always"
+    WHOLE = "whole"
+    """Only archives of everything: they are secrets, or of the installation."""
+    NEVER = "never"
+    """They are work under way or are made anew."""
+
+
+class Keeping(Enum):
+    """What becomes of the rows of an organization that is erased."""
+
+    ERASED = "erased"
+    BY_CHOICE = "by choice"
+    """The ledger and the cache: see `analytiq.models.erasure.ErasureOptions`."""
+    KEPT = "kept"
+    """Rows that say that it was erased, and when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One collection.
+
+    Attributes:
+        name: of the collection; VECTORS_PREFIX stands for all that begin with it.
+        owner: path of the field with the organization's id; None where it is found by `parent`, or is nobody's.
+        parent: (field, collection whose `_id` it holds, as text or as an ObjectId) where there is no owner.
+        ids: paths of everything that a restore under fresh ids writes anew; `[]` stands for each item.
+    """
+
+    name: str
+    owner: str | None
+    taken: Taken
+    ids: tuple[str, ...] = ()
+    parent: tuple[str, str] | None = None
+    keeping: Keeping = Keeping.ERASED
+
+
+_OWN = "organization_id"
+
+COLLECTIONS: tuple[Collection, ...] = (
+    Collection("organizations", "_id", Taken.ALWAYS, ("_id",)),
+    Collection("access_tokens", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("tags", _OWN, Taken.ALWAYS, ("_id", _OWN)),
+    Collection("docs", _OWN, Taken.ALWAYS, ("_id", _OWN, "file_id", "text_id", "tag_ids[]")),
+    Collection(
+        "fs.files",
+        "metadata.organization_id",
+        Taken.ALWAYS,
+        ("_id", "metadata.organization_id", "metadata.document_id"),
+    ),
+    Collection("fs.chunks", None, Taken.ALWAYS, ("_id", "files_id"), parent=("files_id", "fs.files")),
+    Collection("document_texts", _OWN, Taken.ALWAYS, ("_id", _OWN, "document_id")),
+    Collection("document_text_segments", _OWN, Taken.ALWAYS, ("_id", _OWN, "document_id", "text_id")),
+    Collection("knowledge_bases", _OWN, Taken.ALWAYS, ("_id", _OWN, "tag_ids[]")),
+    Collection("kb_epochs", None, Taken.ALWAYS, ("_id",), parent=("_id", "knowledge_bases")),
+    # What led to an epoch: a restored knowledge base begins a history of its own.
+    Collection("kb_changes", None, Taken.NEVER, parent=("kb_id", "knowledge_bases")),
+    Collection("document_index", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "document_id", "generation_id")),
+    Collection("generations", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "document_id")),
+    Collection(
+        VECTORS_PREFIX,
+        _OWN,
+        Taken.ALWAYS,
+        ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]"),
+    ),
+    Collection("embedding_cache", "payer_organization_id", Taken.ALWAYS, keeping=Keeping.BY_CHOICE),
+    Collection("spu_ledger", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id"), keeping=Keeping.BY_CHOICE),
+    Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
+    Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("uploads", _OWN, Taken.NEVER),
+    Collection("jobs", _OWN, Taken.NEVER),
+    Collection("job_history", _OWN, Taken.NEVER),
+    Collection("idempotency_keys", _OWN, Taken.NEVER),
+    Collection("rate_limits", _OWN, Taken.NEVER),
+    Collection("reconcile_reports", _OWN, Taken.NEVER),
+    Collection("backup_holds", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("restores", _OWN, Taken.NEVER),
+    Collection("erasures", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("leases", None, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("workers", None, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("runtime_settings", None, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("schema_migrations", None, Taken.NEVER, keeping=Keeping.KEPT),
+)
+
+_BY_NAME = {collection.name: collection for collection in COLLECTIONS}
+
+
+def find(name: str) -> Collection | None:
+    """What is known of a collection, by its name in the database."""
+    return _BY_NAME.get(VECTORS_PREFIX if name.startswith(VECTORS_PREFIX) else name)
+
+
+def describe(name: str) -> Collection:
+    """As `find`, of a collection that is known to be there."""
+    return _BY_NAME[VECTORS_PREFIX if name.startswith(VECTORS_PREFIX) else name]

@@ -1,0 +1,26 @@
+"""What the queries of the queue have in common; times are the server's ($$NOW), so that no worker's clock counts."""
+
+from collections.abc import Collection
+
+from analytiq.models.job import JobKind, JobState
+from analytiq.mongo.repositories.rows import Row
+
+DUE: Row = {"$expr": {"$lte": ["$run_at", "$$NOW"]}}
+NO_LEASE: Row = {
+    "lease_token": None,
+    "lease_expires_at": None,
+    "worker": None,
+    "served": None,
+    "progress": None,
+}
+
+
+def due_of(kinds: Collection[JobKind], lane: str | None) -> Row:
+    """The query for due jobs that nobody has."""
+    due: Row = {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **DUE}
+    return due if lane is None else {"lane": lane, **due}
+
+
+def in_seconds(seconds: float) -> Row:
+    """The server's time in so many seconds."""
+    return {"$add": ["$$NOW", int(seconds * 1000)]}

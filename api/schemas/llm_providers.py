@@ -1,0 +1,100 @@
+"""Wire shapes of providers of models; none of them ever holds a key that was stored."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, SecretStr, StringConstraints
+
+from analytiq.credentials.providers import LONGEST_KEY, ProviderAccount
+from analytiq.embedding.provider_accounts import ConnectionTest
+from analytiq.providers.addresses import LONGEST_ADDRESS
+from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
+
+Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ADDRESS)]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
+
+
+class LlmProviderPut(RequestBody):
+    """A key to store, in the place of the one that is there."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"api_key": "sk-an-example-key-that-opens-nothing"}]}
+    )
+
+    api_key: Annotated[
+        SecretStr,
+        Field(min_length=1, max_length=LONGEST_KEY, description="Stored encrypted; no answer ever holds it"),
+    ]
+    api_base: Annotated[
+        Address | None,
+        Field(description="Address of a server of your own that speaks OpenAI's protocol, or of Azure's resource"),
+    ] = None
+
+
+class LlmProviderTest(RequestBody):
+    """What to try."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": "text-embedding-3-small"}]})
+
+    model: Annotated[
+        ModelName | None, Field(description="An embedding model of the provider; its usual one, if left out")
+    ] = None
+
+
+class LlmProviderResponse(ResponseBody):
+    """A provider that the organization can use."""
+
+    litellm_provider: str = Field(description="As LiteLLM names it")
+    source: Literal["organization", "platform"] = Field(
+        description="Whose key is used: the organization's own, or the platform's default"
+    )
+    key_hint: str | None = Field(description="The last four characters of the organization's own key")
+    is_readable: bool = Field(description="False where the key has to be stored again: the secret key has changed")
+    api_base: str | None
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, account: ProviderAccount) -> "LlmProviderResponse":
+        """From what the library shows."""
+        return cls(
+            litellm_provider=account.litellm_provider,
+            source="organization" if account.is_own else "platform",
+            key_hint=account.key_hint,
+            is_readable=account.is_readable,
+            api_base=account.api_base,
+            created_at=account.created_at,
+            updated_at=account.updated_at,
+        )
+
+
+class LlmProviderList(ResponseBody):
+    """A page of providers."""
+
+    llm_providers: list[LlmProviderResponse]
+    total_count: int = Field(description="How many there are in all")
+    skip: int
+
+
+class LlmProviderTestResponse(ResponseBody):
+    """What one call to the provider came to."""
+
+    litellm_provider: str
+    model: str
+    is_working: bool
+    dimensions: int | None = Field(description="Of the vector that came back")
+    milliseconds: int
+    code: str | None = Field(description="The error's, where it does not work")
+    detail: str = Field(description="What happened, in a sentence")
+
+    @classmethod
+    def of(cls, litellm_provider: str, test: ConnectionTest) -> "LlmProviderTestResponse":
+        """From the library's report."""
+        return cls(
+            litellm_provider=litellm_provider,
+            model=test.model,
+            is_working=test.is_working,
+            dimensions=test.dimensions,
+            milliseconds=test.milliseconds,
+            code=test.code,
+            detail=test.detail,
+        )

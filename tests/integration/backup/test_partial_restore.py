@@ -1,0 +1,143 @@
+"""What another tool has copied, whole or in part, is completed by the reconciler: only what is missing is made anew.
+
+mongodump cannot be installed here: its output is emulated by copying collections byte by byte (raw BSON) into a
+fresh database, in which mongorestore would make the same rows and new UUIDs of collections.
+"""
+
+import uuid
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+
+import pytest
+from bson.raw_bson import RawBSONDocument
+from pydantic import SecretStr
+
+from analytiq.bootstrap import Application, compose
+from analytiq.credentials.encryption import Vault
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.migrations import migrate
+from analytiq.settings import QueueSettings, ReconcilerSettings, Settings
+from tests.fakes.embedding_server import EmbeddingServer
+from tests.integration.backup.archiving import lose, seen_of
+from tests.integration.tenant import Tenant, new_tenant, prose
+
+QUESTIONS = ("Which sentence tells of whales?", "birds in the year 1003")
+CHUNKS = 8 + 5
+ROUNDS = 4
+NOT_YET = pytest.mark.xfail(
+    strict=True,
+    reason="the reconciler does not yet adopt the new UUID of a copied collection, nor mend lost vectors and epochs",
+)
+
+
+async def furnish(tenant: Tenant) -> str:
+    kb = await tenant.knowledge_base()
+    await tenant.document("whales.txt", prose("whales", 8))
+    await tenant.document("birds.txt", prose("birds", 5))
+    for question in QUESTIONS:
+        await tenant.search(kb.id, question)
+    return kb.id
+
+
+@pytest.fixture
+async def other_database(mongo_connection: MongoConnection) -> AsyncIterator[MongoConnection]:
+    """Where the copy goes."""
+    view = mongo_connection.using(f"copy_{uuid.uuid4().hex}")
+    await migrate(view)
+    yield view
+    await mongo_connection.client.drop_database(view.database)
+
+
+async def copy(source: MongoConnection, target: MongoConnection, *, but: Collection[str]) -> None:
+    """Every collection but those that begin so."""
+    for name in await source.database.list_collection_names():
+        if name == "schema_migrations" or any(name.startswith(prefix) for prefix in but):
+            continue
+        raw = source.client.get_database(
+            source.database.name,
+            codec_options=source.database.codec_options.with_options(document_class=RawBSONDocument),
+        )
+        rows = [row async for row in raw[name].find({})]
+        for index in await (await source.database[name].list_indexes()).to_list():
+            if name.startswith("kb_vectors_") and index["name"] != "_id_":
+                await target.database[name].create_index(list(index["key"].items()), unique=index.get("unique", False))
+        if rows:
+            await target.database[name].insert_many(rows)
+
+
+async def open_copy(target: MongoConnection, secret_key: SecretStr, tmp_path: Path, **sections: object) -> Application:
+    settings = Settings.model_validate(
+        {
+            "data_dir": tmp_path,
+            "queue": QueueSettings(poll_seconds=0.05),
+            "reconciler": ReconcilerSettings(orphan_grace_seconds=0),
+            **sections,
+        }
+    )
+    return await compose(settings, target, Vault(secret_key))
+
+
+async def mend(application: Application) -> None:
+    """Passes and workers until a pass finds nothing, at most ROUNDS."""
+    for _ in range(ROUNDS):
+        report = await application.reconciler.run_pass()
+        await application.queue_runner().run_until_idle()
+        await application.life_cycle.settle_noted()
+        if not report.counts():
+            return
+
+
+@pytest.mark.usefixtures("local_model")
+@pytest.mark.parametrize(
+    ("missing", "embedded"),
+    [
+        ((), 0),
+        (("jobs", "job_history", "kb_changes", "workers", "idempotency_keys"), 0),
+        (("embedding_cache",), 0),
+        pytest.param(("document_index",), 0, marks=NOT_YET),
+        pytest.param(("document_index", "generations"), 0, marks=NOT_YET),
+        pytest.param(("document_index", "generations", "kb_vectors_"), 0, marks=NOT_YET),
+        pytest.param(("embedding_cache", "document_index"), CHUNKS, marks=NOT_YET),
+        pytest.param(("kb_vectors_",), 0, marks=NOT_YET),
+        pytest.param(("kb_epochs", "kb_changes"), 0, marks=NOT_YET),
+    ],
+    ids=lambda value: "+".join(value) or "nothing" if isinstance(value, tuple) else str(value),
+)
+async def test_copy_is_completed_by_the_reconciler(
+    application: Application,
+    tenant: Tenant,
+    other_database: MongoConnection,
+    embedding_server: EmbeddingServer,
+    secret_key: SecretStr,
+    tmp_path: Path,
+    missing: tuple[str, ...],
+    embedded: int,
+) -> None:
+    await furnish(tenant)
+    before = await seen_of(application, tenant.id, QUESTIONS)
+    await copy(application.connection, other_database, but=missing)
+    restored = await open_copy(other_database, secret_key, tmp_path)
+    texts = embedding_server.texts
+    await mend(restored)
+    assert embedding_server.texts - texts == embedded
+    after = await seen_of(restored, tenant.id, QUESTIONS)
+    assert after.originals == before.originals
+    assert after.texts == before.texts
+    assert after.answers == before.answers
+    if not embedded and "embedding_cache" not in missing:
+        assert after.usage == before.usage
+    assert (await restored.reconciler.run_pass()).counts() == {}
+
+
+async def test_restored_archive_is_completed_where_a_part_of_it_was_lost_again(
+    application: Application, tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    kb_id = await furnish(tenant)
+    other = await new_tenant(application)
+    await lose(application.connection, other.id)
+    before = await seen_of(application, tenant.id, QUESTIONS)
+    await application.connection.database["document_index"].delete_many({"kb_id": kb_id})
+    texts = embedding_server.texts
+    await mend(application)
+    assert embedding_server.texts == texts
+    assert (await seen_of(application, tenant.id, QUESTIONS)).answers == before.answers

@@ -1,0 +1,72 @@
+"""Runners with one handler for all jobs, and what becomes of the jobs."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.queue.history import History
+from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.settings import QueueSettings
+
+EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
+Ended = list[tuple[str, str]]
+
+
+def request(name: str = "a") -> JobRequest:
+    return JobRequest(kind=JobKind.EXTRACT, organization_id="o", subject=JobSubject(document_id=name))
+
+
+def runner_of(
+    jobs: JobRepository, handler: Handler, *, concurrency: int = 4, ended: Ended | None = None, **queue: float
+) -> QueueRunner:
+    log: Ended = [] if ended is None else ended
+
+    async def on_settled(job: Job) -> None:
+        log.append(("settled", job.id))
+
+    async def on_dead(job: Job, failure: Failure) -> None:
+        log.append(("dead", failure.code))
+
+    handlers: Mapping[JobKind, Handler] = {JobKind.EXTRACT: handler}
+    settings = QueueSettings(**{"poll_seconds": 0.05, **queue})  # type: ignore[arg-type]  # numbers, all of them
+    return QueueRunner(
+        jobs,
+        handlers,
+        settings=settings,
+        concurrency=concurrency,
+        on_settled=on_settled,
+        on_dead=on_dead,
+        history=history_of(jobs),
+    )
+
+
+def history_of(jobs: JobRepository) -> History:
+    database = jobs._collection.database
+    connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
+    return History(
+        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
+    )
+
+
+@asynccontextmanager
+async def started(*runners: QueueRunner) -> AsyncGenerator[None]:
+    tasks = [asyncio.create_task(runner.run()) for runner in runners]
+    try:
+        yield
+    finally:
+        for runner in runners:
+            await runner.stop(drain_seconds=0)
+        await asyncio.gather(*tasks)
+
+
+async def row(jobs: JobRepository, name: str = "a") -> Job:
+    job = await jobs.get(f"extract:{name}")
+    assert job is not None
+    return job
