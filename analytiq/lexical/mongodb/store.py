@@ -5,14 +5,15 @@ from analytiq.lexical.base import LexicalHit
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.selection import ChunkFilter
 from analytiq.mongo.search.hits import CurrentHits, narrowing
-from analytiq.mongo.search.indexes import WORD_INDEX, SearchIndexes, not_queryable
+from analytiq.mongo.search.indexes import WORD_INDEX, SearchIndexes, not_queryable, word_index
 from analytiq.mongo.search.rows import REFUSED, FoundChunk, SearchRowRepository
 
 
 class MongoLexicalIndex:
     """Lucene's BM25 over plain words, English stems, pairs of characters (Chinese, Japanese, Korean) and whole codes.
 
-    The index is made, awaited and dropped by the vector store (`analytiq.vector_stores.mongodb`), with its own.
+    The index is made, awaited and dropped by the vector store (`analytiq.vector_stores.mongodb`), with its own; here it
+    is only made again where it is missing.
     """
 
     def __init__(self, indexes: SearchIndexes, rows: SearchRowRepository, hits: CurrentHits) -> None:
@@ -68,7 +69,10 @@ class MongoLexicalIndex:
         """See LexicalIndex: nothing is held."""
 
     async def _require_index(self, knowledge_base: KnowledgeBase) -> None:
-        """Tell an index that finds nothing from one that is not there."""
+        """Tell an index that finds nothing from one that is not there, as after a restore; that one is made again."""
         state = (await self._indexes.states(knowledge_base.id)).get(WORD_INDEX)
-        if state is None or not state.is_queryable:
-            raise not_queryable(knowledge_base.id, WORD_INDEX, state)
+        if state is not None and state.is_queryable:
+            return
+        if state is None:
+            await self._indexes.ensure(knowledge_base.id, [word_index()])
+        raise not_queryable(knowledge_base.id, WORD_INDEX, state)

@@ -189,22 +189,22 @@ async def test_an_index_that_is_not_built_yet_is_told_and_indexing_waits_for_it(
     assert len(await tenant.found(kb.id, QUESTION)) == 1
 
 
+@pytest.mark.parametrize(("mode", "name"), [(Mode.VECTOR, VECTOR_INDEX), (Mode.LEXICAL, WORD_INDEX)])
 async def test_an_index_that_was_dropped_is_made_again_and_told_instead_of_nothing_found(
-    server: SearchServer, tenant: Tenant, eventually: EventuallyTrue
+    server: SearchServer, tenant: Tenant, eventually: EventuallyTrue, mode: Mode, name: str
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
     collection = tenant.application.connection.database[collection_name(kb.id)]
-    for name in (VECTOR_INDEX, WORD_INDEX):
-        await collection.drop_search_index(name)
+    await collection.drop_search_index(name)
     with pytest.raises(StoreLoadingError, match="cannot be asked yet"):
-        await tenant.search(kb.id, QUESTION, mode=Mode.VECTOR)
+        await tenant.search(kb.id, QUESTION, mode=mode)
 
     async def is_there() -> bool:
-        return set((await states(server, tenant, kb)).values()) == {"READY"}
+        return (await states(server, tenant, kb)).get(name) == "READY"
 
     await eventually(is_there)
-    assert len(await tenant.found(kb.id, QUESTION)) == 1
+    assert len(await tenant.found(kb.id, QUESTION, mode=mode)) == 1
 
 
 async def test_a_definition_of_an_earlier_release_is_brought_up_to_date(
