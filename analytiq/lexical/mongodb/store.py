@@ -10,7 +10,7 @@ from analytiq.mongo.search.rows import REFUSED, FoundChunk, SearchRowRepository
 
 
 class MongoLexicalIndex:
-    """Lucene's BM25 over plain words, English stems, pairs of characters (Chinese, Japanese, Korean) and whole codes.
+    """Lucene's BM25 over English stems, pairs of characters (Chinese, Japanese, Korean) and whole codes.
 
     The index is made, awaited and dropped by the vector store (`analytiq.vector_stores.mongodb`), with its own; here it
     is only made again where it is missing.

@@ -3,6 +3,7 @@
 indexes.py      the definitions, and making, changing, awaiting and dropping them
 predicates.py   a search filter → conditions on declared paths of a chunk: pure
 rendering.py    conditions → the grammar of `$vectorSearch` and of `$search`: pure
+questions.py    a question → clauses of `$search`: pure
 rows.py         the queries
 hits.py         from what the server finds to hits that are current and pass the filter
 

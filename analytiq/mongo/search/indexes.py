@@ -21,8 +21,8 @@ VECTOR_INDEX = "analytiq_vectors"
 WORD_INDEX = "analytiq_words"
 EMBEDDING = "embedding"
 CHUNK_TEXT = "chunk_text"
-ENGLISH, CHARACTER_PAIRS, WHOLE = "english", "character_pairs", "whole"
-"""The ways in which a text is cut into words besides the plain one."""
+CHARACTER_PAIRS, WHOLE = "character_pairs", "whole"
+"""The ways in which a text is cut into words, besides English stems, which are its first."""
 
 MOST_DIMENSIONS = 8192
 BITS_PER_BYTE = 8
@@ -87,7 +87,7 @@ def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
 
 
 def word_index() -> SearchIndex:
-    """The index of the texts: plain words, English stems, pairs of characters, and whole identifiers."""
+    """The index of the texts: English stems, pairs of characters, and codes as they are written."""
     whole = {
         "name": WHOLE,
         "tokenizer": {"type": "whitespace"},
@@ -96,10 +96,10 @@ def word_index() -> SearchIndex:
             {"type": "regex", "pattern": _WORD_ENDS, "replacement": "", "matches": "all"},
         ],
     }
-    analyzers = {ENGLISH: "lucene.english", CHARACTER_PAIRS: "lucene.cjk", WHOLE: WHOLE}
+    analyzers = {CHARACTER_PAIRS: "lucene.cjk", WHOLE: WHOLE}
     text = {
         "type": "string",
-        "analyzer": "lucene.standard",
+        "analyzer": "lucene.english",
         "multi": {name: {"type": "string", "analyzer": analyzer} for name, analyzer in analyzers.items()},
     }
     fields: Row = {CHUNK_TEXT: text, **{path.value: {"type": "token"} for path in _TOKENS}}
@@ -194,7 +194,7 @@ class SearchIndexes:
             pause = min(LONGEST_POLL_SECONDS, pause * 2)
 
     async def drop(self, kb_id: str) -> None:
-        """Remove both indexes; a missing one, or a missing collection, is no error."""
+        """Remove both indexes, where the search server lets it: dropping the collection takes them along in any case."""
         collection = self._database[collection_name(kb_id)]
         for name in (VECTOR_INDEX, WORD_INDEX):
             try:
@@ -202,7 +202,7 @@ class SearchIndexes:
                     await collection.drop_search_index(name)
             except OperationFailure as error:
                 if error.code not in (INDEX_NOT_FOUND, NAMESPACE_NOT_FOUND):
-                    raise
+                    log.warning("search_indexes.not_dropped", kb_id=kb_id, index=name, code=error.code)
 
     async def _create(self, kb_id: str, index: SearchIndex) -> None:
         collection = self._database[collection_name(kb_id)]

@@ -19,22 +19,13 @@ from analytiq.models.projection import Projection
 from analytiq.mongo.client import MongoConnection, translated
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import collection_name, from_bindata, to_bindata
-from analytiq.mongo.search.indexes import (
-    CHARACTER_PAIRS,
-    CHUNK_TEXT,
-    EMBEDDING,
-    ENGLISH,
-    VECTOR_INDEX,
-    WHOLE,
-    WORD_INDEX,
-)
+from analytiq.mongo.search.indexes import EMBEDDING, VECTOR_INDEX, WORD_INDEX
 from analytiq.mongo.search.predicates import Condition, Path, Predicate, Verdict, every, one_of
+from analytiq.mongo.search.questions import clauses_of
 from analytiq.mongo.search.rendering import Stage, search_operator, vector_search_filter
 
 MOST_FOUND = 10_000
 """Of one `$vectorSearch`: the server's own limit, of `limit` and of `numCandidates`."""
-WHOLE_WEIGHT = 2.0
-"""A word found as it was written, signs within it included, counts twice."""
 REFUSED = "search_server_refused"
 
 Vector = NDArray[np.float32]
@@ -107,21 +98,14 @@ class SearchRowRepository:
         Raises:
             TransientError: as of `nearest`.
         """
-        predicate = _within(organization_id, verdict)
-        if predicate is None:
+        predicate, clauses = _within(organization_id, verdict), clauses_of(question)
+        if predicate is None or not clauses:
             return []
-        paths = [_cut(ENGLISH), _cut(CHARACTER_PAIRS), _cut(WHOLE)]
-        weight = {"boost": {"value": WHOLE_WEIGHT}}
-        words: list[Stage] = [
-            {"text": {"query": question, "path": CHUNK_TEXT}},
-            {"text": {"query": question, "path": paths[0]}},
-            {"text": {"query": question, "path": paths[1]}},
-            {"text": {"query": question, "path": paths[2], "score": weight}},
-        ]
+        paths = list({str(clause["text"]["path"]): clause["text"]["path"] for clause in clauses}.values())
         stage: Stage = {
             "index": WORD_INDEX,
-            "compound": {"should": words, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]},
-            "highlight": {"path": [CHUNK_TEXT, *paths]},
+            "compound": {"should": clauses, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]},
+            "highlight": {"path": paths},
         }
         pipeline = [{"$search": stage}, {"$limit": limit}]
         return await self._found(organization_id, kb_id, pipeline, "searchScore", highlights=True)
@@ -231,10 +215,6 @@ def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
     own = Condition(Path.ORGANIZATION_ID, Comparator.EQUAL, organization_id)
     within = every([own, verdict])
     return None if isinstance(within, bool) else within
-
-
-def _cut(analyzer: str) -> Row:
-    return {"value": CHUNK_TEXT, "multi": analyzer}
 
 
 def _found_chunk(row: Row) -> FoundChunk:

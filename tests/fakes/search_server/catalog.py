@@ -26,11 +26,13 @@ class Behaviour:
     """What tests set, at any time.
 
     `visibility_delay_seconds`: from a write until searches go by it; scores and filters are stale until then.
-    `builds`: cleared, an index stays BUILDING. `most_indexes`: as a cluster's limit.
+    `builds`: cleared, an index stays BUILDING. `most_indexes`: as a cluster's limit. `is_down`: mongod answers, but for
+    what it would ask its search server.
     """
 
     visibility_delay_seconds: float = 0.0
     most_indexes: int = 2_500
+    is_down: bool = False
     builds: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:

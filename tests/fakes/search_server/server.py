@@ -157,6 +157,8 @@ class SearchServer:
         return reply(message, document)
 
     async def _run(self, name: str, command: Mapping[str, Any]) -> dict[str, Any]:
+        if self.behaviour.is_down:
+            raise RefusedError("Error connecting to the search server", code=6, name="HostUnreachable")
         if "autocommit" in command:
             raise RefusedError(
                 f"{name} cannot be used in a transaction", code=263, name="OperationNotSupportedInTransaction"

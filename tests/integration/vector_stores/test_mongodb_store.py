@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from analytiq import clock
 from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault
-from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError
+from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError, TransientError
 from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
@@ -205,6 +206,40 @@ async def test_an_index_that_was_dropped_is_made_again_and_told_instead_of_nothi
 
     await eventually(is_there)
     assert len(await tenant.found(kb.id, QUESTION, mode=mode)) == 1
+
+
+async def test_a_search_server_that_is_away_does_not_hold_a_deletion_up(
+    server: SearchServer, tenant: Tenant, eventually: EventuallyTrue
+) -> None:
+    kb = await tenant.knowledge_base()
+    server.behaviour.is_down = True
+    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.drain()
+    names = await tenant.application.connection.database.list_collection_names()
+    assert collection_name(kb.id) not in names
+
+    async def are_gone() -> bool:
+        return await states(server, tenant, kb) == {}
+
+    await eventually(are_gone)
+
+
+@pytest.mark.parametrize("mode", [Mode.VECTOR, Mode.LEXICAL, Mode.HYBRID])
+async def test_a_search_server_that_is_away_is_told_and_makes_indexing_wait(
+    server: SearchServer, tenant: Tenant, mode: Mode
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    server.behaviour.is_down = True
+    with pytest.raises(TransientError, match="search"):
+        await tenant.search(kb.id, QUESTION, mode=mode)
+    second = await tenant.upload("b.txt", prose("birds", 5))
+    await tenant.drain()
+    jobs = tenant.application.connection.database["jobs"]
+    await jobs.update_many({}, {"$set": {"run_at": clock.now()}})
+    server.behaviour.is_down = False
+    await tenant.drain()
+    assert second.document.id in await tenant.found(kb.id, "birds in the year", mode=mode)
 
 
 async def test_a_definition_of_an_earlier_release_is_brought_up_to_date(
