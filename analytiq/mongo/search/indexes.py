@@ -194,7 +194,7 @@ class SearchIndexes:
             pause = min(LONGEST_POLL_SECONDS, pause * 2)
 
     async def drop(self, kb_id: str) -> None:
-        """Remove both indexes, where the search server lets it: dropping the collection takes them along in any case."""
+        """Remove both indexes, where the search server lets it: they go with their collection anyway."""
         collection = self._database[collection_name(kb_id)]
         for name in (VECTOR_INDEX, WORD_INDEX):
             try:
