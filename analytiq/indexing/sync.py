@@ -97,7 +97,6 @@ class Sync:
                 log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
             case Project() as wanted:
                 changed = await self._projecting.apply(wanted)
-                await checkpoint("indexing.projected")
                 log.info("indexing.projected", kb_id=kb_id, document_id=document_id, chunks=changed)
             case Retire(unnamed, reason):
                 await self._commit.retire(running, unnamed)

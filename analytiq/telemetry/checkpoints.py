@@ -25,7 +25,6 @@ CHECKPOINTS = (
     "indexing.staged",
     "indexing.committed",
     "indexing.taken_out",
-    "indexing.projected",
     "sweep.purging",
     "sweep.vectors_deleted",
     "cleaning.files_deleted",

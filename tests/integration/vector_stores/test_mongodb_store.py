@@ -15,7 +15,9 @@ from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError,
 from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.projection import projection_of, value_term
 from analytiq.mongo.client import MongoConnection, connect
+from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
@@ -336,6 +338,32 @@ async def test_a_change_that_chunks_carry_already_writes_nothing(tenant: Tenant)
     await tenant.application.documents.change(tenant.id, document.id, metadata={"size": 2})
     await tenant.drain()
     assert await vectors.count_documents({"projection.seen": True}) == 0
+
+
+async def test_a_worker_that_dies_before_it_notes_what_it_wrote_is_made_up_for(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = await tenant.knowledge_base()
+    document = await tenant.document("a.txt", prose("whales", 5), metadata={"size": 1})
+    await tenant.application.documents.change(tenant.id, document.id, metadata={"size": 2})
+    with monkeypatch.context() as dying:
+        dying.setattr(IndexEntryRepository, "note_projection", _die)
+        await tenant.drain()
+    database = tenant.application.connection.database
+    assert await database["jobs"].count_documents({"kind": "sync", "state": JobState.AVAILABLE.value}) == 1
+    await database["jobs"].update_many({}, {"$set": {"run_at": clock.now()}})
+    await tenant.drain()
+    entry = await database["document_index"].find_one({"kb_id": kb.id})
+    assert entry is not None
+    changed = await tenant.application.documents.get(tenant.id, document.id)
+    assert entry["projection_hash"] == projection_of(changed).hash
+    row = await database[collection_name(kb.id)].find_one({})
+    assert row is not None
+    assert value_term(("size",), 2) in row["projection"]["terms"]
+
+
+async def _die(*_: object) -> None:
+    raise TransientError("the worker died here")
 
 
 async def test_words_are_found_by_the_search_server(server: SearchServer, tenant: Tenant) -> None:
