@@ -38,7 +38,7 @@ from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository, LedgerRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -148,6 +148,7 @@ class Application:
         if self.lexical is not None:
             await self.lexical.close()
         await self.embedding_models.close()
+        await self.chat.close()
         await self.connection.close()
 
 
@@ -202,9 +203,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
-    metering = Metering(connection, cache, LedgerRepository(connection))
+    metering = Metering.on(connection)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering)
+    embedding = EmbeddingService(models, cache, metering, rate_limits)
 
     search_indexes = SearchIndexes(connection)
     search_rows = SearchRowRepository(connection)
@@ -254,6 +255,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         if running.job.subject.erasure_id is not None:
             for kb_id in (await erasures.get(running.job.subject.erasure_id)).kb_ids:
                 store.forget(kb_id)
+                if lexical is not None:
+                    lexical.forget(kb_id)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)

@@ -173,6 +173,8 @@ class LlmSettings(_Section):
     default_model: str | None = None
     """Asked where nobody names one; None: a small model of the first provider that has a key."""
     default_rerank_model: str | None = None
+    platform_models: tuple[str, ...] = ()
+    """Chat and reranking models that every organization may ask with the platform's keys, beside the default ones."""
     timeout_seconds: float = 120.0
 
 

@@ -20,6 +20,7 @@ from api.routes import (
     organizations,
     search,
     tags,
+    usage,
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
@@ -57,7 +58,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, erasure):
+    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

@@ -23,6 +23,8 @@ OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 1_000_000_000
 """The oplog takes 512 MB, journals and an upload the rest."""
 
+MOST_IMBALANCES = 5
+
 
 class Verdict(Enum):
     """How it stands; the value is what is printed."""
@@ -62,6 +64,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     if settings.mongo.uri is None:
         yield _checked("mongod", _mongod)
     yield _checked("MongoDB", lambda: _database(settings, data_dir))
+    yield _checked("SPUs", lambda: _books(settings, data_dir))
     yield check_ocr(settings.extraction.ocr_languages)
     yield _checked("Local embedding model", lambda: _local_model(directory))
     yield _checked("API", lambda: _api(settings, data_dir))
@@ -137,6 +140,28 @@ def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
     except NotFoundError:
         return Finding(Verdict.NOTE, "MongoDB", "the embedded one does not run; `analytiq up` starts it")
     return describe(uri, settings.mongo.database)
+
+
+def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
+    """Whether what was charged is what was stored, at one moment; from indexes, a second for a million embeddings."""
+    from analytiq.cli.local_database import address_of_database, run_on_database
+    from analytiq.metering.audit import imbalances
+    from analytiq.mongo.repositories.books import BooksRepository
+
+    try:
+        uri = address_of_database(settings, data_dir)
+    except NotFoundError:
+        return Finding(Verdict.NOTE, "SPUs", "they are counted while the database runs")
+    books = run_on_database(uri, settings.mongo.database, lambda connection: BooksRepository(connection).read())
+    found = imbalances(books)
+    if not found:
+        return f"{sum(books.charged.values())} were charged, as many as embeddings were first stored"
+    detail = "; ".join(f"organization {item.organization_id}: {item.detail}" for item in found[:MOST_IMBALANCES])
+    more = f", and {len(found) - MOST_IMBALANCES} more" if len(found) > MOST_IMBALANCES else ""
+    if all(item.is_explained for item in found):
+        return Finding(Verdict.NOTE, "SPUs", f"{detail}{more}", "nothing, where embeddings were erased from the cache")
+    remedy = "no crash does this, but rows removed or restored by hand do: compare with a backup, and report it"
+    return Finding(Verdict.BAD, "SPUs", f"{detail}{more}", remedy)
 
 
 def _local_model(directory: Path) -> str:

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import NotFoundError
+from analytiq.models.organization import Organization
 from analytiq.mongo.client import MongoConnection, connect, translate
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -83,6 +84,22 @@ def issue_token(uri: SecretStr, database: str, name: str, organization_id: str |
         return organization.id, await organizations.issue_token(organization.id, name=name)
 
     return run_on_database(uri, database, issue)
+
+
+async def organization_of(connection: MongoConnection, organization_id: str | None) -> Organization:
+    """The organization with this id, by default the oldest.
+
+    Raises:
+        NotFoundError: there is no such organization, or none at all.
+    """
+    organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+    if organization_id is not None:
+        return await organizations.get(organization_id)
+    organization = await organizations.first()
+    if organization is None:
+        name = connection.database.name
+        raise NotFoundError(f"The database {name!r} has no organization yet: `analytiq up` makes one.")
+    return organization
 
 
 def run_on_database(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:

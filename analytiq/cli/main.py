@@ -1,5 +1,6 @@
 """The commands of `analytiq`. Each imports what it needs when it runs, so that `--help` answers at once."""
 
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +31,8 @@ app.add_typer(providers_app, name="providers")
 app.add_typer(kb_app, name="kb")
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(workers_app, name="workers")
+quota_app = typer.Typer(help="How many SPUs an organization may use, directly in the database.", no_args_is_help=True)
+app.add_typer(quota_app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
@@ -459,6 +462,75 @@ def workers_reset(data_dir: DataDir = None) -> None:
 
     with errors_as_sentences():
         workers.set_concurrency(read_settings(), data_dir, None)
+
+
+OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
+Moment = Annotated[datetime | None, typer.Option(help="In UTC: 2026-01-31, or 2026-01-31T12:00:00.")]
+
+
+@app.command()
+def usage(
+    *,
+    since: Moment = None,
+    until: Moment = None,
+    by_day: Annotated[bool, typer.Option("--by-day", help="Tell the days (UTC) apart.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show the SPUs that the organization was charged, and those that the cache saved."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.usage import print_usage
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        print_usage(client, since=since, until=until, by_day=by_day)
+
+
+@quota_app.command("show")
+def quota_show(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """Show an organization's quota, and what of it is used."""
+    from analytiq.cli.usage import show_quota
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        show_quota(read_settings(), data_dir, organization)
+
+
+@quota_app.command("set")
+def quota_set(
+    spus: Annotated[int, typer.Argument(min=0, help="In all, those used included.")],
+    organization: OfOrganization = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Let an organization use so many SPUs in all; what waits for them goes on within seconds."""
+    from analytiq.cli.usage import set_quota
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        set_quota(read_settings(), data_dir, organization, spus)
+
+
+@quota_app.command("add")
+def quota_add(
+    spus: Annotated[int, typer.Argument(min=1, help="More than until now.")],
+    organization: OfOrganization = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Raise an organization's quota; what waits for SPUs goes on within seconds."""
+    from analytiq.cli.usage import top_up
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        top_up(read_settings(), data_dir, organization, spus)
+
+
+@quota_app.command("lift")
+def quota_lift(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """Let an organization use as many SPUs as it wants."""
+    from analytiq.cli.usage import set_quota
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        set_quota(read_settings(), data_dir, organization, None)
 
 
 def run() -> None:

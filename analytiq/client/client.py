@@ -23,6 +23,7 @@ from analytiq.client.models import (
     MetadataFilter,
     Organization,
     Page,
+    Quota,
     SearchAnswer,
     Tag,
     UploadAnswer,
@@ -46,10 +47,16 @@ class Client(JobCalls, ProviderCalls):
         """The organization that the token opens."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
 
-    def usage(self, *, since: datetime | None = None, until: datetime | None = None) -> Usage:
-        """SPUs charged within [since, until)."""
-        query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+    def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
+        """SPUs charged within [since, until), and those that the cache saved."""
+        query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+        if by_day:
+            query = {**query, "by_day": "true"}
         return Usage.model_validate_json(self._transport.call("GET", "/usage", query=query))
+
+    def quota(self) -> Quota:
+        """How many SPUs the organization may use, and has used."""
+        return Quota.model_validate_json(self._transport.call("GET", "/quota"))
 
     # Access tokens
 

@@ -70,11 +70,35 @@ class LlmProviderTest(_Answer):
     detail: str
 
 
+class UsageItem(_Answer):
+    """SPUs of one knowledge base, operation and model; `day` is None unless days are told apart."""
+
+    day: str | None = None
+    kb_id: str | None
+    operation: str
+    embedding_model: str
+    spus: int
+    saved_spus: int = 0
+    unconfirmed_spus: int = 0
+
+
 class Usage(_Answer):
     """SPUs that the organization was charged."""
 
     total_spus: int
+    total_saved_spus: int = 0
+    total_unconfirmed_spus: int = 0
     by_operation: dict[str, int]
+    items: list[UsageItem] = []
+
+
+class Quota(_Answer):
+    """How many SPUs the organization may use in all; None: unlimited."""
+
+    quota: int | None
+    used_spus: int
+    reserved_spus: int
+    left_spus: int | None
 
 
 class Tag(_Answer):

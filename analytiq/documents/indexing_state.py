@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from analytiq.errors import QuotaExceededError
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.job import Job, JobKind, JobState, Progress
@@ -19,6 +20,7 @@ class IndexingState(StrEnum):
 
     INDEXED = "indexed"
     WAITING = "waiting"
+    WAITING_FOR_QUOTA = "waiting_for_quota"
     INDEXING = "indexing"
     FAILED = "failed"
     EMPTY = "empty"
@@ -118,6 +120,8 @@ def _judge(
         return IndexingState.FAILED, f"it could not be indexed: {detail}"
     if job.state is JobState.RUNNING:
         return IndexingState.INDEXING, None
+    if job.error is not None and job.error.code == QuotaExceededError.code:
+        return IndexingState.WAITING_FOR_QUOTA, f"it waits for SPUs: {job.error.detail}"
     if job.error is not None:
         return IndexingState.WAITING, f"the last attempt failed and is repeated: {job.error.detail}"
     return IndexingState.WAITING, "it waits in the queue"

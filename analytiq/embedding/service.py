@@ -6,21 +6,25 @@ import numpy as np
 import stamina
 import structlog
 
-from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.base import Embedder, InputType, Vectors
 from analytiq.embedding.cache_key import cache_key, chunk_hash
 from analytiq.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.errors import DimensionMismatchError, RateLimitedError, TransientError
 from analytiq.metering.charges import Metering
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
+from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
 from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
+from analytiq.rate_limits.limits import RateLimits
 from analytiq.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
 LOOKUP_SIZE = 1000
 """Keys a cache look-up asks for at once (design 2.5)."""
+BYTES_PER_TOKEN = 4
+"""Of UTF-8, in cl100k: 4.5 in English, 3 and fewer in Chinese; what limits work with is an estimate."""
 ATTEMPTS = 3
 """Within seconds; what lasts longer is the queue's to retry."""
 LONGEST_PAUSE_SECONDS = 5.0
@@ -29,10 +33,13 @@ LONGEST_PAUSE_SECONDS = 5.0
 class EmbeddingService:
     """The one way to embed."""
 
-    def __init__(self, models: EmbeddingModels, cache: EmbeddingCacheRepository, metering: Metering) -> None:
+    def __init__(
+        self, models: EmbeddingModels, cache: EmbeddingCacheRepository, metering: Metering, rate_limits: RateLimits
+    ) -> None:
         self._models = models
         self._cache = cache
         self._metering = metering
+        self._rate_limits = rate_limits
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
         """Ask the model for one embedding and measure it; free (design 2.6).
@@ -41,7 +48,7 @@ class EmbeddingService:
             InvalidInputError: no such model, or no key for its provider.
         """
         chosen = await self._models.choose(organization, model)
-        vectors = await _call(chosen, ["test"], InputType.DOCUMENT)
+        vectors = await self._call(chosen, organization, ["test"], InputType.DOCUMENT)
         return int(vectors.shape[1])
 
     async def embed_chunks(
@@ -91,28 +98,74 @@ class EmbeddingService:
         model = knowledge_base.embedding_model
         metrics.cache_hits.labels(model=model).inc(len(keys) - len(missing))
         metrics.cache_misses.labels(model=model).inc(len(missing))
-        size = chosen.embedder.batch_size
-        for start in range(0, len(missing), size):
-            batch = missing[start : start + size]
-            vectors = await _call(chosen, [texts[place[key]] for key in batch], input_type)
-            _require_dimensions(vectors, knowledge_base)
-            rows = [
-                CacheRow(
-                    key=key,
-                    chunk_hash=hashes[place[key]],
-                    embedding_model=model,
-                    embedding=vectors[index],
-                    scope=chosen.scope,
-                    payer_organization_id=organization.id,
-                    operation=operation,
-                )
-                for index, key in enumerate(batch)
-            ]
-            await self._metering.keep_and_charge(organization.id, knowledge_base.id, operation, model, rows)
+        purpose = SpuPurpose(
+            organization_id=organization.id, kb_id=knowledge_base.id, operation=operation, embedding_model=model
+        )
+        start = 0
+        while start < len(missing):
+            wanted = min(chosen.embedder.batch_size, len(missing) - start)
+            async with self._metering.reserved(purpose, wanted) as reservation:
+                # Fewer than wanted where the quota ends: what it still allows is embedded all the same.
+                batch = missing[start : start + reservation.spus]
+                vectors = await self._call(chosen, organization, [texts[place[key]] for key in batch], input_type)
+                _require_dimensions(vectors, knowledge_base)
+                rows = [
+                    CacheRow(
+                        key=key,
+                        chunk_hash=hashes[place[key]],
+                        embedding_model=model,
+                        embedding=vectors[index],
+                        scope=chosen.scope,
+                        payer_organization_id=organization.id,
+                        operation=operation,
+                    )
+                    for index, key in enumerate(batch)
+                ]
+                await self._metering.keep_and_charge(reservation, rows)
             found.update(zip(batch, vectors, strict=True))
+            start += len(batch)
+        await self._metering.note_saved(purpose, len(keys) - len(missing))
         if not keys:
             return np.zeros((0, dimensions), dtype=np.float32)
         return np.stack([found[key] for key in keys])
+
+    async def _call(
+        self, chosen: ChosenModel, organization: Organization, texts: Sequence[str], input_type: InputType
+    ) -> Vectors:
+        embedder = chosen.embedder
+        own_limit: RateLimitedError | None = None
+
+        def pause(error: Exception) -> bool | float:
+            # What the limit raises is not repeated: it has waited as long as it makes sense to in place.
+            return error is not own_limit and _pause(error)
+
+        async for attempt in stamina.retry_context(
+            on=pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
+        ):
+            with attempt:
+                try:
+                    await self._rate_limits.take_call(organization.id, embedder.model, tokens=_tokens_of(texts))
+                except RateLimitedError as error:
+                    own_limit = error
+                    raise
+                return await self._called_once(embedder, organization, texts, input_type)
+        raise AssertionError("stamina leaves the loop by returning or raising")
+
+    async def _called_once(
+        self, embedder: Embedder, organization: Organization, texts: Sequence[str], input_type: InputType
+    ) -> Vectors:
+        metrics.api_calls.labels(model=embedder.model).inc()
+        try:
+            return await embedder.embed(texts, input_type=input_type)
+        except RateLimitedError as error:
+            if error.retry_after is not None:
+                await self._rate_limits.told_to_wait(organization.id, embedder.model, seconds=error.retry_after)
+            raise
+
+
+def _tokens_of(texts: Sequence[str]) -> int:
+    """About how many tokens the provider will count."""
+    return sum(len(text.encode(errors="replace")) // BYTES_PER_TOKEN + 1 for text in texts)
 
 
 def _require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
@@ -129,14 +182,3 @@ def _pause(error: Exception) -> bool | float:
     if isinstance(error, RateLimitedError) and error.retry_after is not None:
         return error.retry_after if error.retry_after <= LONGEST_PAUSE_SECONDS else False
     return isinstance(error, TransientError)
-
-
-async def _call(chosen: ChosenModel, texts: Sequence[str], input_type: InputType) -> Vectors:
-    embedder = chosen.embedder
-    async for attempt in stamina.retry_context(
-        on=_pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
-    ):
-        with attempt:
-            metrics.api_calls.labels(model=embedder.model).inc()
-            return await embedder.embed(texts, input_type=input_type)
-    raise AssertionError("stamina leaves the loop by returning or raising")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, RateLimitedError
+from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, QuotaExceededError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
 from analytiq.indexing.projecting import Projecting
@@ -71,8 +71,8 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            # A document that waits for its knowledge base's turn has not failed.
-            if error.code != DOCUMENTS_CODE:
+            # A document that waits for its knowledge base's turn, or for SPUs, has not failed.
+            if error.code != DOCUMENTS_CODE and not isinstance(error, QuotaExceededError):
                 metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:
@@ -121,7 +121,7 @@ class Sync:
             await checkpoint("indexing.committed")
         except BaseException as error:
             await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)
-            if isinstance(error, RateLimitedError):
+            if isinstance(error, (RateLimitedError, QuotaExceededError)):
                 await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
         metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)

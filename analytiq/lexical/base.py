@@ -9,13 +9,12 @@ from analytiq.models.selection import ChunkFilter
 
 @dataclass(frozen=True, slots=True)
 class LexicalHit:
-    """A chunk that holds words of the question. `score`: BM25, above 0; `matched_terms` as they were indexed."""
+    """A chunk that holds words of the question. `score`: BM25, above 0."""
 
     generation_id: str
     document_id: str
     chunk_index: int
     score: float
-    matched_terms: tuple[str, ...]
 
 
 class LexicalIndex(Protocol):

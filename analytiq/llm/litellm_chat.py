@@ -22,6 +22,7 @@ from analytiq.llm.base import (
     Tool,
     ToolCall,
 )
+from analytiq.providers.guarded_http import guarded_openai_client
 from analytiq.providers.litellm_errors import Use, translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
@@ -38,15 +39,24 @@ class LiteLLMChat:
         api_key: the provider's key; None for a server that asks for none.
         api_base: the address of an OpenAI-compatible server, or None for the provider's own.
         timeout_seconds: for one call; of a stream, between two pieces.
+        is_guarded: `api_base` was named by a tenant: connect to public addresses only, and follow no redirect.
     """
 
     def __init__(
-        self, model: str, api_key: SecretStr | None, api_base: str | None = None, *, timeout_seconds: float = 120.0
+        self,
+        model: str,
+        api_key: SecretStr | None,
+        api_base: str | None = None,
+        *,
+        timeout_seconds: float = 120.0,
+        is_guarded: bool = False,
     ) -> None:
         self._model = model
         self._api_key = api_key
         self._api_base = api_base
         self._timeout_seconds = timeout_seconds
+        self._is_guarded = is_guarded
+        self._guarded_client: Any = None
 
     def __repr__(self) -> str:
         return f"LiteLLMChat({self._model!r})"
@@ -103,10 +113,25 @@ class LiteLLMChat:
         module = await asyncio.to_thread(litellm)
         arguments = self._arguments(messages, options, is_stream=is_stream)
         key = self._api_key.get_secret_value() if self._api_key else NO_KEY
+        if self._is_guarded:
+            arguments["client"] = self._client()
         try:
             return await module.acompletion(**arguments, api_key=key)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise self._translated(error) from None
+
+    def _client(self) -> Any:
+        if self._guarded_client is None:
+            self._guarded_client = guarded_openai_client(
+                self._api_key, self._api_base, timeout_seconds=self._timeout_seconds
+            )
+        return self._guarded_client
+
+    async def close(self) -> None:
+        """Close the connections that are its own."""
+        client, self._guarded_client = self._guarded_client, None
+        if client is not None:
+            await client.close()
 
     def _translated(self, error: Exception) -> Exception:
         key = self._api_key.get_secret_value() if self._api_key else None

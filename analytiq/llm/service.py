@@ -1,6 +1,7 @@
 """The one way to ask a chat model: with the organization's key, within its limits, and counted."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from analytiq.telemetry import traces
 log = structlog.get_logger(__name__)
 
 ATTEMPTS = 3
+MODELS_AT_ONCE = 100
+"""Models by key and address that are kept with their connections."""
 LONGEST_PAUSE_SECONDS = 5.0
 ASSUMED_ANSWER_TOKENS = 500
 """What an answer is taken to need when a call asks the rate limit, where it names no `max_tokens`."""
@@ -56,7 +59,7 @@ class ChatService:
         self._rate_limits = rate_limits
         self._usage = usage
         self._settings = settings
-        self._models: dict[tuple[str, str, str], LiteLLMChat] = {}
+        self._models: OrderedDict[tuple[str, str, str, bool], LiteLLMChat] = OrderedDict()
 
     async def default_model(self, organization: Organization) -> str | None:
         """The model that is asked where nobody names one; None where the organization has no key for any."""
@@ -91,14 +94,37 @@ class ChatService:
                 f" {provider}` stores one",
                 code="provider_key_missing",
             )
-        identity = (name, credential.api_key.get_secret_value(), credential.api_base or "")
-        chosen = self._models.get(identity)
-        if chosen is None:
-            chosen = LiteLLMChat(
-                name, credential.api_key, credential.api_base, timeout_seconds=self._settings.timeout_seconds
+        if not credential.is_own and not self._is_on_the_house(name):
+            raise InvalidInputError.of_field(
+                "model",
+                f"the operator's key of {provider!r} is not for the model {name!r}: name no model, store a key of your"
+                f" own (`analytiq providers put {provider}`), or ask the operator to allow it",
+                code="model_not_allowed",
             )
-            self._models[identity] = chosen
+        identity = (name, credential.api_key.get_secret_value(), credential.api_base or "", credential.is_guarded)
+        chosen = self._models.pop(identity, None) or LiteLLMChat(
+            name,
+            credential.api_key,
+            credential.api_base,
+            timeout_seconds=self._settings.timeout_seconds,
+            is_guarded=credential.is_guarded,
+        )
+        self._models[identity] = chosen  # now the most recently used
+        if len(self._models) > MODELS_AT_ONCE:
+            _, oldest = self._models.popitem(last=False)
+            await oldest.close()
         return chosen
+
+    def _is_on_the_house(self, model: str) -> bool:
+        """Whether anybody may ask this model with the platform's key: prices differ by a factor of a thousand."""
+        free = {self._settings.default_model, *PREFERRED_MODELS.values(), *self._settings.platform_models}
+        return model in free
+
+    async def close(self) -> None:
+        """Close the connections that are its own."""
+        while self._models:
+            _, model = self._models.popitem()
+            await model.close()
 
     async def complete(
         self,

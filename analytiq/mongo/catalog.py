@@ -79,6 +79,9 @@ COLLECTIONS: tuple[Collection, ...] = (
     ),
     Collection("embedding_cache", "payer_organization_id", Taken.ALWAYS, keeping=Keeping.BY_CHOICE),
     Collection("spu_ledger", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id"), keeping=Keeping.BY_CHOICE),
+    # A restored organization's account is made anew from its ledger.
+    Collection("spu_accounts", _OWN, Taken.NEVER),
+    Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
     Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("uploads", _OWN, Taken.NEVER),

@@ -26,9 +26,11 @@ from analytiq.mongo.repositories import (
     job_history,
     jobs,
     knowledge_bases,
+    ledger,
     llm_usage,
     organizations,
     providers,
+    quotas,
     rate_limits,
     restores,
     tags,
@@ -58,7 +60,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     declared: dict[str, list[IndexModel]] = {}
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
-        embedding_cache, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures,
     )  # fmt: skip
     for module in modules:
@@ -75,6 +77,12 @@ async def _create_indexes(connection: MongoConnection) -> None:
     for collection in ("kb_epochs", "organizations"):
         if collection not in existing:
             await connection.database.create_collection(collection, check_exists=False)
+
+
+async def _open_spu_accounts(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    used_of = await ledger.LedgerRepository(connection).used()
+    await quotas.QuotaRepository(connection).open_accounts(used_of)
 
 
 async def _order_lists_of_jobs(connection: MongoConnection) -> None:
@@ -94,6 +102,7 @@ MIGRATIONS = (
     Migration(7, "indexes of the usage of chat models", _create_indexes),
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
+    Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
 )
 
 

@@ -109,5 +109,7 @@ class Claims:
     def _note(self, news: Collection[LaneNews]) -> None:
         for item in news:
             self._book.note(item.lane, item.organization_id, item.priority)
+            if item.is_woken:
+                self._book.unblock(item.lane, item.organization_id)
         if news:
             self._news.set()

@@ -110,6 +110,12 @@ class LaneBook:
         """Do not ask the lane before this time: its jobs are held, or it must wait."""
         lane.blocked_until = max(lane.blocked_until, until)
 
+    def unblock(self, lane_id: str, organization_id: str) -> None:
+        """What the lane was blocked for is over."""
+        organization = self._organizations.get(organization_id)
+        if organization is not None and lane_id in organization.lanes:
+            organization.lanes[lane_id].blocked_until = 0.0
+
     def defer(self, lane_id: str, until: float) -> None:
         """Block a lane by its name, if it is in the book."""
         for organization in self._organizations.values():

@@ -19,6 +19,8 @@ FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 300.0
 UNNAMED_WAIT_SECONDS = 10.0
 """The wait that a provider asks for without saying how long; half of it at least."""
+QUOTA_WAIT_SECONDS = 30.0
+"""Until it is looked anew whether there are SPUs; half of it at least. A top-up wakes the job before."""
 LONGEST_NAMED_WAIT_SECONDS = 86_400.0
 """A provider that asks for more is asked again after a day: nonsense would hold a document for ever."""
 UNEXPECTED_ATTEMPTS = 5
@@ -53,7 +55,7 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
             wait = UNNAMED_WAIT_SECONDS * _jitter() if error.retry_after is None else _believed(error.retry_after)
             return Retry(max(wait, _backoff(attempt)), is_counted=False)
         case QuotaExceededError():
-            return Retry(LONGEST_DELAY_SECONDS, is_counted=False)
+            return Retry(QUOTA_WAIT_SECONDS * _jitter(), is_counted=False)
         case TransientError():
             if attempt >= max_attempts:
                 return Bury()

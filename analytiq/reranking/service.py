@@ -103,6 +103,18 @@ class Reranking:
                 f" {provider}` stores one",
                 code="provider_key_missing",
             )
+        allowed = {self._settings.default_rerank_model, *PREFERRED_RERANKERS.values(), *self._settings.platform_models}
+        if not credential.is_own and name not in allowed:
+            raise InvalidInputError.of_field(
+                "rerank_model",
+                f"the operator's key of {provider!r} is not for the model {name!r}: name no model, or store a key of"
+                f" your own (`analytiq providers put {provider}`)",
+                code="model_not_allowed",
+            )
+        if credential.is_guarded:
+            raise InvalidInputError.of_field(
+                "rerank_model", f"{provider!r} has an address of the organization's own, and reranks nowhere else"
+            )
         return LiteLLMReranker(
             name, credential.api_key, credential.api_base, timeout_seconds=self._settings.timeout_seconds
         )

@@ -36,7 +36,6 @@ class Candidate:
     document_id: str
     chunk_index: int
     scores: HitScores = field(default_factory=HitScores)
-    matched_terms: tuple[str, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -102,7 +101,7 @@ class Merged:
         for rank, candidate in enumerate(found.lexical, start=1):
             known = merged.by_key.get(candidate.key, candidate)
             scores = replace(known.scores, lexical=candidate.scores.lexical, lexical_rank=rank)
-            merged.by_key[candidate.key] = replace(known, scores=scores, matched_terms=candidate.matched_terms)
+            merged.by_key[candidate.key] = replace(known, scores=scores)
         return merged
 
     def keep(self, candidates: Iterable[Candidate]) -> None:

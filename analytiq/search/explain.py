@@ -27,7 +27,7 @@ from analytiq.search.finding import Finding, Ranking
 from analytiq.search.plan import RANKED_DEPTH, SearchPlan, plan
 from analytiq.search.presenting import Presenting, Shown
 from analytiq.search.request import Degradation, Mode, SearchRequest, SearchResult
-from analytiq.search.service import Search
+from analytiq.search.service import Search, with_queries
 from analytiq.search.trail import Trail
 from analytiq.settings import SearchSettings
 from analytiq.vector_stores.base import Query
@@ -132,9 +132,11 @@ class Explain:
     ) -> Explanation:
         trail = Trail()
         deep = replace(chosen, wanted=RANKED_DEPTH, depth=RANKED_DEPTH, score_threshold=None, deduplicates=False)
-        scopes, queries = await self._search.scopes_of(organization, [kb_id], deep, tree, trail)
+        scopes = await self._search.scopes_of(organization, [kb_id], tree, trail)
+        queries = await self._search.queries_of(organization, scopes, deep, trail)
+        scopes = with_queries(scopes, queries)
         alone = await self._alone(scopes[0], document, deep, tree, queries, trail)
-        passages = await self._passages(organization, request, deep, alone, trail)
+        passages = await self._passages(request, deep, alone, trail)
         if not alone.checked.candidates:
             judgements.append(_failed(Stage.MATCHED, _nothing_matched(chosen, tree)))
             return _explanation(document, judgements, None, passages, trail, is_found=False)
@@ -144,10 +146,12 @@ class Explain:
             judgements.append(_threshold(best, chosen.score_threshold))
         ranking = await self._finding.rank(scopes, deep, queries, tree, trail, depth=deep.depth)
         place = _place(ranking.checked.candidates, document.id)
-        shown = await self._presenting.choose(organization, request, replace(deep, deduplicates=True), ranking, trail)
+        shown = await self._presenting.choose(replace(deep, deduplicates=chosen.deduplicates), ranking, trail)
         if chosen.deduplicates and place is not None:
             judgements.append(_not_repeated(shown, document.id))
-        of_shown = _place(shown.candidates, document.id) if chosen.deduplicates else place
+        if chosen.reranks:
+            await self._presenting.rerank(organization, request, deep, shown, trail)
+        of_shown = _place(shown.candidates, document.id)
         judgements.append(_rank_judgement(of_shown, request))
         judgements = _to_the_first_failure(judgements)
         is_found = judgements[-1].is_passed
@@ -169,10 +173,10 @@ class Explain:
         return await self._finding.rank([only], deep, queries, own, trail, depth=10)
 
     async def _passages(
-        self, organization: Organization, request: SearchRequest, deep: SearchPlan, alone: Ranking, trail: Trail
+        self, request: SearchRequest, deep: SearchPlan, alone: Ranking, trail: Trail
     ) -> list[SearchResult]:
         first = replace(deep, wanted=3, reranks=False)
-        shown = await self._presenting.choose(organization, request, first, alone, trail)
+        shown = await self._presenting.choose(first, alone, trail)
         page = replace(request, skip=0, top_k=3, coalesce_neighbors=0)
         return await self._presenting.results(page, first, alone, shown, trail)
 

@@ -32,6 +32,13 @@ class Ranking:
     checked: Checked
     is_whole: bool
 
+    def is_below(self, threshold: float | None) -> bool:
+        """Whether a leg has been read down to where it finds nothing above the threshold any more."""
+        if threshold is None:
+            return False
+        found = [item for item in self.checked.candidates if item.scores.vector_rank is not None]
+        return any(item.relevance < threshold for item in found or self.checked.candidates)
+
 
 class Finding:
     """Finds, merges, checks and ranks."""

@@ -101,8 +101,11 @@ class Legs:
         except TimeoutError:
             return [], TransientError(f"it took longer than {self._timeout_seconds:g} s", code="timeout")
         except AnalytiqError as error:
-            log.warning("search.leg_failed", leg=name, code=error.code, detail=error.detail)
             return [], error
+        except Exception:
+            # The other leg may answer; what is wrong with this one is for the log and not for the caller.
+            log.exception("search.leg_failed", leg=name)
+            return [], TransientError("it failed unexpectedly; the server's log says why", code="internal_error")
 
     async def _vector(self, scope: Scope, _: str, depth: int) -> list[Candidate]:
         assert scope.query is not None  # noqa: S101  # else this leg is not run
@@ -124,7 +127,7 @@ class Legs:
         return [
             Candidate(
                 kb_id, hit.generation_id, hit.document_id, hit.chunk_index,
-                HitScores(lexical=hit.score), tuple(hit.matched_terms),
+                HitScores(lexical=hit.score),
             )
             for hit in hits
         ]  # fmt: skip

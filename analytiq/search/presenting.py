@@ -42,26 +42,23 @@ class Presenting:
         self._steps = steps
         self._step_timeout_seconds = step_timeout_seconds
 
-    async def choose(
-        self, organization: Organization, request: SearchRequest, plan: SearchPlan, ranking: Ranking, trail: Trail
-    ) -> Shown:
-        """The first candidates that are neither near-identical to a better one nor below the threshold."""
+    async def choose(self, plan: SearchPlan, ranking: Ranking, trail: Trail) -> Shown:
+        """The first candidates that are neither near-identical to a better one nor below the threshold.
+
+        Where a reranker is to follow, the threshold is for its scores, and is left to it.
+        """
         shown = Shown()
         candidates = ranking.checked.candidates
-        window = max(plan.wanted * 2, RERANK_DEPTH if plan.reranks else 20)
-        place = 0
-        while place < len(candidates) and len(shown.candidates) < plan.wanted:
-            part = candidates[place : place + window]
-            place += window
-            is_first = not shown.candidates and not shown.passages
-            await self._add(shown, ranking.scopes, part, plan, trail)
-            if is_first and plan.reranks:
-                with trail.step("rerank"):
-                    await self._rerank(organization, request, plan, shown, trail)
-        if plan.score_threshold is not None:
-            above = [item for item in shown.candidates if item.relevance >= plan.score_threshold]
-            trail.count(below_threshold=len(shown.candidates) - len(above))
-            shown.candidates = above
+        if plan.score_threshold is not None and not plan.reranks:
+            candidates = tuple(item for item in candidates if item.relevance >= plan.score_threshold)
+            trail.count(below_threshold=len(ranking.checked.candidates) - len(candidates))
+        trail.count(duplicates=0)
+        wanted = max(plan.wanted, RERANK_DEPTH) if plan.reranks else plan.wanted
+        window = max(wanted * 2, 20)
+        for place in range(0, len(candidates), window):
+            if len(shown.candidates) >= wanted:
+                break
+            await self._add(shown, ranking.scopes, candidates[place : place + window], plan, trail)
         return shown
 
     async def _add(
@@ -81,31 +78,47 @@ class Presenting:
         shown.candidates = [item for place, item in enumerate(shown.candidates) if place not in repeated]
         trail.count(duplicates=trail.statistics.duplicates + len(repeated))
 
-    async def _rerank(
+    async def rerank(
         self, organization: Organization, request: SearchRequest, plan: SearchPlan, shown: Shown, trail: Trail
     ) -> None:
-        reranker = self._steps.reranker
-        if reranker is None:
+        """Put the first RERANK_DEPTH in the reranker's order; one paid call a search.
+
+        With a threshold only what the reranker has read, and scored high enough, stays; where it fails, what the search
+        itself found high enough.
+        """
+        scores = await self._scores(organization, request, plan, shown, trail)
+        if scores is not None:
+            read, rest = shown.candidates[: len(scores)], shown.candidates[len(scores) :]
+            scored = [
+                replace(item, scores=replace(item.scores, rerank=min(1.0, max(0.0, score))))
+                for item, score in zip(read, scores, strict=True)
+            ]
+            scored.sort(key=lambda item: -(item.scores.rerank or 0.0))
+            trail.count(reranked=len(scored))
+            shown.candidates = scored if plan.score_threshold is not None else [*scored, *rest]
+        if plan.score_threshold is not None:
+            above = [item for item in shown.candidates if item.relevance >= plan.score_threshold]
+            trail.count(below_threshold=len(shown.candidates) - len(above))
+            shown.candidates = above
+
+    async def _scores(
+        self, organization: Organization, request: SearchRequest, plan: SearchPlan, shown: Shown, trail: Trail
+    ) -> list[float] | None:
+        """Of the first candidates; None where there is no reranker or it fails, which is noted."""
+        if self._steps.reranker is None:
             trail.lack("rerank", "not_configured", "no reranking model is configured; the order is that of the search")
-            return
-        read, rest = shown.candidates[:RERANK_DEPTH], shown.candidates[RERANK_DEPTH:]
-        texts = [shown.passages[item.key].chunk_text for item in read]
+            return None
+        texts = [shown.passages[item.key].chunk_text for item in shown.candidates[:RERANK_DEPTH]]
+        if not texts:
+            return []
         try:
             async with asyncio.timeout(self._step_timeout_seconds):
-                scores = await reranker.rerank(organization, plan.query, texts, model=request.rerank_model)
+                return await self._steps.reranker.rerank(organization, plan.query, texts, model=request.rerank_model)
         except TimeoutError:
             trail.lack("rerank", "timeout", f"it took longer than {self._step_timeout_seconds:g} s")
-            return
         except AnalytiqError as error:
             trail.degrade("rerank", error)
-            return
-        scored = [
-            replace(item, scores=replace(item.scores, rerank=min(1.0, max(0.0, score))))
-            for item, score in zip(read, scores, strict=True)
-        ]
-        scored.sort(key=lambda item: -(item.scores.rerank or 0.0))
-        shown.candidates = [*scored, *rest]
-        trail.count(reranked=len(scored))
+        return None
 
     async def results(
         self, request: SearchRequest, plan: SearchPlan, ranking: Ranking, shown: Shown, trail: Trail
@@ -209,6 +222,7 @@ def _key(place: coalescing.Place) -> Key:
 
 
 def _result(passage: Passage, candidate: Candidate, name: str, question: str, *, is_matched: bool) -> SearchResult:
+    marked = highlights(question, passage.chunk_text) if is_matched else ()
     return SearchResult(
         kb_id=candidate.kb_id,
         content=passage.chunk_text,
@@ -222,6 +236,6 @@ def _result(passage: Passage, candidate: Candidate, name: str, question: str, *,
         start=passage.start,
         end=passage.end,
         scores=candidate.scores,
-        matched_terms=candidate.matched_terms,
-        highlights=highlights(question, passage.chunk_text) if is_matched else (),
+        matched_terms=tuple(dict.fromkeys(passage.chunk_text[start:end].casefold() for start, end in marked)),
+        highlights=marked,
     )

@@ -1,7 +1,7 @@
 """Search: question → vector and words → candidates → check → passages (design 2.11)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -56,11 +56,6 @@ class Search:
         self._steps = steps
         self._settings = settings
 
-    @property
-    def has_words(self) -> bool:
-        """Whether this installation has an index of words."""
-        return self._legs.has_lexical
-
     async def search(self, organization: Organization, kb_id: str, request: SearchRequest) -> SearchResponse:
         """Answer a question from one knowledge base; see `search_several`."""
         return await self.search_several(organization, [kb_id], request)
@@ -90,13 +85,16 @@ class Search:
         self, organization: Organization, kb_ids: list[str], request: SearchRequest, chosen: SearchPlan, trail: Trail
     ) -> SearchResponse:
         tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        scopes = await self.scopes_of(organization, kb_ids, tree, trail)
+        # No model is asked, and paid, before it is known that there is something to be found.
+        if not _can_find(scopes):
+            return SearchResponse((), 0, chosen.mode)
         understood = Understood(request.query)
         if chosen.hyde or chosen.rewrites:
             understood = await self._understand(organization, request, chosen, trail)
             chosen = replace(chosen, query=understood.question)
-        scopes, queries = await self.scopes_of(organization, kb_ids, chosen, tree, trail, understood.passages)
-        if all(scope.chunk_filter is not None and scope.chunk_filter.selection == NOTHING for scope in scopes):
-            return SearchResponse((), 0, chosen.mode)
+        queries = await self.queries_of(organization, scopes, chosen, trail, understood.passages)
+        scopes = with_queries(scopes, queries)
         ranking, shown = await self._rank(organization, request, chosen, scopes, queries, tree, trail)
         results = await self._presenting.results(request, chosen, ranking, shown, trail)
         if chosen.compresses and results:
@@ -116,32 +114,32 @@ class Search:
         )
 
     async def scopes_of(
-        self,
-        organization: Organization,
-        kb_ids: Sequence[str],
-        chosen: SearchPlan,
-        tree: Filter,
-        trail: Trail,
-        passages: Sequence[str] = (),
-    ) -> tuple[list[Scope], dict[str, Query]]:
-        """The knowledge bases as they are searched now, and the question's vector for each model.
+        self, organization: Organization, kb_ids: Sequence[str], tree: Filter, trail: Trail
+    ) -> list[Scope]:
+        """The knowledge bases as they are searched now, still without the question's vector.
 
-        Nothing is embedded where the filter leaves nothing to be found.
+        Raises:
+            NotFoundError: the organization has not one of them.
         """
         with trail.step("read"):
             read = await asyncio.gather(*(self._finding.read(organization.id, kb_id) for kb_id in kb_ids))
         with trail.step("filter"):
             filters = await asyncio.gather(*(self._finding.chunk_filter(kb, tree) for kb, _ in read))
-        queries: dict[str, Query] = {}
-        if any(one is None or one.selection != NOTHING for one in filters):
-            queries = await self._embed(organization, [kb for kb, _ in read], chosen, passages, trail)
-            if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
-                raise TransientError("there is nothing to search by: this installation has no index of words")
-        scopes = [
-            Scope(kb, epoch, one, queries.get(kb.embedding_model))
-            for (kb, epoch), one in zip(read, filters, strict=True)
-        ]
-        return scopes, queries
+        return [Scope(kb, epoch, one, None) for (kb, epoch), one in zip(read, filters, strict=True)]
+
+    async def queries_of(
+        self,
+        organization: Organization,
+        scopes: Sequence[Scope],
+        chosen: SearchPlan,
+        trail: Trail,
+        passages: Sequence[str] = (),
+    ) -> dict[str, Query]:
+        """The question's vector for each model of the knowledge bases; none where the plan has no vector leg."""
+        queries = await self._embed(organization, [scope.knowledge_base for scope in scopes], chosen, passages, trail)
+        if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
+            raise TransientError("there is nothing to search by: this installation has no index of words")
+        return queries
 
     async def _understand(
         self, organization: Organization, request: SearchRequest, chosen: SearchPlan, trail: Trail
@@ -209,14 +207,16 @@ class Search:
         depth = chosen.depth
         while True:
             ranking = await self._finding.rank(scopes, chosen, queries, tree, trail, depth=depth)
-            trail.count(duplicates=0)
-            shown = await self._presenting.choose(organization, request, chosen, ranking, trail)
+            shown = await self._presenting.choose(chosen, ranking, trail)
             is_enough = len(shown.candidates) >= chosen.wanted or ranking.is_whole
-            # Where something is below the threshold already, so is what lies deeper.
-            if is_enough or trail.statistics.below_threshold or depth >= self._settings.max_depth * 2:
-                return ranking, shown
+            if is_enough or ranking.is_below(chosen.score_threshold) or depth >= self._settings.max_depth * 2:
+                break
             depth *= 2
             scopes = ranking.scopes
+        if chosen.reranks:
+            with trail.step("rerank"):
+                await self._presenting.rerank(organization, request, chosen, shown, trail)
+        return ranking, shown
 
     async def _count(self, scope: Scope) -> int:
         """How many chunks could be found."""
@@ -229,6 +229,15 @@ class Search:
             document_ids = selection.document_ids if isinstance(selection, DocumentSet) else None
             _, chunks = await self._entries.statistics(kb.id, document_ids=document_ids)
             return chunks
+
+
+def with_queries(scopes: Sequence[Scope], queries: Mapping[str, Query]) -> list[Scope]:
+    """The scopes, each with the vector of its model."""
+    return [replace(scope, query=queries.get(scope.knowledge_base.embedding_model)) for scope in scopes]
+
+
+def _can_find(scopes: Sequence[Scope]) -> bool:
+    return any(scope.chunk_filter is None or scope.chunk_filter.selection != NOTHING for scope in scopes)
 
 
 def _mean(vectors: Sequence[Query]) -> Query:

@@ -39,8 +39,9 @@ class Trail:
 
     def lack(self, step: str, code: str, detail: str) -> None:
         """Note that a step was left out."""
-        log.warning("search.degraded", step=step, code=code, detail=detail)
         if all(known.step != step for known in self.degraded):
+            # Not the detail: a provider may have put the question into it.
+            log.warning("search.degraded", step=step, code=code)
             self.degraded.append(Degradation(step, code, detail))
 
     def count(self, **counts: int) -> None:

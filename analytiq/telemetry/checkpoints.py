@@ -34,6 +34,8 @@ CHECKPOINTS = (
     "knowledge_base.collection_dropped",
     "knowledge_base.entries_deleted",
     "knowledge_base.changes_deleted",
+    "metering.reserved",
+    "metering.charged",
     "queue.claimed",
     "queue.handled",
 )

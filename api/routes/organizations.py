@@ -1,8 +1,6 @@
-"""The organization itself, `/access-tokens` and `/usage`."""
+"""The organization itself and `/access-tokens`."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 
 from analytiq import clock
 from analytiq.errors import InvalidInputError
@@ -14,9 +12,7 @@ from api.schemas.organizations import (
     AccessTokenList,
     AccessTokenResponse,
     OrganizationResponse,
-    UsageAnswer,
 )
-from api.schemas.search import Time
 
 router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
@@ -54,14 +50,3 @@ async def revoke_access_token(application: ApplicationOf, organization: CurrentO
     """Close an access token for good, at once."""
     await application.organizations.revoke_token(organization.id, token_id)
     return Response(status_code=204)
-
-
-@router.get("/usage", operation_id="get_usage")
-async def get_usage(
-    application: ApplicationOf,
-    organization: CurrentOrganization,
-    since: Annotated[Time | None, Query()] = None,
-    until: Annotated[Time | None, Query()] = None,
-) -> UsageAnswer:
-    """SPUs charged within [since, until), by knowledge base, operation and model."""
-    return UsageAnswer.of(await application.metering.totals(organization.id, since=since, until=until))

@@ -246,6 +246,6 @@ def _status(document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeB
     found = {state.state for state in states}
     if IndexingState.INDEXING in found:
         return TaskState.RUNNING
-    if IndexingState.WAITING in found:
+    if found & {IndexingState.WAITING, IndexingState.WAITING_FOR_QUOTA}:
         return TaskState.PENDING
     return TaskState.FAILURE if IndexingState.FAILED in found else TaskState.SUCCESS

@@ -1,11 +1,10 @@
-"""Wire shapes of organizations, access tokens and usage."""
+"""Wire shapes of organizations and access tokens."""
 
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
 from analytiq.models.organization import AccessToken, Organization
-from analytiq.models.usage import UsageTotal
 from analytiq.organizations.service import IssuedToken
 from api.schemas.search import Time
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
@@ -83,41 +82,3 @@ class AccessTokenList(ResponseBody):
     access_tokens: list[AccessTokenResponse]
     total_count: int
     skip: int
-
-
-class UsageItem(ResponseBody):
-    """SPUs of one knowledge base, operation and model."""
-
-    kb_id: str | None
-    operation: str
-    embedding_model: str
-    spus: int
-
-
-class UsageAnswer(ResponseBody):
-    """SPUs that the organization was charged."""
-
-    total_spus: int
-    by_operation: dict[str, int]
-    items: list[UsageItem]
-
-    @classmethod
-    def of(cls, totals: list[UsageTotal]) -> "UsageAnswer":
-        """From the library's shape."""
-        by_operation: dict[str, int] = {}
-        for total in totals:
-            name = total.operation.value
-            by_operation[name] = by_operation.get(name, 0) + total.spus
-        return cls(
-            total_spus=sum(by_operation.values()),
-            by_operation=by_operation,
-            items=[
-                UsageItem(
-                    kb_id=total.kb_id,
-                    operation=total.operation.value,
-                    embedding_model=total.embedding_model,
-                    spus=total.spus,
-                )
-                for total in totals
-            ],
-        )

@@ -19,7 +19,7 @@ from tests.e2e.driving import (
     upload,
     wait_until_indexed,
 )
-from tests.e2e.running_platform import Running, client_of
+from tests.e2e.running_platform import Running, client_of, make_organization, run_command
 
 
 def own_path(running: Running) -> str:
@@ -100,7 +100,18 @@ def test_list_of_tokens_is_paged_newest_first(client: httpx.Client) -> None:
 def spus(client: httpx.Client, kb: str) -> dict[str, int]:
     """Operation → SPUs of one knowledge base."""
     items = accepted(client.get("/usage"))["items"]
-    return {item["operation"]: item["spus"] for item in items if item["kb_id"] == kb}
+    return {item["operation"]: item["spus"] for item in items if item["kb_id"] == kb and item["spus"]}
+
+
+def saved(client: httpx.Client, kb: str) -> dict[str, int]:
+    """Operation → embeddings of one knowledge base that came from the cache, today."""
+    items = accepted(client.get("/usage", params={"by_day": "true"}))["items"]
+    today = clock.now().date().isoformat()
+    return {
+        item["operation"]: item["saved_spus"]
+        for item in items
+        if item["kb_id"] == kb and item["saved_spus"] and item["day"] == today
+    }
 
 
 def test_each_embedding_is_charged_once_and_what_is_cached_is_free(client: httpx.Client) -> None:
@@ -117,6 +128,8 @@ def test_each_embedding_is_charged_once_and_what_is_cached_is_free(client: httpx
     twin = make_knowledge_base(client, [tag])
     eventually(lambda: search(client, twin, f"Who is {word}?")["results"])
     assert spus(client, twin) == {}
+    assert saved(client, kb) == {"search": 2}
+    assert saved(client, twin)["index"] == 1
     after = accepted(client.get("/usage"))
     assert after["total_spus"] == before["total_spus"] + 1
     assert after["total_spus"] == sum(after["by_operation"].values()) == sum(item["spus"] for item in after["items"])
@@ -131,7 +144,8 @@ def test_usage_is_narrowed_by_time(client: httpx.Client) -> None:
     whole = accepted(client.get("/usage"))
     assert whole["total_spus"] > 0
     assert accepted(client.get("/usage", params={"since": past, "until": future})) == whole
-    nothing = {"total_spus": 0, "by_operation": {}, "items": []}
+    totals = {"total_spus": 0, "total_saved_spus": 0, "total_unconfirmed_spus": 0}
+    nothing = {**totals, "by_operation": {}, "items": []}
     assert accepted(client.get("/usage", params={"until": past})) == nothing
     assert accepted(client.get("/usage", params={"since": future})) == nothing
     assert accepted(client.get("/usage", params={"since": "2001-01-01T00:00:00"})) == whole
@@ -155,3 +169,49 @@ def test_same_text_indexed_at_once_into_two_knowledge_bases_is_charged_once(clie
     document = upload(client, unique("once.txt"), unique("a text that is new").encode(), tag_ids=[tag])
     wait_until_indexed(client, document["document_id"])
     assert sum(spus(client, kb).get("index", 0) for kb in kbs) == 1
+
+
+def test_organization_at_its_quota_waits_and_goes_on_after_the_top_up(running: Running) -> None:
+    organization_id, token = make_organization(running, "At its quota")
+
+    def operator_types(*arguments: str) -> str:
+        finished = run_command(*arguments, "--organization", organization_id, "--data-dir", str(running.data_dir))
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout
+
+    with client_of(running.url, organization_id, token) as client:
+        tag = make_tag(client)
+        kb = make_knowledge_base(client, [tag])
+        operator_types("quota", "set", "0")
+        assert accepted(client.get("/quota")) == {"quota": 0, "used_spus": 0, "reserved_spus": 0, "left_spus": 0}
+        problem = problem_of(
+            client.post(f"/knowledge-bases/{kb}/search", json={"query": "zebra"}), 402, code="quota_exceeded"
+        )
+        assert "quota add" in problem["detail"]
+        document = upload(client, unique("quota.txt"), b"The zebra has stripes.", tag_ids=[tag])["document_id"]
+
+        def state() -> str:
+            (found,) = accepted(client.get(f"/documents/{document}"))["knowledge_bases"] or [{"state": "none"}]
+            return str(found["state"])
+
+        eventually(lambda: state() == "waiting_for_quota")
+        assert accepted(client.get(f"/documents/{document}/status"))["status"] == "PENDING"
+        assert organization_id in operator_types("quota", "add", "1")
+        wait_until_indexed(client, document)
+        assert accepted(client.get("/quota")) == {"quota": 1, "used_spus": 1, "reserved_spus": 0, "left_spus": 0}
+        environment = {
+            "ANALYTIQ_URL": running.url,
+            "ANALYTIQ_ORGANIZATION_ID": organization_id,
+            "ANALYTIQ_TOKEN": token,
+        }
+        shown = run_command("usage", "--by-day", environment=environment)
+        assert shown.returncode == 0, shown.stderr
+        assert clock.now().date().isoformat() in shown.stdout
+        assert "1 of 1 SPUs are used" in shown.stderr
+        operator_types("quota", "lift")
+        assert accepted(client.get("/quota"))["quota"] is None
+        refused = run_command(
+            "quota", "add", "1", "--organization", organization_id, "--data-dir", str(running.data_dir)
+        )
+        assert refused.returncode == 1
+        assert "no quota to add to" in refused.stderr

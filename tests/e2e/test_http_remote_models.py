@@ -104,7 +104,7 @@ def test_search_tells_what_the_provider_did_and_never_its_key(
     kb = make_knowledge_base(tenant, [make_tag(tenant)], embedding_model=MODEL)
     provider.retry_after = "7"
     provider.script(*[failure] * 20)
-    response = tenant.post(f"/knowledge-bases/{kb}/search", json={"query": "lemurs"})
+    response = tenant.post(f"/knowledge-bases/{kb}/search", json={"query": "lemurs", "mode": "vector"})
     assert response.status_code in statuses, response.text
     body = response.json()
     assert body["code"] != "internal_error"

@@ -62,7 +62,8 @@ def terms_of(text: str, language: str) -> Terms:
         if word.isascii():
             _add_spaced(word, stems, terms)
         else:
-            _add_mixed(_ARABIC_MARKS.sub("", word), stems, terms)
+            # Before stemming: the stemmer takes `ال` for an article and the same with a hamza for a root.
+            _add_mixed(_ARABIC_MARKS.sub("", word).translate(_ARABIC), stems, terms)
     return terms
 
 
@@ -120,7 +121,7 @@ def without_accents(word: str) -> str:
     """A word as people type it who have no keys for its accents."""
     if word.isascii():
         return word
-    plain = _MARKS.sub("", unicodedata.normalize("NFD", word.translate(_ARABIC)))
+    plain = _MARKS.sub("", unicodedata.normalize("NFD", word))
     return unicodedata.normalize("NFC", plain)
 
 

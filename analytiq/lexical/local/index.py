@@ -107,7 +107,6 @@ class WordIndex:
                 document_id=self.contents.document_ids[int(generation)],
                 chunk_index=int(chunk_index),
                 score=round(float(score), SCORE_DECIMALS),
-                matched_terms=(),
             )
             for (score, _), generation, chunk_index in zip(found, *columns, strict=True)
             if generation is not None and chunk_index is not None and int(generation) in self.contents.generation_ids

@@ -23,7 +23,7 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 
 log = structlog.get_logger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 """Raised when the terms of a text, or the files, change; older ones are then built anew."""
 
 
@@ -134,17 +134,14 @@ class Shelf:
         return [file.stem for file in self._root.glob("*.lock")] if self._root.is_dir() else []
 
     def remove(self, kb_id: str) -> None:
-        """Remove a knowledge base's files, unless a process uses them."""
-        path = self._root / f"{kb_id}.lock"
-        with contextlib.suppress(OSError):
-            lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                (self._root / f"{kb_id}.json").unlink(missing_ok=True)
-                shutil.rmtree(self._root / kb_id, ignore_errors=True)
-                path.unlink(missing_ok=True)
-            finally:
-                os.close(lock)
+        """Remove the files of a knowledge base that is gone, or that this process has let go.
+
+        Another process may still have them open: they are gone from the disk once it closes them. What it writes to
+        them fails, and it finds the knowledge base gone.
+        """
+        (self._root / f"{kb_id}.json").unlink(missing_ok=True)
+        shutil.rmtree(self._root / kb_id, ignore_errors=True)
+        (self._root / f"{kb_id}.lock").unlink(missing_ok=True)
 
 
 def _contents(described: dict[str, Any]) -> Contents:

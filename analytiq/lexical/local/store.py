@@ -15,6 +15,7 @@ from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.lexical.base import LexicalHit
 from analytiq.lexical.local.index import WordIndex, Writing
 from analytiq.lexical.local.shelf import Place, Shelf
+from analytiq.models.following import is_fresh, lead_on
 from analytiq.models.index_entry import IndexChange
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.selection import ChunkFilter
@@ -44,8 +45,13 @@ class _Held:
     def close(self) -> None:
         if self.refresh is not None:
             self.refresh.cancel()
-        if self.place is not None:
-            self.place.close()
+        self.leave()
+
+    def leave(self) -> None:
+        """Give the place up, once: a descriptor that is closed twice may by then be another file's."""
+        place, self.place = self.place, None
+        if place is not None:
+            place.close()
 
 
 class LocalLexicalIndex:
@@ -113,8 +119,12 @@ class LocalLexicalIndex:
             return held.index
         self._prune_now_and_then()
         for _ in range(REFRESH_ROUNDS):
-            await self._wait_for_refresh(held)
-            if held.index is not None and held.epoch is not None and _is_fresh(held.epoch, epoch):
+            try:
+                await self._wait_for_refresh(held)
+            except NotFoundError:
+                self.forget(knowledge_base.id)
+                raise
+            if held.index is not None and held.epoch is not None and is_fresh(held.epoch, epoch):
                 self._make_room(knowledge_base.id)
                 return held.index
         raise StoreLoadingError(
@@ -143,14 +153,13 @@ class LocalLexicalIndex:
             await self._in_thread(self._open, held)
         async with self._texts.reading(kb.organization_id, kb.id) as at:
             if at is None:
-                self.forget(kb.id)
                 raise NotFoundError(f"the knowledge base {kb.name!r} has been deleted")
             if held.epoch == at.epoch and held.index is not None:
                 return
             try:
                 if held.index is not None and held.epoch is not None:
                     changes = await at.changes(after=held.epoch.epoch - 1)
-                    if _continue(held.epoch, at.epoch, changes):
+                    if lead_on(changes, have=held.epoch, to=at.epoch):
                         await self._apply(held, held.index, at, changes)
                         return
                     log.warning("lexical.building_anew", kb_id=kb.id, epoch=at.epoch.epoch)
@@ -158,9 +167,7 @@ class LocalLexicalIndex:
             except BaseException:
                 # What is half written is not committed, and what the index holds in memory may be ahead of it.
                 held.index, held.epoch = None, None
-                if held.place is not None:
-                    held.place.close()
-                    held.place = None
+                held.leave()
                 raise
 
     def _open(self, held: _Held) -> None:
@@ -223,22 +230,3 @@ class LocalLexicalIndex:
         if kb_ids:
             for kb_id in set(kb_ids) - await self._texts.existing(kb_ids):
                 self.forget(kb_id)
-
-
-def _is_fresh(have: Epoch, wanted: Epoch) -> bool:
-    """Whether what was just read is what was asked for, or newer."""
-    return have.epoch > wanted.epoch or have == wanted
-
-
-def _continue(have: Epoch, at: Epoch, changes: list[IndexChange]) -> bool:
-    """Whether the changes lead from what is held to what is stored, without a gap or another history.
-
-    The first change read is the one that made the epoch that is held: a database restored from a backup, and written
-    to since, has another commit id there.
-    """
-    if at.epoch <= have.epoch:
-        return at == have
-    epochs = [change.epoch for change in changes]
-    if have.epoch == 0:
-        return epochs == list(range(1, at.epoch + 1))
-    return epochs == list(range(have.epoch, at.epoch + 1)) and changes[0].commit_id == have.commit_id

@@ -1,17 +1,15 @@
-"""Collections `embedding_cache` and `spu_ledger`, written together: a charge is made when an embedding is kept."""
+"""Collection `embedding_cache`; the ledger is written in the same transactions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 from pymongo import IndexModel, UpdateOne
 
 from analytiq import clock
-from analytiq.models.usage import Operation, SpuCharge, UsageTotal
+from analytiq.models.usage import Operation
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import from_bindata, to_bindata
 from analytiq.mongo.session import Session
 
@@ -21,10 +19,6 @@ INDEXES = {
         IndexModel([("payer_organization_id", 1), ("embedding_model", 1)]),
         # Scopes of organizations, whose ids are hex digits; not "global", which most rows have.
         IndexModel([("scope", 1)], partialFilterExpression={"scope": {"$lt": "g"}}),
-    ],
-    "spu_ledger": [
-        IndexModel([("organization_id", 1), ("charged_at", -1)]),
-        IndexModel([("organization_id", 1), ("kb_id", 1), ("operation", 1)]),
     ],
 }
 
@@ -77,32 +71,3 @@ class EmbeddingCacheRepository:
         ]
         result = await self._collection.bulk_write(writes, ordered=False, session=session)
         return result.upserted_count
-
-
-class LedgerRepository:
-    """SPU charges; rows are added, never changed."""
-
-    def __init__(self, connection: MongoConnection) -> None:
-        self._collection = connection.database["spu_ledger"]
-
-    async def add(self, session: Session, charge: SpuCharge) -> None:
-        """Charge."""
-        await self._collection.insert_one(charge.model_dump(), session=session)
-
-    async def totals(
-        self, organization_id: str, *, since: datetime | None = None, until: datetime | None = None
-    ) -> list[UsageTotal]:
-        """SPUs by knowledge base, operation and model, within [since, until)."""
-        match: Row = {"organization_id": organization_id}
-        period: Row = {}
-        if since is not None:
-            period["$gte"] = since
-        if until is not None:
-            period["$lt"] = until
-        if period:
-            match["charged_at"] = period
-        group: Row = {"kb_id": "$kb_id", "operation": "$operation", "embedding_model": "$embedding_model"}
-        cursor = await self._collection.aggregate(
-            [{"$match": match}, {"$group": {"_id": group, "spus": {"$sum": "$spus"}}}, {"$sort": {"_id": 1}}]
-        )
-        return [UsageTotal.model_validate({**row["_id"], "spus": row["spus"]}) async for row in cursor]

@@ -1,7 +1,7 @@
 """Collection `jobs`: which lanes hold work. Whose turn it is among them decides `analytiq.queue.lanes`."""
 
 from collections.abc import AsyncGenerator, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from analytiq.models.job import JobKind, JobState
@@ -17,6 +17,8 @@ class LaneNews:
     lane: str
     organization_id: str
     priority: int
+    is_woken: bool = False
+    """What the lane waited for is there: it is to be looked at now, whatever was to be waited for."""
 
 
 class JobLanes:
@@ -60,11 +62,12 @@ class JobLanes:
                         "_id": "$lane",
                         "organization_id": {"$first": "$organization_id"},
                         "priority": {"$min": "$priority"},
+                        "is_woken": {"$max": {"$gt": ["$woken_at", moment]}},
                     }
                 },
             ]
         )
-        return [_news({**row, "lane": row["_id"]}) async for row in cursor]
+        return [replace(_news({**row, "lane": row["_id"]}), is_woken=row["is_woken"]) async for row in cursor]
 
     async def server_time(self) -> datetime:
         """The time by the clock that decides when jobs are due."""
@@ -73,11 +76,16 @@ class JobLanes:
         return moment
 
     async def watch_enqueues(self) -> AsyncGenerator[LaneNews]:
-        """The lane of each job that is asked for from now on, by a change stream."""
+        """The lane of each job that is asked for or woken from now on, by a change stream."""
         asked_for: Row = {
-            "$or": [{"operationType": "insert"}, {"updateDescription.updatedFields.wanted": {"$exists": True}}]
+            "$or": [
+                {"operationType": "insert"},
+                {"updateDescription.updatedFields.wanted": {"$exists": True}},
+                {"updateDescription.updatedFields.woken_at": {"$exists": True}},
+            ]
         }
         fields: Row = {f"fullDocument.{name}": 1 for name in ("lane", "organization_id", "priority")}
+        fields["is_woken"] = {"$ne": [{"$type": "$updateDescription.updatedFields.woken_at"}, "missing"]}
         stream = await self._collection.watch(
             [{"$match": asked_for}, {"$project": fields}], full_document="updateLookup", max_await_time_ms=10_000
         )
@@ -85,7 +93,7 @@ class JobLanes:
             async for change in stream:
                 row: Row | None = change.get("fullDocument")
                 if row:  # none, where the job has been done already
-                    yield _news(row)
+                    yield replace(_news(row), is_woken=bool(change["is_woken"]))
 
 
 def _news(row: Row) -> LaneNews:

@@ -113,6 +113,14 @@ class JobRepository(JobLeases, JobLanes):
         result = await self._collection.update_many(wanted, [{"$set": afresh}])
         return result.modified_count
 
+    async def wake(self, organization_id: str, *, error_code: str) -> int:
+        """Make the organization's jobs due that wait with this error, and their lanes; how many there were."""
+        result = await self._collection.update_many(
+            {"organization_id": organization_id, "state": JobState.AVAILABLE.value, "error.code": error_code},
+            [{"$set": {"run_at": "$$NOW", "woken_at": "$$NOW", "updated_at": "$$NOW"}}],
+        )
+        return result.modified_count
+
     async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
         """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat, or when it is
         claimed again, where its attempt ends or its worker dies before that.

@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 import structlog
 
 from analytiq.errors import AnalytiqError, NotFoundError, StoreLoadingError
+from analytiq.models.following import is_fresh, lead_on
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import GenerationVectors
-from analytiq.mongo.repositories.vectors import IndexedGeneration, VectorRepository, VectorsAt
+from analytiq.mongo.repositories.vectors import IndexedGeneration, VectorRepository
 from analytiq.vector_stores.local.graph import LINK_BYTES, Graph
 from analytiq.vector_stores.local.matrix import VectorMatrix
 from analytiq.vector_stores.local.snapshot import Snapshots
@@ -88,7 +89,7 @@ class Mirror:
         # there is nothing to read, or the database was restored from a backup, and the mirror is of a lost history.
         for _ in range(REFRESH_ROUNDS):
             await self._wait_for_refresh(wait_seconds)
-            if self.view is not None and _is_fresh(self.epoch, epoch):
+            if self.view is not None and is_fresh(self.epoch, epoch):
                 return self.view
         raise StoreLoadingError(
             f"the knowledge base {self._knowledge_base.name!r} is changing faster than it can be followed; ask again",
@@ -133,7 +134,7 @@ class Mirror:
             )
             if at is None:
                 raise self._gone()
-            if not _continues(have, at):
+            if not lead_on(at.changes, have=have, to=at.epoch):
                 log.warning("local_store.reloading", kb_id=self._knowledge_base.id, epoch=at.epoch.epoch)
                 matrix.discard()
                 return False
@@ -294,26 +295,3 @@ def _tell_hollow(matrix: VectorMatrix, indexed: Collection[IndexedGeneration]) -
                 "local_store.hollow_generation", generation_id=entry.generation_id, document_id=entry.document_id,
                 rows=rows, expected=entry.chunk_count,
             )  # fmt: skip
-
-
-def _is_fresh(have: Epoch | None, wanted: Epoch) -> bool:
-    """Whether what was just read is what was asked for, or newer."""
-    if have is None or have.epoch < wanted.epoch:
-        return False
-    return have.epoch > wanted.epoch or have.commit_id == wanted.commit_id
-
-
-def _continues(have: Epoch, at: VectorsAt) -> bool:
-    """Whether the changes lead from what is mirrored to what is stored, without a gap or another history.
-
-    The first change read is the one that made the mirrored epoch: a database restored from a backup, and
-    written to since, has another commit id there.
-    """
-    if at.epoch.epoch < have.epoch:
-        return False
-    if at.epoch.epoch == have.epoch:
-        return at.epoch.commit_id == have.commit_id
-    epochs = [change.epoch for change in at.changes]
-    if have.epoch == 0:
-        return epochs == list(range(1, at.epoch.epoch + 1))
-    return epochs == list(range(have.epoch, at.epoch.epoch + 1)) and at.changes[0].commit_id == have.commit_id

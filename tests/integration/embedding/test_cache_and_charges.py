@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -238,3 +239,30 @@ async def test_provider_key_is_stored_once_however_many_processes_start(
     # A key that the operator changed by hand is not overwritten at the next start.
     await credentials.store_platform_defaults({"cohere": (SecretStr("another"), None)})
     assert await credentials.find(new_id(), "cohere") == found
+
+
+async def test_usage_shows_what_the_cache_saved_a_second_knowledge_base(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    first = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 30))
+    second = await tenant.knowledge_base()
+    calls = embedding_server.calls
+    await tenant.drain()
+    for _ in range(3):
+        await tenant.search(second.id, "whales")
+    assert embedding_server.calls == calls + 1  # for the question
+    today = clock.now().date().isoformat()
+    totals = await tenant.application.metering.totals(tenant.id, since=None, until=None, by_day=True)
+    figures = {
+        (total.kb_id, total.operation.value): (total.spus, total.saved_spus) for total in totals if total.day == today
+    }
+    assert figures == {(first.id, "index"): (30, 0), (second.id, "index"): (0, 30), (second.id, "search"): (1, 2)}
+    tomorrow, week_ago = clock.now() + timedelta(days=1), clock.now() - timedelta(days=7)
+    metering = tenant.application.metering
+    assert await metering.totals(tenant.id, since=tomorrow, until=None) == []
+    assert await metering.totals(tenant.id, since=None, until=week_ago) == []
+    whole = await metering.totals(tenant.id, since=None, until=None)
+    assert await metering.totals(tenant.id, since=week_ago, until=tomorrow) == whole
+    assert [total.day for total in whole] == [None] * 3
+    assert await metering.totals((await new_tenant(tenant.application)).id, since=None, until=None) == []

@@ -93,8 +93,9 @@ async def test_other_organizations_lose_nothing(application: Application, tenant
     other = await new_tenant(application)
     kb_id = await furnish(other)
     await furnish(tenant)
+    for _ in range(2):  # what the cache saved has a row from the second time on
+        found = await other.search(kb_id, "whales")
     before = await places_that_name(application, other.id)
-    found = await other.search(kb_id, "whales")
     await erase(application, tenant.id)
     assert await places_that_name(application, other.id) == before
     assert [item.content for item in (await other.search(kb_id, "whales")).results] == [

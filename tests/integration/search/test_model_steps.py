@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from analytiq.errors import NotFoundError
+from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.llm_usage import LlmOperation
+from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.search.request import Degradation, Mode, Preset, SearchResponse, Turn
 from analytiq.settings import LlmSettings, SearchSettings
@@ -188,3 +191,44 @@ async def test_provider_of_the_vectors_switched_off_leaves_the_words(
     assert list(steps_of(answer)) == ["embed"]
     assert answer.results[0].source == "birds.txt"
     assert answer.results[0].scores.vector is None
+
+
+async def test_platforms_key_is_not_for_any_model_that_a_tenant_names(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    costly = "hosted_vllm/fake-chat-small"
+    answer = await tenant.search(kb.id, "whales", hyde=True, model=costly, mode=Mode.VECTOR)
+    assert steps_of(answer) == {"understand": "model_not_allowed"}
+    assert chat_server.calls == 0
+
+
+async def test_no_model_is_asked_where_nothing_can_be_found(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer, embedding_server: EmbeddingServer
+) -> None:
+    calls = embedding_server.calls
+    answer = await tenant.search(kb.id, "whales", hyde=True, filter=In(BuiltInField.DOCUMENT_ID, ()))
+    assert answer.results == ()
+    with pytest.raises(NotFoundError):
+        await tenant.search(new_id(), "whales", hyde=True)
+    assert (chat_server.calls, embedding_server.calls) == (0, calls)
+
+
+async def test_reranker_is_asked_once_a_search_however_deep_it_has_to_look(
+    tenant: Tenant, chat_server: ChatServer
+) -> None:
+    kb = await tenant.knowledge_base()
+    for number in range(3):
+        await tenant.document(f"{number}.txt", prose("whales", 60))
+    found = {"rerank": True, "rerank_model": RERANKER, "deduplicate": True}
+    answer = await tenant.search(kb.id, "whales", top_k=60, mode=Mode.VECTOR, **found)
+    assert len(answer.results) == 60
+    assert answer.statistics.duplicates > 0
+    assert len(chat_server.rerank_requests) == 1
+
+
+async def test_threshold_is_for_the_rerankers_scores_where_there_is_one(tenant: Tenant, kb: KnowledgeBase) -> None:
+    found = {"rerank": True, "rerank_model": RERANKER, "score_threshold": 0.5}
+    answer = await tenant.search(kb.id, "1004 quite zebra", top_k=20, mode=Mode.VECTOR, **found)
+    assert answer.results
+    assert all((result.scores.rerank or 0.0) >= 0.5 for result in answer.results)
+    assert answer.statistics.below_threshold > 0

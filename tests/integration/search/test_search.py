@@ -222,3 +222,34 @@ async def test_whatever_a_search_decides_by_is_read_at_majority(
     await migrated.database["system.profile"].drop()
     deciding = {name: read_concerns[name] for name in ("knowledge_bases", "kb_epochs", "docs", "document_index")}
     assert all(levels <= {"majority", "snapshot"} for levels in deciding.values()), deciding
+
+
+async def test_threshold_loses_nothing_that_reaches_it_behind_what_words_put_first(
+    tenant: Tenant, kb: KnowledgeBase
+) -> None:
+    for subject in ("whales", "birds", "boats"):
+        await tenant.document(f"{subject}.txt", prose(subject, 20))
+    question = "birds in the year 1007 quite plainly"
+    ranked = (await tenant.search(kb.id, question, top_k=60)).results
+    assert [item.relevance for item in ranked] != sorted((item.relevance for item in ranked), reverse=True)
+    threshold = sorted(item.relevance for item in ranked)[30]
+    expected = [(item.document_id, item.chunk_index) for item in ranked if item.relevance >= threshold]
+    for wanted in (3, 20, 60):
+        answer = await tenant.search(kb.id, question, top_k=wanted, score_threshold=threshold)
+        assert [(item.document_id, item.chunk_index) for item in answer.results] == expected[:wanted]
+
+
+async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
+    tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await tenant.document("whales.txt", prose("whales", 3))
+    assert tenant.application.lexical is not None
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ValueError("secret words of a library")
+
+    monkeypatch.setattr(tenant.application.lexical, "search", broken)
+    answer = await tenant.search(kb.id, "whales")
+    assert answer.results
+    assert [(lacking.step, lacking.code) for lacking in answer.degraded] == [("lexical", "internal_error")]
+    assert "secret" not in answer.degraded[0].detail

@@ -1,0 +1,29 @@
+"""Whether what a process mirrors of a knowledge base leads on to what is stored (design 2.3): pure."""
+
+from collections.abc import Sequence
+
+from analytiq.models.index_entry import IndexChange
+from analytiq.models.knowledge_base import Epoch
+
+
+def is_fresh(have: Epoch | None, wanted: Epoch) -> bool:
+    """Whether what was just read is what was asked for, or newer."""
+    if have is None or have.epoch < wanted.epoch:
+        return False
+    return have.epoch > wanted.epoch or have.commit_id == wanted.commit_id
+
+
+def lead_on(changes: Sequence[IndexChange], *, have: Epoch, to: Epoch) -> bool:
+    """Whether the changes lead from the epoch that is mirrored to the one stored, without a gap or another history.
+
+    They are those from the mirrored epoch on: the first is the one that made it. A database that was restored from a
+    backup, and written to since, has another commit id there.
+    """
+    if to.epoch < have.epoch:
+        return False
+    if to.epoch == have.epoch:
+        return to.commit_id == have.commit_id
+    epochs = [change.epoch for change in changes]
+    if have.epoch == 0:
+        return epochs == list(range(1, to.epoch + 1))
+    return epochs == list(range(have.epoch, to.epoch + 1)) and changes[0].commit_id == have.commit_id

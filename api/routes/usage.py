@@ -1,0 +1,34 @@
+"""`/usage` and `/quota`: what the organization was charged, and what it may still be."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.context import ApplicationOf, CurrentOrganization
+from api.schemas.search import Time
+from api.schemas.usage import QuotaAnswer, UsageAnswer
+
+router = APIRouter(tags=["organization"])
+
+
+@router.get("/usage", operation_id="get_usage")
+async def get_usage(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    since: Annotated[Time | None, Query()] = None,
+    until: Annotated[Time | None, Query()] = None,
+    by_day: Annotated[bool, Query(description="Tell the days (UTC) apart")] = False,
+) -> UsageAnswer:
+    """SPUs charged within [since, until), by knowledge base, operation and model, and what the cache saved.
+
+    Savings are counted by whole days (UTC): each that has a part in the period counts.
+    """
+    totals = await application.metering.totals(organization.id, since=since, until=until, by_day=by_day)
+    return UsageAnswer.of(totals)
+
+
+@router.get("/quota", operation_id="get_quota")
+async def get_quota(application: ApplicationOf, organization: CurrentOrganization) -> QuotaAnswer:
+    """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
+    return QuotaAnswer.of(await application.metering.account(organization.id))

@@ -1,0 +1,62 @@
+"""Wire shapes of usage and quotas."""
+
+from pydantic import Field
+
+from analytiq.models.quota import SpuAccount
+from analytiq.models.usage import UsageTotal
+from api.schemas.wire import ResponseBody
+
+
+class UsageItem(ResponseBody):
+    """SPUs of one knowledge base, operation and model, and of one day where days are told apart."""
+
+    day: str | None = Field(description="As 2026-01-31, in UTC; null unless asked for `by_day`")
+    kb_id: str | None
+    operation: str
+    embedding_model: str
+    spus: int = Field(description="Charged: embeddings that were stored for the first time")
+    saved_spus: int = Field(description="Not charged: embeddings that came from the cache")
+    unconfirmed_spus: int = Field(
+        description="Not charged: embeddings of calls whose process died; the provider may have been paid for them"
+    )
+
+
+class UsageAnswer(ResponseBody):
+    """SPUs that the organization was charged, and was not."""
+
+    total_spus: int
+    total_saved_spus: int
+    total_unconfirmed_spus: int
+    by_operation: dict[str, int]
+    items: list[UsageItem]
+
+    @classmethod
+    def of(cls, totals: list[UsageTotal]) -> "UsageAnswer":
+        """From the library's shape."""
+        by_operation: dict[str, int] = {}
+        for total in totals:
+            name = total.operation.value
+            by_operation[name] = by_operation.get(name, 0) + total.spus
+        return cls(
+            total_spus=sum(by_operation.values()),
+            total_saved_spus=sum(total.saved_spus for total in totals),
+            total_unconfirmed_spus=sum(total.unconfirmed_spus for total in totals),
+            by_operation=by_operation,
+            items=[
+                UsageItem.model_validate({**total.model_dump(), "operation": total.operation.value}) for total in totals
+            ],
+        )
+
+
+class QuotaAnswer(ResponseBody):
+    """The organization's SPUs."""
+
+    quota: int | None = Field(description="In all, those used included; null: unlimited")
+    used_spus: int
+    reserved_spus: int = Field(description="Kept for calls under way")
+    left_spus: int | None = Field(description="May still be reserved; null: unlimited")
+
+    @classmethod
+    def of(cls, account: SpuAccount) -> "QuotaAnswer":
+        """From the stored shape."""
+        return cls(quota=account.quota, used_spus=account.used, reserved_spus=account.reserved, left_spus=account.left)
