@@ -60,7 +60,7 @@ class MongoLexicalIndex:
             # The server answers nothing, and no error, where its index is missing.
             await self._require_index(knowledge_base)
         hits = [
-            LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score, chunk.terms)
+            LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score)
             for chunk in chunks
         ]
         return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))

@@ -41,7 +41,6 @@ class FoundChunk:
     first_page: int
     last_page: int
     score: float
-    terms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class SearchRowRepository:
     async def by_words(
         self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict, limit: int
     ) -> list[FoundChunk]:
-        """The chunks with the highest scores, best first, with the words that they were found by.
+        """The chunks with the highest scores, best first.
 
         Raises:
             TransientError: as of `nearest`.
@@ -101,14 +100,12 @@ class SearchRowRepository:
         predicate, clauses = _within(organization_id, verdict), clauses_of(question)
         if predicate is None or not clauses:
             return []
-        paths = list({str(clause["text"]["path"]): clause["text"]["path"] for clause in clauses}.values())
         stage: Stage = {
             "index": WORD_INDEX,
             "compound": {"should": clauses, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]},
-            "highlight": {"path": paths},
         }
         pipeline = [{"$search": stage}, {"$limit": limit}]
-        return await self._found(organization_id, kb_id, pipeline, "searchScore", highlights=True)
+        return await self._found(organization_id, kb_id, pipeline, "searchScore")
 
     async def count_visible(
         self,
@@ -192,13 +189,9 @@ class SearchRowRepository:
             )
         return result.modified_count
 
-    async def _found(
-        self, organization_id: str, kb_id: str, search: list[Stage], score: str, *, highlights: bool = False
-    ) -> list[FoundChunk]:
+    async def _found(self, organization_id: str, kb_id: str, search: list[Stage], score: str) -> list[FoundChunk]:
         shown: Row = {"_id": 0, "generation_id": 1, "document_id": 1, "chunk_index": 1}
         shown |= {"first_page": 1, "last_page": 1, "score": {"$meta": score}}
-        if highlights:
-            shown["highlights"] = {"$meta": "searchHighlights"}
         pipeline = [*search, {"$match": {"organization_id": organization_id}}, {"$project": shown}]
         try:
             with translated():
@@ -218,8 +211,6 @@ def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
 
 
 def _found_chunk(row: Row) -> FoundChunk:
-    highlights: list[Row] = row.get("highlights") or []
-    texts: list[Row] = [text for highlight in highlights for text in highlight["texts"]]
     return FoundChunk(
         generation_id=str(row["generation_id"]),
         document_id=str(row["document_id"]),
@@ -227,5 +218,4 @@ def _found_chunk(row: Row) -> FoundChunk:
         first_page=int(row["first_page"]),
         last_page=int(row["last_page"]),
         score=float(row["score"]),
-        terms=tuple(dict.fromkeys(str(text["value"]).lower() for text in texts if text["type"] == "hit")),
     )
