@@ -41,29 +41,24 @@ class MongoLexicalIndex:
         if epoch.epoch == 0 or narrowed.verdict is False or not question.strip():
             return []
 
+        asked_of = (knowledge_base.organization_id, knowledge_base.id, question)
+
         async def ask(asked: int) -> list[FoundChunk]:
             try:
-                return await self._rows.by_words(
-                    knowledge_base.organization_id,
-                    knowledge_base.id,
-                    question,
-                    verdict=narrowed.verdict,
-                    limit=asked,
-                )
+                return await self._rows.by_words(*asked_of, verdict=narrowed.verdict, limit=asked)
             except TransientError as error:
                 if error.code == REFUSED:
                     await self._require_index(knowledge_base)
                 raise
 
-        chunks = await self._hits.gather(knowledge_base, chunk_filter, limit=limit, ask=ask, finds_all=False)
+        async def is_exhausted(asked: int, _: int) -> bool:
+            return asked >= await self._rows.count_by_words(*asked_of, verdict=narrowed.verdict)
+
+        chunks = await self._hits.gather(knowledge_base, chunk_filter, limit=limit, ask=ask, is_exhausted=is_exhausted)
         if not chunks:
             # The server answers nothing, and no error, where its index is missing.
             await self._require_index(knowledge_base)
-        hits = [
-            LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score)
-            for chunk in chunks
-        ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
+        return [LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score) for chunk in chunks]
 
     def forget(self, kb_id: str) -> None:
         """See LexicalIndex: nothing is held."""

@@ -19,9 +19,16 @@ MOST_DOCUMENTS_NAMED = 5_000
 """Up to so many documents a filter names them, which is exact and as fresh as `docs`: 200 kB of ids at most."""
 COUNTED_AT_ONCE = 50_000
 """Documents of one query: 16 MB of a command hold about seven times as many."""
-UNCOUNTED = -1
+TIES = 20
+"""Asked for beyond the limit, so that equal scores at its edge are in order of document and chunk: the server's own
+order of them differs from page to page."""
+GROWTH = 4
+"""How many times as many are asked for where too few count: from ten to the server's limit in five questions."""
 
 Ask = Callable[[int], Awaitable[list[FoundChunk]]]
+"""The best so many, in order."""
+IsExhausted = Callable[[int, int], Awaitable[bool]]
+"""(how many were asked for, how many of the answer count) → whether to ask for more would bring no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +62,34 @@ class CurrentHits:
         *,
         limit: int,
         ask: Ask,
-        finds_all: bool = True,
+        is_exhausted: IsExhausted,
     ) -> list[FoundChunk]:
-        """At most `limit` chunks that count, in the order of the answer.
-
-        `finds_all`: asked for enough, the server finds every chunk that passes, as a search by words does not.
+        """At most `limit` chunks that count, best first; ties in order of document and chunk.
 
         Raises:
             InvalidInputError: more would have to be looked at than the server finds for one question.
         """
-        asked, seen = min(limit, MOST_FOUND), -1
-        most: int | None = None
+        asked = min(limit + TIES, MOST_FOUND)
         while True:
             found = await ask(asked)
             kept = await self._current(knowledge_base, chunk_filter, found)
-            if len(kept) >= limit:
-                return kept[:limit]
+            if len(kept) > limit and kept[-1].score < kept[limit - 1].score:
+                return _best(kept, limit)
+            is_last = asked == MOST_FOUND
             if len(found) < asked:
                 # A row that vanished before it was read leaves a gap: a short answer proves nothing by itself.
-                if most is None:
-                    most = await self._most(knowledge_base, chunk_filter) if finds_all else UNCOUNTED
-                is_stalled = len(found) == seen and most == UNCOUNTED
-                if len(kept) >= most >= 0 or is_stalled or asked == MOST_FOUND:
-                    return kept
-            elif asked == MOST_FOUND:
+                if is_last or await is_exhausted(asked, len(kept)):
+                    return _best(kept, limit)
+            elif is_last and len(kept) >= limit:
+                return _best(kept, limit)
+            elif is_last:
                 raise InvalidInputError.of_field(
                     "skip",
                     f"MongoDB's search server shows the {MOST_FOUND} best chunks of a question, and of those only"
                     f" {len(kept)} of {limit} count; ask for less, or narrow the question by a filter",
                     code="search_too_deep",
                 )
-            seen = len(found)
-            asked = min(asked * 2, MOST_FOUND)
-
-    async def _most(self, knowledge_base: KnowledgeBase, chunk_filter: ChunkFilter | None) -> int:
-        """How many chunks there are to be found, where entries tell it."""
-        if chunk_filter is None:
-            return await self.count(knowledge_base, None)
-        if isinstance(chunk_filter.selection, DocumentSet):
-            return await self.count(knowledge_base, chunk_filter.selection.document_ids)
-        return UNCOUNTED
+            asked = min(asked * GROWTH, MOST_FOUND)
 
     async def count(self, knowledge_base: KnowledgeBase, document_ids: Collection[str] | None) -> int:
         """How many chunks are indexed, of these documents or of all."""
@@ -127,6 +122,10 @@ class CurrentHits:
             for chunk in found
             if chunk.generation_id in current and (chunk_filter is None or passes(chunk_filter.selection, chunk))
         ]
+
+
+def _best(chunks: Sequence[FoundChunk], limit: int) -> list[FoundChunk]:
+    return sorted(chunks, key=lambda chunk: (-chunk.score, chunk.document_id, chunk.chunk_index))[:limit]
 
 
 def passes(selection: Selection, chunk: FoundChunk) -> bool:

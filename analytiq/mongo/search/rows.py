@@ -27,13 +27,18 @@ from analytiq.mongo.search.rendering import Stage, search_operator, vector_searc
 MOST_FOUND = 10_000
 """Of one `$vectorSearch`: the server's own limit, of `limit` and of `numCandidates`."""
 REFUSED = "search_server_refused"
+SCORE_DECIMALS = 6
+"""Beyond these, scores that are the same differ by the order of additions."""
 
 Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
-    """A chunk that the server found. `score`: of `$vectorSearch` (1 + cosine) / 2, of `$search` BM25."""
+    """A chunk that the server found.
+
+    `score`: of `$vectorSearch` (1 + cosine) / 2, of `$search` BM25, to SCORE_DECIMALS.
+    """
 
     generation_id: str
     document_id: str
@@ -97,15 +102,23 @@ class SearchRowRepository:
         Raises:
             TransientError: as of `nearest`.
         """
-        predicate, clauses = _within(organization_id, verdict), clauses_of(question)
-        if predicate is None or not clauses:
+        stage = _word_stage(organization_id, question, verdict)
+        if stage is None:
             return []
-        stage: Stage = {
-            "index": WORD_INDEX,
-            "compound": {"should": clauses, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]},
-        }
-        pipeline = [{"$search": stage}, {"$limit": limit}]
-        return await self._found(organization_id, kb_id, pipeline, "searchScore")
+        return await self._found(organization_id, kb_id, [{"$search": stage}, {"$limit": limit}], "searchScore")
+
+    async def count_by_words(self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict) -> int:
+        """How many chunks the server's index finds, those that have left the collection meanwhile too.
+
+        Raises:
+            TransientError: as of `nearest`.
+        """
+        stage = _word_stage(organization_id, question, verdict)
+        if stage is None:
+            return 0
+        pipeline: list[Stage] = [{"$searchMeta": {**stage, "count": {"type": "total"}}}]
+        rows = await self._aggregate(kb_id, pipeline)
+        return int(rows[0]["count"]["total"]) if rows else 0
 
     async def count_visible(
         self,
@@ -193,14 +206,26 @@ class SearchRowRepository:
         shown: Row = {"_id": 0, "generation_id": 1, "document_id": 1, "chunk_index": 1}
         shown |= {"first_page": 1, "last_page": 1, "score": {"$meta": score}}
         pipeline = [*search, {"$match": {"organization_id": organization_id}}, {"$project": shown}]
+        return [_found_chunk(row) for row in await self._aggregate(kb_id, pipeline)]
+
+    async def _aggregate(self, kb_id: str, pipeline: list[Stage]) -> list[Row]:
         try:
             with translated():
                 cursor = await self._database[collection_name(kb_id)].aggregate(pipeline)
-                return [_found_chunk(row) async for row in cursor]
+                return [row async for row in cursor]
         except OperationFailure as error:
             raise TransientError(
                 f"MongoDB's search server refuses to search the knowledge base {kb_id}: {error}", code=REFUSED
             ) from error
+
+
+def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage | None:
+    """What `$search` is told; None where nothing can be found."""
+    predicate, clauses = _within(organization_id, verdict), clauses_of(question)
+    if predicate is None or not clauses:
+        return None
+    compound = {"should": clauses, "minimumShouldMatch": 1, "filter": [search_operator(predicate)]}
+    return {"index": WORD_INDEX, "compound": compound}
 
 
 def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
@@ -217,5 +242,5 @@ def _found_chunk(row: Row) -> FoundChunk:
         chunk_index=int(row["chunk_index"]),
         first_page=int(row["first_page"]),
         last_page=int(row["last_page"]),
-        score=float(row["score"]),
+        score=round(float(row["score"]), SCORE_DECIMALS),
     )

@@ -19,7 +19,7 @@ from analytiq.mongo.search.indexes import (
     vector_index,
     word_index,
 )
-from analytiq.mongo.search.rows import MOST_FOUND, REFUSED, FoundChunk, SearchRowRepository
+from analytiq.mongo.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, FoundChunk, SearchRowRepository
 from analytiq.settings import SearchSettings
 from analytiq.vector_stores.base import Query, VectorHit
 
@@ -32,8 +32,6 @@ SAMPLE = 16
 """Chunks of a generation that are looked for: the server takes writes in their order, so the last one tells most."""
 FIRST_POLL_SECONDS = 0.05
 LONGEST_POLL_SECONDS = 1.0
-SCORE_DECIMALS = 6
-"""Beyond these, scores that are the same differ by the order of additions."""
 
 
 class MongoVectorStore:
@@ -125,15 +123,18 @@ class MongoVectorStore:
             return []
         is_exact = await self._chunks_at_most(knowledge_base, narrowed) <= EXACT_CHUNKS
         ask = partial(self._nearest, knowledge_base, query, narrowed, is_exact=is_exact)
-        chunks = await self._hits.gather(knowledge_base, chunk_filter, limit=limit, ask=ask)
+
+        async def is_exhausted(_: int, counted: int) -> bool:
+            return counted >= await self.count(knowledge_base, epoch, chunk_filter=chunk_filter)
+
+        chunks = await self._hits.gather(knowledge_base, chunk_filter, limit=limit, ask=ask, is_exhausted=is_exhausted)
         if not chunks:
             # The server answers nothing, and no error, where its index is missing.
             await self._require_index(knowledge_base)
-        hits = [
+        return [
             VectorHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, _relevance(chunk.score))
             for chunk in chunks
         ]
-        return sorted(hits, key=lambda hit: (-hit.relevance, hit.document_id, hit.chunk_index))
 
     async def count(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, chunk_filter: ChunkFilter | None) -> int:
         """See VectorStore; by the index entries, and by the rows where the filter speaks of pages."""

@@ -212,10 +212,10 @@ class SearchServer:
             found = [{"key": key, "score": score} for key, score in vectors.run(stage, served, documents)]
         else:
             assert isinstance(served, WordDefinition)
-            by_words = words.run({key: value for key, value in stage.items() if key != "count"}, served, documents)
+            by_words = words.run(stage, served, documents)
             if name == "$searchMeta":
-                return [{"count": {"lowerBound": len(by_words)}}]
-            found = [{"key": one.identifier, "score": one.score, "highlights": one.highlights} for one in by_words]
+                return [{"count": words.count_of(stage, len(by_words))}]
+            found = [{"key": one.identifier, "score": one.score} for one in by_words]
         if not found:
             return []
         return await self._rest(namespace, _reread(namespace, found), _without_meta(rest, _SCORES[name]))
@@ -248,8 +248,6 @@ def _without_meta(value: Any, score: str) -> Any:
         return {key: _without_meta(item, score) for key, item in value.items()}
     if value["$meta"] == score:
         return f"${_FOUND}.score"
-    if value["$meta"] == "searchHighlights" and score == "searchScore":
-        return f"${_FOUND}.highlights"
     raise RefusedError(
         f"query requires {value['$meta']} metadata, but it is not available", code=40218, name="Location40218"
     )

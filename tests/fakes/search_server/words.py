@@ -17,10 +17,12 @@ Way = tuple[str, str]
 """A path, and one of the ways in which it is analyzed."""
 
 _OPERATORS = {"text", "compound", "equals", "in", "range", "exists"}
-_OPTIONS = {"index", "highlight", "count"}
+_OPTIONS = {"index", "count"}
 _RANGE_KEYS = {"gt": "$gt", "gte": "$gte", "lt": "$lt", "lte": "$lte"}
 _TYPE_OF = {"token": "string", "number": "number", "date": "date", "boolean": "boolean", "objectId": "objectId"}
 K1, B = 1.2, 0.75
+LOWER_BOUND = 1000
+"""Up to here matches are counted exactly, unless more is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,6 @@ class FoundByWords:
 
     identifier: Any
     score: float
-    highlights: list[dict[str, Any]]
 
 
 class _Texts:
@@ -66,14 +67,25 @@ def run(stage: Mapping[str, Any], definition: WordDefinition, documents: Mapping
     unknown_keys("$search", set(stage), _OPERATORS | _OPTIONS)
     texts = _Texts(definition, documents)
     score = _operator({key: value for key, value in stage.items() if key not in _OPTIONS}, definition, texts)
-    asked = _query_texts(stage)
-    ways = [_way(item) for item in _as_list(stage.get("highlight", {}).get("path", []))]
     found = [
-        FoundByWords(identifier, value, _highlights(document, ways, asked, texts))
+        FoundByWords(identifier, value)
         for identifier, document in documents.items()
         if (value := score(identifier, document)) is not None
     ]
     return sorted(found, key=lambda one: -one.score)
+
+
+def count_of(stage: Mapping[str, Any], found: int) -> dict[str, int]:
+    """What `$searchMeta` tells of how many there are: all by request, else up to a threshold."""
+    asked = stage.get("count", {})
+    unknown_keys("count", set(asked), {"type", "threshold"})
+    match asked.get("type", "lowerBound"):
+        case "total":
+            return {"total": found}
+        case "lowerBound":
+            return {"lowerBound": min(found, int(asked.get("threshold", LOWER_BOUND)))}
+        case other:
+            raise RefusedError(f'"count.type" must be one of [lowerBound, total], not {other!r}')
 
 
 def _operator(given: object, definition: WordDefinition, texts: _Texts) -> Score:
@@ -199,45 +211,3 @@ def _way(given: object) -> Way:
             return path, way
         case _:
             raise RefusedError(f"a path is a string, or has a value and a multi, and not {given!r}")
-
-
-def _as_list(given: object) -> list[object]:
-    return given if isinstance(given, list) else [given]
-
-
-def _query_texts(stage: object) -> list[tuple[Way, str]]:
-    """Every `text` operator in the stage: what is highlighted."""
-    if isinstance(stage, list):
-        return [one for item in stage for one in _query_texts(item)]
-    if not isinstance(stage, Mapping):
-        return []
-    here = [(_way(stage["text"]["path"]), stage["text"]["query"])] if "text" in stage else []
-    return here + [one for value in stage.values() for one in _query_texts(value)]
-
-
-def _highlights(
-    document: Document, ways: Sequence[Way], asked: Sequence[tuple[Way, str]], texts: _Texts
-) -> list[dict[str, Any]]:
-    highlights: list[dict[str, Any]] = []
-    for way in ways:
-        analyze = texts.analyzer(way)
-        terms = {word.term for asked_way, query in asked if asked_way == way for word in analyze(query)}
-        for value in values_at(document, way[0]):
-            if isinstance(value, str) and (parts := _parts(value, analyze, terms)):
-                path = way[0] if not way[1] else {"value": way[0], "multi": way[1]}
-                highlights.append({"path": path, "texts": parts, "score": 1.0})
-    return highlights
-
-
-def _parts(value: str, analyze: Analyzer, terms: set[str]) -> list[dict[str, str]]:
-    hits = [word for word in analyze(value) if word.term in terms]
-    parts: list[dict[str, str]] = []
-    place = 0
-    for word in hits:
-        if word.start > place:
-            parts.append({"value": value[place : word.start], "type": "text"})
-        parts.append({"value": value[word.start : word.end], "type": "hit"})
-        place = word.end
-    if hits and place < len(value):
-        parts.append({"value": value[place:], "type": "text"})
-    return parts

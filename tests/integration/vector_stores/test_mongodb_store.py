@@ -375,7 +375,6 @@ async def test_words_are_found_by_the_search_server(server: SearchServer, tenant
         answer = await tenant.search(kb.id, question, mode=Mode.LEXICAL)
         assert content in answer.results[0].content, question
         assert answer.results[0].document_id == document.id
-        assert answer.results[0].matched_terms
         assert answer.degraded == ()
     assert await tenant.found(kb.id, "absent", mode=Mode.LEXICAL) == []
     assert await tenant.found(kb.id, "?!", mode=Mode.LEXICAL) == []
