@@ -32,6 +32,7 @@ from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
+from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
@@ -78,7 +79,7 @@ from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
 from analytiq.vector_stores.base import VectorStore
-from analytiq.vector_stores.choice import ChosenVectorStore, is_search_server_used
+from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 from analytiq.vector_stores.mongodb.store import MongoVectorStore
@@ -210,7 +211,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     search_indexes = SearchIndexes(connection)
     search_rows = SearchRowRepository(connection)
     current_hits = CurrentHits(entries)
-    has_search_server = await is_search_server_used(search_indexes, settings.search)
+    has_search_server = (await choose(search_indexes, settings.search)).kind is VectorStoreKind.MONGODB
     store = ChosenVectorStore(
         LocalVectorStore(
             vectors,

@@ -19,24 +19,41 @@ from analytiq.vector_stores.base import Query, VectorHit, VectorStore
 log = structlog.get_logger(__name__)
 
 
-async def is_search_server_used(indexes: SearchIndexes, settings: SearchSettings) -> bool:
-    """Whether MongoDB's own search is to be used: as the setting says, else as the server answers.
+@dataclass(frozen=True, slots=True)
+class StoreChoice:
+    """Which store knowledge bases are made for from now on, and why, for people. `is_away`: it cannot answer now."""
+
+    kind: VectorStoreKind
+    reason: str
+    is_away: bool = False
+
+
+async def choose(indexes: SearchIndexes, settings: SearchSettings) -> StoreChoice:
+    """As the setting says, else as the server answers.
+
+    A search server that is there and does not answer is waited for: what is kept there does not fit into memory.
 
     Raises:
-        InvalidInputError: the setting asks for it, and the server has none.
-        TransientError: the server does not answer.
+        InvalidInputError: the setting asks for MongoDB's own search, and the server has none.
+        TransientError: MongoDB does not answer.
     """
+    setting = f"ANALYTIQ_SEARCH__VECTOR_STORE is `{settings.vector_store}`"
     if settings.vector_store == "local":
-        return False
-    is_supported = await indexes.is_supported()
-    if settings.vector_store == "mongodb" and not is_supported:
+        return StoreChoice(VectorStoreKind.LOCAL, setting)
+    server = await indexes.server()
+    if server.is_there:
+        if server.is_away:
+            log.warning("search_indexes.server_away", answer=server.answer)
+        reason = f"{setting}, and MongoDB says of its search server: {server.answer}"
+        return StoreChoice(VectorStoreKind.MONGODB, reason, is_away=server.is_away)
+    if settings.vector_store == "mongodb":
         raise InvalidInputError.of_field(
             "ANALYTIQ_SEARCH__VECTOR_STORE",
-            "it is `mongodb`, but the server does not list search indexes: use Atlas, or MongoDB 8.2 or newer with"
-            " mongot, or set it to `auto` or `local`",
+            f"it is `mongodb`, but the server does not list search indexes ({server.answer}): use Atlas, or MongoDB 8.2"
+            " or newer with mongot, or set it to `auto` or `local`",
             code="search_server_missing",
         )
-    return is_supported
+    return StoreChoice(VectorStoreKind.LOCAL, f"{setting}, and MongoDB has no search server: {server.answer}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ INDEX_ALREADY_EXISTS = 68
 INDEX_NOT_FOUND = 27
 NAMESPACE_NOT_FOUND = 26
 
+AWAY = frozenset([6, 7, 50, 89, 125, 202, 9001])
+"""Codes by which MongoDB says that it has a search server and cannot reach it: of the network (HostUnreachable,
+HostNotFound, NetworkTimeout, SocketException), of time (MaxTimeMSExpired, NetworkInterfaceExceededTimeLimit), and
+CommandFailed. All others, known (31082 SearchNotEnabled, 6047401, 40324 for a stage never heard of) or not, say that
+it has none."""
+
 Quantization = Literal["none", "scalar", "binary"]
 
 _TOKENS = (
@@ -60,6 +66,15 @@ class SearchIndexState:
     is_queryable: bool
     definition: Mapping[str, Any]
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchServer:
+    """Whether a search server stands behind MongoDB, and what MongoDB said; `is_away`: it is there, but not reached."""
+
+    is_there: bool
+    answer: str
+    is_away: bool = False
 
 
 def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
@@ -120,19 +135,18 @@ class SearchIndexes:
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
 
-    async def is_supported(self) -> bool:
-        """Ask the server whether a search server stands behind it.
+    async def server(self) -> SearchServer:
+        """Ask MongoDB whether a search server stands behind it.
 
         Raises:
-            TransientError: the server does not answer at all.
+            TransientError: MongoDB does not answer at all.
         """
         try:
             await self._list("knowledge_bases")
         except OperationFailure as error:
-            # An ordinary server says that it knows no such stage, one whose search server is away something else.
-            log.debug("search_indexes.unsupported", code=error.code, detail=str(error))
-            return False
-        return True
+            detail = str((error.details or {}).get("errmsg") or error).rstrip(".")
+            return SearchServer(is_there=error.code in AWAY, answer=detail, is_away=error.code in AWAY)
+        return SearchServer(is_there=True, answer="it lists search indexes")
 
     async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
         """Name → state, of the indexes that the collection has.
@@ -175,23 +189,26 @@ class SearchIndexes:
                 ) from error
             log.info("search_indexes.wanted", kb_id=kb_id, index=index.name, is_new=state is None)
 
-    async def await_queryable(self, kb_id: str, names: Sequence[str], *, seconds: float) -> None:
+    async def await_queryable(self, kb_id: str, wanted: Sequence[SearchIndex], *, seconds: float) -> None:
         """Return when all can be asked; not when all are READY, since one that is being rebuilt answers too.
 
+        What is missing, or was defined by an earlier release, is made first: one listing where all is well.
+
         Raises:
-            StoreLoadingError: some still cannot after so long.
+            StoreLoadingError: they cannot after `seconds`.
+            ConflictError: as of `ensure`.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         pause = FIRST_POLL_SECONDS
-        while True:
-            states = await self.states(kb_id)
-            waiting = [name for name in names if name not in states or not states[name].is_queryable]
-            if not waiting:
-                return
+        states = await self.states(kb_id)
+        if not all(index.name in states and serves(states[index.name], index) for index in wanted):
+            await self.ensure(kb_id, wanted)
+        while waiting := [index.name for index in wanted if not _is_queryable(states.get(index.name))]:
             if asyncio.get_running_loop().time() >= deadline:
                 raise not_queryable(kb_id, waiting[0], states.get(waiting[0]))
             await asyncio.sleep(pause)
             pause = min(LONGEST_POLL_SECONDS, pause * 2)
+            states = await self.states(kb_id)
 
     async def drop(self, kb_id: str) -> None:
         """Remove both indexes, where the search server lets it: they go with their collection anyway."""
@@ -230,6 +247,10 @@ def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> Stor
         " moment",
         retry_after=2.0,
     )
+
+
+def _is_queryable(state: SearchIndexState | None) -> bool:
+    return state is not None and state.is_queryable
 
 
 def _state(row: Mapping[str, Any]) -> SearchIndexState:

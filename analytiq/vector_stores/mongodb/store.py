@@ -13,7 +13,7 @@ from analytiq.models.selection import ChunkFilter, DocumentSet, contains
 from analytiq.mongo.search.hits import CurrentHits, Narrowing, narrowing
 from analytiq.mongo.search.indexes import (
     VECTOR_INDEX,
-    WORD_INDEX,
+    SearchIndex,
     SearchIndexes,
     not_queryable,
     vector_index,
@@ -56,7 +56,6 @@ class MongoVectorStore:
         self._hits = hits
         self._settings = settings
         self._with_words = with_words
-        self._prepared: set[str] = set()
 
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
         """See VectorStore: makes both indexes, or brings them up to this release's definition.
@@ -65,9 +64,7 @@ class MongoVectorStore:
             InvalidInputError: the model's vectors cannot be indexed.
             ConflictError: the search server refuses.
         """
-        wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization)]
-        await self._indexes.ensure(knowledge_base.id, [*wanted, word_index()] if self._with_words else wanted)
-        self._prepared.add(knowledge_base.id)
+        await self._indexes.ensure(knowledge_base.id, self._wanted(knowledge_base))
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore.
@@ -77,16 +74,15 @@ class MongoVectorStore:
         """
         if not chunk_count:
             return
-        if knowledge_base.id not in self._prepared:
-            await self.prepare(knowledge_base)
         loop = asyncio.get_running_loop()
         seconds = self._settings.visibility_seconds
         deadline = loop.time() + seconds
-        names = [VECTOR_INDEX, WORD_INDEX] if self._with_words else [VECTOR_INDEX]
-        await self._indexes.await_queryable(knowledge_base.id, names, seconds=seconds)
+        await self._indexes.await_queryable(knowledge_base.id, self._wanted(knowledge_base), seconds=seconds)
         sample = sample_of(chunk_count)
         pause = FIRST_POLL_SECONDS
         while (seen := await self._count_visible(knowledge_base, generation_id, sample)) < len(sample):
+            if pause == FIRST_POLL_SECONDS:
+                sample = await self._indexable(knowledge_base, generation_id, sample)
             if loop.time() >= deadline:
                 raise TransientError(
                     f"after {seconds:g} s the search server shows {seen} of {len(sample)} new chunks of the knowledge"
@@ -99,7 +95,6 @@ class MongoVectorStore:
 
     async def discard(self, knowledge_base: KnowledgeBase) -> None:
         """See VectorStore: drops the indexes."""
-        self.forget(knowledge_base.id)
         await self._indexes.drop(knowledge_base.id)
 
     async def search(
@@ -170,11 +165,14 @@ class MongoVectorStore:
         return {key: _relevance((1.0 + float(cosine)) / 2) for key, cosine in zip(embeddings, cosines, strict=True)}
 
     def forget(self, kb_id: str) -> None:
-        """See VectorStore."""
-        self._prepared.discard(kb_id)
+        """See VectorStore: nothing is held."""
 
     async def close(self) -> None:
         """See VectorStore: nothing runs in the background."""
+
+    def _wanted(self, knowledge_base: KnowledgeBase) -> list[SearchIndex]:
+        wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization)]
+        return [*wanted, word_index()] if self._with_words else wanted
 
     async def _nearest(
         self, knowledge_base: KnowledgeBase, query: Query, narrowed: Narrowing, asked: int, *, is_exact: bool
@@ -208,6 +206,13 @@ class MongoVectorStore:
             log.warning("mongo_store.index_missing", kb_id=knowledge_base.id)
             await self.prepare(knowledge_base)
         raise not_queryable(knowledge_base.id, VECTOR_INDEX, state)
+
+    async def _indexable(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> list[int]:
+        """Those that the server will ever know: a vector of zeros has no direction, and it leaves it out silently."""
+        chunks = [(generation_id, chunk_index) for chunk_index in sample]
+        embeddings = await self._rows.embeddings(knowledge_base.organization_id, knowledge_base.id, chunks)
+        directionless = {chunk_index for (_, chunk_index), vector in embeddings.items() if not vector.any()}
+        return [chunk_index for chunk_index in sample if chunk_index not in directionless]
 
     async def _count_visible(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> int:
         return await self._rows.count_visible(

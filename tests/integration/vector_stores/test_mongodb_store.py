@@ -192,6 +192,16 @@ async def test_an_index_that_is_not_built_yet_is_told_and_indexing_waits_for_it(
     assert len(await tenant.found(kb.id, QUESTION)) == 1
 
 
+async def test_an_index_that_was_dropped_by_hand_is_made_again_by_the_next_indexing(
+    server: SearchServer, tenant: Tenant
+) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    await tenant.application.connection.database[collection_name(kb.id)].drop_search_index(WORD_INDEX)
+    await tenant.document("b.txt", prose("birds", 5))
+    assert await states(server, tenant, kb) == {VECTOR_INDEX: "READY", WORD_INDEX: "READY"}
+
+
 @pytest.mark.parametrize(("mode", "name"), [(Mode.VECTOR, VECTOR_INDEX), (Mode.LEXICAL, WORD_INDEX)])
 async def test_an_index_that_was_dropped_is_made_again_and_told_instead_of_nothing_found(
     server: SearchServer, tenant: Tenant, eventually: EventuallyTrue, mode: Mode, name: str
@@ -396,7 +406,7 @@ async def test_rows_that_vanish_before_the_server_knows_do_not_hide_others(
     server: SearchServer, tenant: Tenant
 ) -> None:
     kb = await tenant.knowledge_base()
-    near = await tenant.document("a.txt", prose("whales", 40))
+    near = await tenant.document("a.txt", prose("whales", 400))
     far = await tenant.document("b.txt", prose("birds", 3))
     server.behaviour.visibility_delay_seconds = 3600.0
     await tenant.application.documents.delete(tenant.id, near.id)
@@ -430,6 +440,21 @@ async def test_a_knowledge_base_of_one_store_is_served_when_the_setting_changes(
 async def test_asking_for_a_search_server_that_is_not_there_is_told_at_the_start(compose_application: Compose) -> None:
     with pytest.raises(InvalidInputError, match="ANALYTIQ_SEARCH__VECTOR_STORE"):
         await compose_application(search=SearchSettings(vector_store="mongodb"))
+
+
+async def test_a_process_that_starts_while_the_search_server_is_away_leaves_its_knowledge_bases_to_it(
+    server: SearchServer, tenant: Tenant, compose_on_server: ComposeOnServer
+) -> None:
+    kb = await tenant.knowledge_base()
+    document = await tenant.document("a.txt", prose("whales", 5))
+    server.behaviour.is_down = True
+    later = tenant.seen_by(await compose_on_server())
+    with pytest.raises(TransientError):
+        await later.search(kb.id, QUESTION)
+    server.behaviour.is_down = False
+    asked = server.answered["$vectorSearch"]
+    assert await later.found(kb.id, QUESTION) == [document.id]
+    assert server.answered["$vectorSearch"] > asked
 
 
 async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
