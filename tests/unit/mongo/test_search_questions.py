@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.mongo.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
-from analytiq.mongo.search.questions import clauses_of, way
+from analytiq.mongo.search.questions import LONGEST_WORD, clauses_of, way
 from tests.fakes.search_server import definitions, words
 
 DEFINITION = definitions.parse("search", word_index().definition)
@@ -49,3 +49,13 @@ def test_a_long_question_stays_below_the_servers_limit_of_terms() -> None:
 def test_any_question_is_one_that_the_server_reads(question: str) -> None:
     if clauses := clauses_of(question):
         words.run({"compound": {"should": clauses}}, DEFINITION, DOCUMENTS)
+
+
+def test_a_very_long_word_is_read_in_one_go_and_cut() -> None:
+    (clause,) = clauses_of("a" * 1_000_000)
+    assert clause["text"]["query"] == "a" * LONGEST_WORD
+
+
+def test_codes_are_found_in_the_midst_of_signs() -> None:
+    codes = [clause["text"]["query"] for clause in clauses_of("(INV-2024/00123), _A-1 and mail@example.org!")][1:]
+    assert codes == ["INV-2024/00123 A-1 mail@example.org"]
