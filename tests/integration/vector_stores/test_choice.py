@@ -19,12 +19,6 @@ from tests.integration.tenant import Tenant
 
 
 @pytest.fixture
-async def server(mongo_uri: SecretStr) -> AsyncIterator[SearchServer]:
-    async with SearchServer.running(mongo_uri.get_secret_value()) as running:
-        yield running
-
-
-@pytest.fixture
 async def on_server(server: SearchServer, migrated: MongoConnection) -> AsyncIterator[MongoConnection]:
     connection = await connect(SecretStr(server.uri), migrated.database.name)
     yield connection

@@ -1,68 +1,33 @@
 """The whole library over the emulator of MongoDB's search server: indexes, visibility, filters, words."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault
 from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError, TransientError
 from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
 from analytiq.models.projection import projection_of, value_term
-from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
 from analytiq.search.request import Mode
-from analytiq.settings import IndexingSettings, SearchSettings, Settings
+from analytiq.settings import SearchSettings
 from tests.fakes.search_server import SearchServer
 from tests.integration.conftest import Compose, EventuallyTrue
 from tests.integration.tenant import Tenant, new_tenant, prose
+from tests.integration.vector_stores.conftest import ComposeOnServer
 
-ComposeOnServer = Callable[..., Awaitable[Application]]
 QUESTION = "whales in the year"
 
 
 @pytest.fixture
-async def server(mongo_uri: SecretStr) -> AsyncIterator[SearchServer]:
-    async with SearchServer.running(mongo_uri.get_secret_value()) as running:
-        yield running
-
-
-@pytest.fixture
-async def compose_on_server(
-    server: SearchServer, migrated: MongoConnection, secret_key: SecretStr, tmp_path: Path, application: Application
-) -> AsyncIterator[ComposeOnServer]:
-    """Another process of the same installation, whose MongoDB has a search server. (`application` stored the keys.)"""
-    made: list[Application] = []
-
-    async def composed(**sections: Any) -> Application:
-        connection = await connect(SecretStr(server.uri), migrated.database.name)
-        settings = Settings(
-            data_dir=tmp_path,
-            queue=application.settings.queue,
-            embedding=application.settings.embedding,
-            **{"indexing": IndexingSettings(sweep_delay_seconds=0.0), **sections},
-        )
-        made.append(await compose(settings, connection, Vault(secret_key)))
-        return made[-1]
-
-    yield composed
-    for one in made:
-        await one.close()
-
-
-@pytest.fixture
-async def tenant(compose_on_server: ComposeOnServer) -> Tenant:
-    return await new_tenant(await compose_on_server())
+def tenant(tenant_on_server: Tenant) -> Tenant:
+    return tenant_on_server
 
 
 async def states(server: SearchServer, tenant: Tenant, kb: KnowledgeBase) -> dict[str, str]:

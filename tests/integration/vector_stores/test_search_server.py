@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from bson.binary import Binary
-from pydantic import SecretStr
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import OperationFailure
@@ -38,12 +37,6 @@ WORDS = {
         },
     }
 }
-
-
-@pytest.fixture
-async def server(mongo_uri: SecretStr) -> AsyncIterator[SearchServer]:
-    async with SearchServer.running(mongo_uri.get_secret_value()) as running:
-        yield running
 
 
 @pytest.fixture
