@@ -20,17 +20,21 @@ from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
+from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.choice import ChosenLexicalIndex
 from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.lexical.mongodb.store import MongoLexicalIndex
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.job import Job, JobKind
+from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
@@ -55,6 +59,9 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.mongo.search.hits import CurrentHits
+from analytiq.mongo.search.indexes import SearchIndexes
+from analytiq.mongo.search.rows import SearchRowRepository
 from analytiq.organizations.service import Organizations
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
@@ -79,8 +86,10 @@ from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
 from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.vector_stores.mongodb.store import MongoVectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -99,7 +108,7 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
-    lexical: LocalLexicalIndex | None
+    lexical: ChosenLexicalIndex | None
     explain: Explain
     cache_eviction: CacheEviction
     forecasts: Forecasts
@@ -221,27 +230,48 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
     )
 
+    search_indexes = SearchIndexes(connection)
+    search_rows = SearchRowRepository(connection)
+    current_hits = CurrentHits(entries)
+    has_search_server = (await choose(search_indexes, settings.search)).kind is VectorStoreKind.MONGODB
+    store = ChosenVectorStore(
+        LocalVectorStore(
+            vectors,
+            memory_bytes=settings.search.local_store_bytes,
+            load_wait_seconds=settings.search.load_wait_seconds,
+            snapshots=_snapshots(settings),
+        ),
+        MongoVectorStore(
+            search_indexes, search_rows, current_hits, settings.search, with_words=settings.lexical.is_enabled
+        )
+        if has_search_server
+        else None,
+    )
+
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
-        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds, store
     )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
-    staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
+    staging = Staging(text_rows, generations, vectors, embedding, models, store, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
-    store = LocalVectorStore(
-        vectors,
-        memory_bytes=settings.search.local_store_bytes,
-        load_wait_seconds=settings.search.load_wait_seconds,
-        snapshots=_snapshots(settings),
+    sync = Sync(
+        organization_rows,
+        document_rows,
+        kb_rows,
+        entries,
+        generations,
+        jobs,
+        staging,
+        commit,
+        Projecting(search_rows, entries),
+        rate_limits,
     )
 
     async def drop_knowledge_base(running: RunningJob) -> None:
         await life_cycle.handle_drop(running)
-        if running.job.subject.kb_id is not None:
-            store.forget(running.job.subject.kb_id)
-            if lexical is not None:
-                lexical.forget(running.job.subject.kb_id)
+        if running.job.subject.kb_id is not None and lexical is not None:
+            lexical.forget(running.job.subject.kb_id)
 
     async def erase(running: RunningJob) -> None:
         await erasures.handle(running)
@@ -257,11 +287,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
-        LocalLexicalIndex(
-            ChunkTextRepository(connection),
-            Path(settings.data_dir) / "lexical",
-            disk_bytes=settings.lexical.disk_bytes,
-            build_wait_seconds=settings.lexical.build_wait_seconds,
+        ChosenLexicalIndex(
+            LocalLexicalIndex(
+                ChunkTextRepository(connection),
+                Path(settings.data_dir) / "lexical",
+                disk_bytes=settings.lexical.disk_bytes,
+                build_wait_seconds=settings.lexical.build_wait_seconds,
+            ),
+            MongoLexicalIndex(search_indexes, search_rows, current_hits) if has_search_server else None,
         )
         if settings.lexical.is_enabled
         else None
@@ -291,7 +324,17 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
         knowledge_bases=KnowledgeBases(
-            connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
+            connection,
+            kb_rows,
+            epochs,
+            entries,
+            document_rows,
+            vectors,
+            jobs,
+            embedding,
+            models,
+            store,
+            store.kind_of_new,
         ),
         vector_store=store,
         lexical=lexical,

@@ -75,7 +75,7 @@ COLLECTIONS: tuple[Collection, ...] = (
         VECTORS_PREFIX,
         _OWN,
         Taken.ALWAYS,
-        ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]"),
+        ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]", "projection.tag_ids[]"),
     ),
     Collection("embedding_cache", "payer_organization_id", Taken.ALWAYS, keeping=Keeping.BY_CHOICE),
     # Hashes and tokens of calls under way, of no organization; they expire.

@@ -35,7 +35,8 @@ _JOINED = (
 )
 """Marks within words, which Python does not count among letters: accents, Arabic and Indic vowels, Thai tones."""
 _WORD = re.compile(f"(?:[^\\W_]|[{_JOINED}])+")
-_CODE = re.compile(r"[^\W_]+(?:[-_./:@#+&][^\W_]+)+")
+# Begins where a run of letters and digits does: tried within one, a run of n is gone through n times.
+_CODE = re.compile(r"(?<![^\W_])[^\W_]++(?:[-_./:@#+&][^\W_]++)+")
 _HAS_DIGIT = re.compile(r"\d")
 _ARABIC_MARKS = re.compile("[\u064b-\u065f\u0670\u0640]")
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u065f\u0670\u0640]")

@@ -81,3 +81,7 @@ def test_any_text_has_terms_without_spaces_and_of_bounded_length(text: str, lang
         assert not any(character.isspace() for character in term)
         assert len(term) <= LONGEST_WORD * 4
     language_of(text)
+
+
+def test_a_very_long_run_of_letters_is_read_in_one_go() -> None:
+    assert terms_of("a" * 1_000_000 + " AX-42", "english").codes == ["ax-42"]
