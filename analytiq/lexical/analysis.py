@@ -4,7 +4,7 @@
   are written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
 - `exact`: what is looked for as it stands: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and
   what hyphens join, whose parts are words as well; and stop words, for questions of nothing else.
-- `characters`: the single ones of what has no spaces, for questions of one character.
+- `characters`: the single ones of what has no spaces, which count for less than pairs.
 """
 
 from collections import Counter
@@ -108,7 +108,7 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
     for word in words_in(plain):
         if UNSPACED_RUN.match(word):
             words.update(AskedWord((pair,), None) for pair in pairs(word))
-            characters += [word] if len(word) == 1 else []
+            characters += word
             continue
         by_language = [stems_of(word, language) for language in spoken]
         if asked := _asked_word(word, by_language):
@@ -118,7 +118,9 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
     codes, joined = _asked_wholes(plain, spoken)
     # A stop word of one language stands in few chunks of another, and would outweigh what is asked for.
     told = words or half_stopped
-    return Asked(dict(told), tuple(codes), tuple(joined), tuple(characters), tuple(dict.fromkeys(stopped)))
+    return Asked(
+        dict(told), tuple(codes), tuple(joined), tuple(dict.fromkeys(characters)), tuple(dict.fromkeys(stopped))
+    )
 
 
 def stems_of(word: str, language: str) -> list[str]:

@@ -27,7 +27,7 @@ WRITER_BYTES = 48_000_000
 """For terms that are not written yet: 30,000 chunks of 200 words. What is used by a small change is far less."""
 _FOOTER = struct.Struct("<II")
 _FOOTER_MAGIC = 1337
-_CHECKED_SUFFIXES = (".idx", ".term", ".store", ".fast", ".fieldnorm", ".pos", ".del")
+_META = "meta.json"
 
 
 class DamagedIndexError(TransientError):
@@ -85,8 +85,8 @@ class WordIndex:
             DamagedIndexError: it is not whole.
         """
         with _failures_told():
-            for path in directory.iterdir():
-                if path.suffix in _CHECKED_SUFFIXES and not _is_whole(path):
+            for path in _committed_files(directory):
+                if not _is_whole(path):
                     raise DamagedIndexError(f"{path.name} is damaged")
             return cls(tantivy.Index(schema(), str(directory)))  # which compares the schemas
 
@@ -189,6 +189,19 @@ def _failures_told() -> Generator[None]:
 
 def _damaged(error: BaseException) -> DamagedIndexError:
     return DamagedIndexError(f"the index of words cannot be used and is made anew ({type(error).__name__}: {error})")
+
+
+def _committed_files(directory: Path) -> list[Path]:
+    """Those that the last commit names; a process that died may have left others, half written, which nobody reads."""
+    files: list[Path] = []
+    meta = directory / _META
+    segments: list[dict[str, Any]] = json.loads(meta.read_bytes())["segments"] if meta.exists() else []
+    for segment in segments:
+        name = str(segment["segment_id"]).replace("-", "")
+        files += [path for path in directory.glob(f"{name}.*") if path.suffix != ".del"]
+        if segment["deletes"]:
+            files.append(directory / f"{name}.{segment['deletes']['opstamp']}.del")
+    return files
 
 
 def _is_whole(path: Path) -> bool:

@@ -23,6 +23,8 @@ MOST_TIES = 2000
 SCORE_DECIMALS = 5
 WIDE_DOCUMENTS = 500
 """A filter of more documents is first tried on the best chunks of all: tantivy takes 2 to 4 µs for each document."""
+CHARACTER_BOOST = 0.3
+"""Beside pairs: nDCG@10 of XQuAD-zh 0.968, without characters 0.964, with as much weight as pairs 0.967."""
 SATURATED = 2.2
 """What a term's weight is at most multiplied by, in BM25 with k1 = 1.2."""
 
@@ -108,7 +110,7 @@ class View:
         clauses = [clause for word, count in words if (clause := self._word(word, float(count)))]
         clauses += [clause for word in asked.joined[:MOST_TERMS] if (clause := self._word(word, 1.0))]
         clauses += [clause for code in asked.codes[:MOST_TERMS] if (clause := self._code(code))]
-        clauses += [self._term(CHARACTERS, character) for character in asked.characters[:MOST_TERMS]]
+        clauses += [self._character(character) for character in asked.characters[:MOST_TERMS]]
         if not asked.words and not clauses:
             clauses = [self._term(EXACT, word) for word in asked.stopped[:MOST_TERMS]]
         if not clauses:
@@ -132,6 +134,9 @@ class View:
         of_parts = sum(self._rarity(WORDS, part) for part in code.parts)
         worth = SATURATED * max(of_parts, self._rarity(EXACT, code.whole))
         return tantivy.Query.const_score_query(self._term(EXACT, code.whole), worth)
+
+    def _character(self, character: str) -> tantivy.Query:
+        return tantivy.Query.boost_query(self._term(CHARACTERS, character), CHARACTER_BOOST)
 
     def _rarity(self, name: str, term: str) -> float:
         """BM25's inverse document frequency."""
