@@ -3,10 +3,10 @@
     python -m benchmarks.lexical [--short] [--chunks 10000 100000] [--queries 200] [--collections DIRECTORY]
 
 `tantivy` has the same texts in one field of its English analyzer, and is asked by the same words. `index` is a view of
-the local index, with ids, matched terms and ties in order. Both are asked in turns. Chunks have about 120 words of a made-up language with English stop words; documents have five.
-`from MongoDB`: the whole way, from an empty directory; `after a commit`: from the end of a commit that replaces a
-document to the answer of a search for it. A collection is a directory in BEIR's format: corpus.jsonl, queries.jsonl and
-qrels.tsv (query, document, grade).
+the local index, with ids, matched terms and ties in order. Both are asked in turns. Chunks have about 120 words of a
+made-up language, half of them English stop words; documents have five chunks. `from MongoDB`: the whole way, from an
+empty directory; `after a commit`: from the end of a commit that replaces a document to the answer of a search for it. A
+collection is a directory in BEIR's format: corpus.jsonl, queries.jsonl and qrels.tsv (query, document, grade).
 """
 
 import argparse
