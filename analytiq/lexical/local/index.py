@@ -85,9 +85,7 @@ class WordIndex:
             DamagedIndexError: it is not whole.
         """
         with _failures_told():
-            for path in _committed_files(directory):
-                if not _is_whole(path):
-                    raise DamagedIndexError(f"{path.name} is damaged")
+            require_whole(directory)
             return cls(tantivy.Index(schema(), str(directory)))  # which compares the schemas
 
     @classmethod
@@ -160,6 +158,18 @@ class WordIndex:
         if self._writer is None:
             self._writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
         return self._writer
+
+
+def require_whole(directory: Path) -> None:
+    """Compare the checksums of all that was committed.
+
+    Raises:
+        DamagedIndexError: says which file is damaged.
+    """
+    with _failures_told():
+        for path in _committed_files(directory):
+            if not _is_whole(path):
+                raise DamagedIndexError(f"{path.name} is damaged")
 
 
 def searched(view: View, question: str, *, limit: int, selection: Selection | None) -> list[LexicalHit]:

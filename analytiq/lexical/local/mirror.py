@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.lexical.local.index import DamagedIndexError, State, WordIndex
+from analytiq.lexical.local.index import DamagedIndexError, State, WordIndex, require_whole
 from analytiq.lexical.local.shelf import Place, Shelf
 from analytiq.lexical.local.view import View
 from analytiq.models.index_entry import IndexChange
@@ -84,13 +84,22 @@ class Mirror:
             self._touched_at = now_seconds
             self._place.touch()
 
-    async def distrust(self) -> None:
-        """Make it anew at the next search: its files turned out to be damaged."""
+    async def is_damaged(self) -> bool:
+        """Look at the files after a search has failed; where they are damaged the next search makes them anew.
+
+        Where they are whole it was the question, and who asks it again and again must not cost a build each time.
+        """
         async with self._writing:
-            if self._index is not None:
+            if self._index is None or self._place is None:
+                return False
+            try:
+                await self._run(self._workshop.following, require_whole, self._place.directory)
+            except DamagedIndexError as error:
+                log.warning("lexical.index_damaged", kb_id=self._knowledge_base.id, reason=error.detail)
                 await self._drop_index()
-                if self._place is not None:
-                    await self._run(self._workshop.following, self._place.clear)
+                await self._run(self._workshop.following, self._place.clear)
+                return True
+        return False
 
     async def close(self) -> None:
         """End what runs, and leave the files to another process."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.errors import NotFoundError, StoreLoadingError, TransientError
 from analytiq.lexical.base import LexicalHit
 from analytiq.lexical.local.index import DamagedIndexError, searched
 from analytiq.lexical.local.mirror import Mirror, Workshop
@@ -79,10 +79,13 @@ class LocalLexicalIndex:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._searching, work)
         except DamagedIndexError as error:
-            log.warning("lexical.index_damaged", kb_id=knowledge_base.id, reason=error.detail)
+            log.warning("lexical.search_failed", kb_id=knowledge_base.id, reason=error.detail)
             mirror = self._mirrors.get(knowledge_base.id)
-            if mirror is not None and mirror.view is view:
-                await mirror.distrust()
+            if mirror is None or not await mirror.is_damaged():
+                raise TransientError(
+                    f"the words of the knowledge base {knowledge_base.name!r} could not be searched for this question",
+                    code="lexical_search_failed",
+                ) from error
             raise StoreLoadingError(
                 f"the index of words of the knowledge base {knowledge_base.name!r} is damaged and is made anew; ask"
                 " again in a moment",

@@ -94,22 +94,41 @@ async def test_history_that_was_lost_is_not_followed(
     assert events(logs) == ["lexical.building_anew", "lexical.built"]
 
 
+def fail(*_: object, **__: object) -> None:
+    raise index_module.DamagedIndexError("a block of it cannot be read")
+
+
 async def test_index_that_breaks_while_it_is_searched_is_made_anew(
-    start: Start, after_a_run: Texts, monkeypatch: pytest.MonkeyPatch
+    start: Start, after_a_run: Texts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     process = start()
     await process.found(after_a_run, "whales")
-
-    def broken(*_: object, **__: object) -> None:
-        raise index_module.DamagedIndexError("a block of it cannot be read")
-
+    file = next(files_of(after_a_run, tmp_path).glob("*.term"))
+    content = file.read_bytes()
+    file.with_suffix(".other").write_bytes(content[:-50] + bytes(50))
+    file.with_suffix(".other").replace(file)
     with monkeypatch.context() as patch:
-        patch.setattr("analytiq.lexical.local.store.searched", broken)
+        patch.setattr("analytiq.lexical.local.store.searched", fail)
         with pytest.raises(StoreLoadingError):
             await process.found(after_a_run, "whales")
     with structlog.testing.capture_logs() as logs:
         assert len(await process.found(after_a_run, "whales")) == 20
     assert events(logs) == ["lexical.built"]
+
+
+async def test_question_that_makes_the_library_fail_costs_no_build(
+    start: Start, after_a_run: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start()
+    await process.found(after_a_run, "whales")
+    with monkeypatch.context() as patch:
+        patch.setattr("analytiq.lexical.local.store.searched", fail)
+        with pytest.raises(TransientError) as failed:
+            await process.found(after_a_run, "whales")
+    assert failed.value.code == "lexical_search_failed"
+    with structlog.testing.capture_logs() as logs:
+        assert len(await process.found(after_a_run, "whales")) == 20
+    assert events(logs) == []
 
 
 async def test_processes_have_a_place_each_and_the_first_free_one_is_taken_up(
