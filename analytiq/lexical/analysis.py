@@ -47,8 +47,8 @@ class ChunkTerms:
 
     @property
     def distinct(self) -> frozenset[str]:
-        """Every term but stop words and single characters, once."""
-        return frozenset((*self.words.split(), *self.codes))
+        """Every term but stop words, once."""
+        return frozenset((*self.words.split(), *self.codes, *self.characters.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class AskedCode:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Of a question: what is looked for, and how often it says so. `stopped` counts where there is nothing else."""
+    """Of a question: what is looked for, and how often it says so. `stopped`: where it has only stop words."""
 
     words: dict[AskedWord, int]
     codes: tuple[AskedCode, ...]
@@ -113,13 +113,17 @@ def asked_terms(question: str, languages: Sequence[str]) -> Asked:
         by_language = [stems_of(word, language) for language in spoken]
         if asked := _asked_word(word, by_language):
             (words if all(by_language) else half_stopped)[asked] += 1
-        else:
+        if not all(by_language):
             stopped.append(folded(word))
     codes, joined = _asked_wholes(plain, spoken)
     # A stop word of one language stands in few chunks of another, and would outweigh what is asked for.
     told = words or half_stopped
     return Asked(
-        dict(told), tuple(codes), tuple(joined), tuple(dict.fromkeys(characters)), tuple(dict.fromkeys(stopped))
+        words=dict(told),
+        codes=tuple(codes),
+        joined=tuple(joined),
+        characters=tuple(dict.fromkeys(characters)),
+        stopped=() if words else tuple(dict.fromkeys(stopped)),
     )
 
 

@@ -111,7 +111,7 @@ class View:
         clauses += [clause for word in asked.joined[:MOST_TERMS] if (clause := self._word(word, 1.0))]
         clauses += [clause for code in asked.codes[:MOST_TERMS] if (clause := self._code(code))]
         clauses += [self._character(character) for character in asked.characters[:MOST_TERMS]]
-        if not asked.words and not clauses:
+        if not clauses:
             clauses = [self._term(EXACT, word) for word in asked.stopped[:MOST_TERMS]]
         if not clauses:
             return None
@@ -148,9 +148,12 @@ class View:
 
 
 def _terms_in(asked: Asked) -> frozenset[bytes]:
+    """What a hit is said to match: single characters only where the question has no more of them."""
     words = [*asked.words, *asked.joined]
-    terms = [term for word in words for term in (*word.stems, word.exact) if term]
-    return frozenset(term.encode() for term in (*terms, *(code.whole for code in asked.codes)))
+    terms = {term for word in words for term in (*word.stems, word.exact) if term}
+    terms.update(code.whole for code in asked.codes)
+    terms.update(() if asked.words else asked.characters)
+    return frozenset(term.encode() for term in terms)
 
 
 def _hit(row: _Row, sought: Iterable[bytes]) -> LexicalHit:

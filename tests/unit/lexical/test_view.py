@@ -176,6 +176,16 @@ def test_question_of_stop_words_alone_finds_them() -> None:
     assert found(view, "to be or not to be") == ["a"]
 
 
+def test_stop_word_that_is_a_word_elsewhere_is_found_where_it_is_all_that_is_asked() -> None:
+    german = "Die Stadt ist nicht für alle da, und das ist so"
+    view = view_of({"german": german, "english": "This is the way in which it is done"})
+    assert found(view, "die") == ["german"]
+
+
+def test_question_whose_words_are_nowhere_finds_no_stop_words() -> None:
+    assert found(view_of({"a": "the sea and the whales"}), "the zebra") == []
+
+
 def test_stop_words_are_not_looked_for_beside_others() -> None:
     view = view_of({"a": "the the the the", "b": "zebra"})
     assert found(view, "the zebra") == ["b"]
@@ -197,6 +207,9 @@ def test_hit_tells_which_terms_it_has() -> None:
     }
     assert matched["b"] == {"zebra"}
     assert {"zebra", "ax42b"} <= matched["a"]
+    for question, terms in (("猫", {"猫"}), ("東京", {"東京"})):
+        (hit,) = searched(view_of({"a": "東京に猫がいる"}), question, limit=9, selection=None)
+        assert set(hit.matched_terms) == terms
 
 
 def test_nothing_is_found_where_there_is_nothing() -> None:
