@@ -25,6 +25,8 @@ LOOKUP_SIZE = 1000
 """Keys a cache look-up asks for at once (design 2.5)."""
 BYTES_PER_TOKEN = 4
 """Of UTF-8, in cl100k: 4.5 in English, 3 and fewer in Chinese; what limits work with is an estimate."""
+LONGEST_JUDGED = 2000
+"""Characters of a question that are looked at to tell how well a model knows its words."""
 ATTEMPTS = 3
 """Within seconds; what lasts longer is the queue's to retry."""
 LONGEST_PAUSE_SECONDS = 5.0
@@ -66,6 +68,10 @@ class EmbeddingService:
         chosen = await self._models.choose(organization, knowledge_base.embedding_model)
         vectors = await self._embed(chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH)
         return vectors[0]
+
+    async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
+        """The share of a question's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
+        return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])
 
     async def _embed(
         self,
