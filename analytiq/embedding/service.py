@@ -70,7 +70,7 @@ class EmbeddingService:
         return vectors[0]
 
     async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
-        """The share of a question's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
+        """The share of a question's letters (0 to 1) in words the model knows whole; None where it does not tell."""
         return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])
 
     async def _embed(
