@@ -1,8 +1,8 @@
 """Where the words of a question stand in a passage, read as the index of words reads both: pure."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from analytiq.lexical.analysis import asked_terms, stems_of
 from analytiq.lexical.codes import CHAIN, wholes_of
@@ -13,16 +13,51 @@ from analytiq.lexical.scripts import UNSPACED_RUN, WORD, words_in
 MAX_HIGHLIGHTS = 100
 
 Span = tuple[int, int]
+_PIECE = re.compile(r"\S+")
+
+
+class Highlighter:
+    """Of one question. Remembers the words of passages, which are much the same in all."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+        self._language = language_of(words_in(normalised(question)))
+        self._sought: dict[str, _Sought] = {}
+
+    def spans(self, passage: str) -> tuple[Span, ...]:
+        """[start, end) of the passage's words that the question has, or that share their stem with one; in order."""
+        language = language_of(words_in(normalised(passage))) or self._language or ENGLISH
+        sought = self._sought.get(language)
+        if sought is None:
+            sought = self._sought[language] = _Sought.of(self._question, language)
+        found: list[Span] = []
+        for start, end in _spans(sought, passage):
+            if found and start <= found[-1][1]:
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            elif len(found) == MAX_HIGHLIGHTS:
+                break
+            else:
+                found.append((start, end))
+        return tuple(found)
+
+
+def highlights(question: str, passage: str) -> tuple[Span, ...]:
+    """See Highlighter, for a single passage."""
+    return Highlighter(question).spans(passage)
 
 
 @dataclass(frozen=True, slots=True)
 class _Sought:
-    """What the question asks for, in the language of the passage. `characters`: where it has no pair of them."""
+    """What the question asks for, in the language of the passage. `characters`: where it has no pair of them.
+
+    `known`: words of passages, as they are written → whether they are sought.
+    """
 
     language: str
     stems: frozenset[str]
     exact: frozenset[str]
     characters: frozenset[str]
+    known: dict[str, bool] = field(default_factory=dict[str, bool])
 
     @classmethod
     def of(cls, question: str, language: str) -> "_Sought":
@@ -38,45 +73,44 @@ class _Sought:
             characters=frozenset(() if has_pairs else asked.characters),
         )
 
+    def has(self, written: str) -> bool:
+        """Whether a word of a passage is sought; of one sign there may be several words: `¼`."""
+        known = self.known.get(written)
+        if known is None:
+            known = self.known[written] = any(self._has_word(word) for word in words_in(normalised(written)))
+        return known
 
-def highlights(question: str, passage: str) -> tuple[Span, ...]:
-    """[start, end) of the passage's words that the question has, or that share their stem with one; in order."""
-    language = language_of(words_in(normalised(passage))) or language_of(words_in(normalised(question))) or ENGLISH
-    sought = _Sought.of(question, language)
-    found: list[Span] = []
-    for start, end in _spans(sought, passage):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        elif len(found) == MAX_HIGHLIGHTS:
-            break
-        else:
-            found.append((start, end))
-    return tuple(found)
+    def _has_word(self, plain: str) -> bool:
+        return folded(plain) in self.exact or not self.stems.isdisjoint(stems_of(plain, self.language))
+
+    def has_whole(self, chain: str) -> bool:
+        """Whether what signs join is sought as a whole."""
+        return any(whole.term in self.exact for whole in wholes_of(normalised(chain))[:1])
 
 
 def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
     """In order of their starts; they may touch and overlap."""
-    codes = {match.start(): match.end() for match in CHAIN.finditer(passage) if _is_sought_whole(sought, match)}
+    codes = dict(_codes(sought, passage)) if sought.exact else {}
     code_end = 0
     for match in WORD.finditer(passage):
-        if match.start() in codes:
-            code_end = codes[match.start()]
-            yield match.start(), code_end
-        elif match.start() < code_end:
+        start = match.start()
+        if start in codes:
+            code_end = codes[start]
+            yield start, code_end
+        elif start < code_end:
             continue
         elif UNSPACED_RUN.match(match.group()):
             yield from _in_run(sought, match)
-        elif any(_is_sought(sought, word) for word in words_in(normalised(match.group()))):
-            yield match.span()  # of one sign there may be several words: `¼`
+        elif sought.has(match.group()):
+            yield match.span()
 
 
-def _is_sought_whole(sought: _Sought, match: re.Match[str]) -> bool:
-    chain = normalised(match.group())
-    return bool(sought.exact) and any(whole.term in sought.exact for whole in wholes_of(chain)[:1])
-
-
-def _is_sought(sought: _Sought, plain: str) -> bool:
-    return folded(plain) in sought.exact or _have_common(stems_of(plain, sought.language), sought.stems)
+def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
+    for piece in _PIECE.finditer(passage):
+        if not piece.group().isalnum():
+            for match in CHAIN.finditer(passage, *piece.span()):
+                if sought.has_whole(match.group()):
+                    yield match.span()
 
 
 def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
@@ -87,7 +121,3 @@ def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
             yield start + place, start + place + 2
         elif run[place] in sought.characters:
             yield start + place, start + place + 1
-
-
-def _have_common(stems: Iterable[str], sought: frozenset[str]) -> bool:
-    return any(stem in sought for stem in stems)
