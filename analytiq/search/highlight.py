@@ -93,16 +93,20 @@ def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
     codes = dict(_codes(sought, passage)) if sought.exact else {}
     code_end = 0
     for match in WORD.finditer(passage):
-        start = match.start()
-        if start in codes:
+        start, end = match.span()
+        if start < code_end:
+            continue
+        if codes and start in codes:
             code_end = codes[start]
             yield start, code_end
-        elif start < code_end:
             continue
-        elif UNSPACED_RUN.match(match.group()):
+        word = match.group()
+        # Asked here as well: most words have been seen, and a call for each would take half of the time.
+        is_sought = sought.known.get(word)
+        if is_sought is None and UNSPACED_RUN.match(word):
             yield from _in_run(sought, match)
-        elif sought.has(match.group()):
-            yield match.span()
+        elif is_sought or (is_sought is None and sought.has(word)):
+            yield start, end
 
 
 def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
