@@ -436,6 +436,14 @@ class Degradation(_Answer):
     detail: str
 
 
+class LegWeights(_Answer):
+    """How much each leg of a hybrid search counted, and why."""
+
+    vector: float
+    lexical: float
+    reason: str
+
+
 class SearchAnswer(_Answer):
     """Passages, best first, neighbours beside their match in the order of the document."""
 
@@ -445,6 +453,7 @@ class SearchAnswer(_Answer):
     mode: str = "vector"
     degraded: list[Degradation] = []
     timings_ms: dict[str, float] = {}
+    weights: LegWeights | None = None
 
 
 class Judgement(_Answer):
@@ -465,6 +474,7 @@ class Explanation(_Answer):
     stages: list[Judgement]
     passages: list[Passage]
     degraded: list[Degradation]
+    weights: LegWeights | None = None
 
 
 MetadataFilter = dict[str, Any]
