@@ -159,7 +159,19 @@ class View:
         near = candidates[passes]
         tail = self._tail(question, known, rows, limit)
         found = np.concatenate([near, tail])
-        return found, self._score(question, found)
+        scores = self._score(question, found)
+        least = float(np.partition(scores, -limit)[-limit])
+        return None if self._has_lost_its_way(self.graph, question, rows, found, least) else (found, scores)
+
+    def _has_lost_its_way(
+        self, graph: Graph, question: Question, rows: NDArray[np.int64] | None, found: NDArray[np.int64], least: float
+    ) -> bool:
+        """Whether the graph's sample has a row that is nearer than the last one that counts, and was not found."""
+        sampled = graph.sampled(question, least + _SLACK)
+        sampled = sampled[sampled < self.rows]
+        sampled = sampled[self._is_allowed(sampled, rows)]
+        sampled = sampled[~np.isin(sampled, found)]
+        return bool(len(sampled)) and bool(self._score(question, sampled).max() > least)
 
     def _tail(self, question: Question, start: int, rows: NDArray[np.int64] | None, limit: int) -> NDArray[np.int64]:
         """The nearest rows from `start` on."""
