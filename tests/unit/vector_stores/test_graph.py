@@ -214,8 +214,8 @@ def test_graph_that_is_cancelled_stops_growing(collection: Collection) -> None:
 
 def test_pages_of_a_search_fit_together(collection: Collection) -> None:
     query = questions()[0]
-    long = collection.view.nearest(query, limit=64, selection=None)
-    for limit in (1, 10, 37):
+    long = collection.view.nearest(query, limit=12, selection=None)
+    for limit in (1, 5, 10):
         assert collection.view.nearest(query, limit=limit, selection=None) == long[:limit]
 
 
