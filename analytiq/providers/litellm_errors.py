@@ -152,8 +152,8 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
             f"The provider of {model!r} failed ({kind}{number}): try again later.",
             retry_after=retry_after_seconds(error),
         )
-    advices = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
-    happened, advice = advices[verdict]
+    advised = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
+    happened, advice = advised[verdict]
     quoted = _excerpt(error, api_key) if verdict in _QUOTABLE else ""
     return ProviderRefusedError(f"The provider of {model!r} {happened}{number}: {advice}.{quoted}")
 

@@ -133,5 +133,6 @@ def wait_until_active(client: httpx.Client, kb_id: str) -> Body:
 
 
 def search(client: httpx.Client, kb_id: str, query: str, **options: Any) -> Body:
-    """The answer to a question."""
-    return accepted(client.post(f"/knowledge-bases/{kb_id}/search", json={"query": query, **options}))
+    """The answer to a question; passages that repeat another are not left out."""
+    body = {"query": query, "deduplicate": False, **options}
+    return accepted(client.post(f"/knowledge-bases/{kb_id}/search", json=body))

@@ -1,6 +1,7 @@
 """Every example of the schema, sent as it stands, is accepted."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -20,13 +21,13 @@ def schema(running: Running) -> Body:
     return accepted(httpx.get(f"{running.url}/openapi.json"))
 
 
-def with_real_tags(example: Any, tag_id: str) -> Any:
-    """The example with a tag that exists in place of its made-up ids."""
+def with_real_ids(example: Any, ids: Mapping[str, str], name: str = "tag_id") -> Any:
+    """The example with ids that exist in place of its made-up ones, by the name of the field; else a tag's."""
     if isinstance(example, dict):
-        return {key: with_real_tags(value, tag_id) for key, value in example.items()}
+        return {key: with_real_ids(value, ids, key.removesuffix("s")) for key, value in example.items()}
     if isinstance(example, list):
-        return [with_real_tags(item, tag_id) for item in example]
-    return tag_id if isinstance(example, str) and ID.fullmatch(example) else example
+        return [with_real_ids(item, ids, name) for item in example]
+    return ids.get(name, ids["tag_id"]) if isinstance(example, str) and ID.fullmatch(example) else example
 
 
 def test_every_example_is_accepted(running: Running, schema: Body) -> None:
@@ -51,7 +52,7 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
                         accepted(client.put("/llm-providers/openai", json=key))
                     for example in schema["components"]["schemas"][name]["examples"]:
                         response = client.request(
-                            method, path.removeprefix(PREFIX).format(**ids), json=with_real_tags(example, tag)
+                            method, path.removeprefix(PREFIX).format(**ids), json=with_real_ids(example, ids)
                         )
                         assert response.is_success, f"{method} {path}: {response.text}"
                         sent.append(operation["operationId"])

@@ -119,7 +119,7 @@ class ChunkTextRepository:
     async def existing(self, kb_ids: Sequence[str]) -> set[str]:
         """Those of the ids that are knowledge bases and not being deleted, of whatever organization."""
         query: Row = {"_id": {"$in": [object_id(kb_id) for kb_id in kb_ids]}}
-        return {str(row["_id"]) async for row in self._connection.database["kb_epochs"].find(query, {"_id": 1})}
+        return {str(row["_id"]) async for row in self._connection.majority["kb_epochs"].find(query, {"_id": 1})}
 
 
 def _chunk(row: dict[str, Any], document_of: dict[str, str]) -> ChunkText:

@@ -90,6 +90,7 @@ class VectorRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._client = connection.client
         self._database = connection.database
+        self._majority = connection.majority
 
     async def create_collection(self, kb_id: str) -> str:
         """Create the collection with its indexes; returns its UUID as hex digits."""
@@ -251,7 +252,7 @@ class VectorRepository:
     async def kb_ids_with_epoch(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that are knowledge bases and not being deleted, of whatever organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
-        return {str(row["_id"]) async for row in self._database["kb_epochs"].find(query, {"_id": 1})}
+        return {str(row["_id"]) async for row in self._majority["kb_epochs"].find(query, {"_id": 1})}
 
     async def _epoch(self, kb_id: str, session: Any) -> Epoch | None:
         row: Row | None = await self._database["kb_epochs"].find_one({"_id": object_id(kb_id)}, session=session)

@@ -21,6 +21,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.search.request import Mode
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
@@ -219,7 +220,7 @@ async def test_question_to_a_provider_that_is_rate_limited_tells_how_long_to_wai
     embedding_server.retry_after = "600"
     embedding_server.script(Failure.RATE_LIMITED)
     with pytest.raises(RateLimitedError) as caught:
-        await tenant.search(kb.id, "whales?")
+        await tenant.search(kb.id, "whales?", mode=Mode.VECTOR)  # else the words answer
     assert caught.value.retry_after == 600
 
 
