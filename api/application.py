@@ -16,6 +16,7 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    metadata_fields,
     operations,
     organizations,
     search,
@@ -60,6 +61,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     }
     for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
+    app.include_router(metadata_fields.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
     _correct_schema(app)

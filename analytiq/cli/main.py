@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from analytiq.cli import backup_commands, erase_commands
+from analytiq.cli import backup_commands, erase_commands, metadata_field_commands
 from analytiq.cli.console import errors_as_sentences, note
 from analytiq.cli.options import DataDir
 from analytiq.models.job import JobKind, JobState
@@ -34,6 +34,7 @@ app.add_typer(workers_app, name="workers")
 quota_app = typer.Typer(help="How many SPUs an organization may use, directly in the database.", no_args_is_help=True)
 app.add_typer(quota_app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
+app.add_typer(metadata_field_commands.app, name="fields")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
 
