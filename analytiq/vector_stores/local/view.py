@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.models.selection import Selection
+from analytiq.models.selection import DocumentSet, Selection
 from analytiq.vector_stores.local.graph import Graph
 from analytiq.vector_stores.local.quantization import Codes, Question, at_most, cosines, question_of
-from analytiq.vector_stores.local.segments import Part, gather
+from analytiq.vector_stores.local.segments import Part, places_of
 from analytiq.vector_stores.local.selecting import selected
 
 TIE_DECIMALS = 6
@@ -123,9 +123,26 @@ class View:
         for resolved, rows in tuple(self.resolved):
             if resolved is selection:
                 return rows
-        rows = np.flatnonzero(selected(selection, self) & self.alive)
+        if isinstance(selection, DocumentSet):
+            rows = self._rows_of(selection.document_ids)
+        else:
+            rows = np.flatnonzero(selected(selection, self) & self.alive)
         self.resolved[:] = [(selection, rows)]
         return rows
+
+    def _rows_of(self, document_ids: Collection[str]) -> NDArray[np.int64]:
+        """The live rows of documents, in order: without looking at the rows of others."""
+        spans = sorted(span for document_id in document_ids for span in self.spans_of(document_id))
+        if not spans:
+            return np.zeros(0, np.int64)
+        starts, stops = np.asarray(spans, dtype=np.int64).T
+        lengths = stops - starts
+        # A run of ones that jumps to the next start wherever a span ends.
+        steps = np.ones(int(lengths.sum()), dtype=np.int64)
+        steps[0] = starts[0]
+        steps[np.cumsum(lengths)[:-1]] = starts[1:] - stops[:-1] + 1
+        rows = np.cumsum(steps)
+        return rows[self.alive[rows]]
 
     def spans_of(self, document_id: str) -> list[tuple[int, int]]:
         """The rows of a document, from start to stop, dead ones too."""
@@ -162,7 +179,7 @@ class View:
         passes[passes] = self._is_allowed(candidates[passes], rows)
         if passes[: count // 2].sum() < limit:
             return None
-        near = candidates[passes]
+        near = np.sort(candidates[passes])
         tail = self._tail(question, known, rows, limit)
         found = np.concatenate([near, tail])
         scores = self._score(question, found)
@@ -198,7 +215,7 @@ class View:
             return found, self._score(question, found)
         bounds, numbers = self._bounds(question, rows)
         # The exact cosine of any `limit` rows says what a row must reach; that of good ones says it well.
-        places = np.argpartition(bounds, -limit)[-limit:]
+        places = np.sort(np.argpartition(bounds, -limit)[-limit:])
         least = self._score(question, places if numbers is None else numbers[places]).min() - _SLACK
         places = np.flatnonzero(bounds >= least)
         found = places if numbers is None else numbers[places]
@@ -209,10 +226,11 @@ class View:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
         """What the cosines do not exceed, and the numbers of the rows; None for all in order, -inf for the dead."""
         if rows is not None and len(rows) <= GATHER_SHARE * self.rows:
+            places = places_of(self.parts, rows)
             codes = Codes(
-                gather(self.parts, rows, lambda segment: segment.codes.codes),
-                gather(self.parts, rows, lambda segment: segment.codes.steps),
-                gather(self.parts, rows, lambda segment: segment.codes.errors),
+                places.gather(lambda segment: segment.codes.codes),
+                places.gather(lambda segment: segment.codes.steps),
+                places.gather(lambda segment: segment.codes.errors),
             )
             return at_most(question, codes), rows
         bounds = np.concatenate([at_most(question, part.codes) for part in self.parts])
@@ -223,14 +241,16 @@ class View:
         return bounds, None
 
     def _score(self, question: Question, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.round(cosines(question, gather(self.parts, rows, lambda segment: segment.vectors)), TIE_DECIMALS)
+        vectors = places_of(self.parts, rows).gather(lambda segment: segment.vectors)
+        return np.round(cosines(question, vectors), TIE_DECIMALS)
 
     def _ordered(self, rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[ScoredRow]:
         if len(rows) > limit:
             is_kept = scores >= np.partition(scores, -limit)[-limit]
             rows, scores = rows[is_kept], scores[is_kept]
-        numbers = gather(self.parts, rows, lambda segment: segment.blocks)
-        chunk_indexes = gather(self.parts, rows, lambda segment: segment.chunk_indexes)
+        places = places_of(self.parts, rows)
+        numbers = places.gather(lambda segment: segment.blocks)
+        chunk_indexes = places.gather(lambda segment: segment.chunk_indexes)
         distinct, owners = np.unique(numbers, return_inverse=True)
         documents = [self.blocks[int(number)].document_id for number in distinct]
         rank_of = {document_id: rank for rank, document_id in enumerate(sorted(set(documents)))}
