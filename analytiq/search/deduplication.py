@@ -1,6 +1,7 @@
 """Near-identical passages: a text that says what one above it says already is left out. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 SHINGLE_WORDS = 4
@@ -16,18 +17,16 @@ def duplicates(texts: Sequence[str]) -> set[int]:
     Linear in the number of words: a shingle leads to the texts that hold it (100 chunks of 200 words: 12 ms).
     """
     shingles = [_shingles(text) for text in texts]
-    holders: dict[tuple[str, ...], list[int]] = {}
+    holders: dict[tuple[str, ...], tuple[int, ...]] = {}
     repeated: set[int] = set()
     for place, own in enumerate(shingles):
-        shared: dict[int, int] = {}
-        for shingle in own:
-            for other in holders.get(shingle, ()):
-                shared[other] = shared.get(other, 0) + 1
+        known = holders.keys() & own
+        shared = Counter(other for shingle in known for other in holders[shingle])
         if any(count >= NEAR_IDENTICAL * max(len(own), len(shingles[other])) for other, count in shared.items()):
             repeated.add(place)
             continue
-        for shingle in own:
-            holders.setdefault(shingle, []).append(place)
+        holders.update(dict.fromkeys(own - known, (place,)))
+        holders.update({shingle: (*holders[shingle], place) for shingle in known})
     return repeated
 
 
@@ -36,4 +35,4 @@ def _shingles(text: str) -> set[tuple[str, ...]]:
     words = _WORD.findall(text.casefold())
     if len(words) < SHINGLE_WORDS:
         return {(*words, "" if words else text.strip())}
-    return {tuple(words[start : start + SHINGLE_WORDS]) for start in range(len(words) - SHINGLE_WORDS + 1)}
+    return set(zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False))

@@ -268,6 +268,8 @@ class View:
                 continue
             part = next(part for part in self.parts if part.start <= block.start < part.stop)
             indexes = part.segment.chunk_indexes[block.start - part.start : block.stop - part.start]
+            if chunk_index < len(indexes) and indexes[chunk_index] == chunk_index:
+                return block.start + chunk_index  # as chunks mostly lie: whole, in order
             place = np.flatnonzero(indexes == chunk_index)
             if len(place):
                 return block.start + int(place[0])
