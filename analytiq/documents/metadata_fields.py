@@ -18,6 +18,7 @@ from analytiq.documents.metadata import fitted_metadata
 from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from analytiq.membership import document_changed
 from analytiq.models.document import Document
+from analytiq.models.job import Priority
 from analytiq.models.metadata_field import (
     LONGEST_NAME,
     MOST_FIELDS,
@@ -165,9 +166,10 @@ class MetadataFields:
                     found.append(FieldError(f"fields.{name}", f"{document.name!r} ({document.id}): {reason}"))
         if count:
             named = "; ".join(f"{item.field.removeprefix('fields.')} in {item.reason}" for item in found[:3])
+            holders = "1 document holds" if count == 1 else f"{count} documents hold"
             raise InvalidInputError(
-                f"{count} documents hold values that do not fit, such as {named}. Change them, or declare with"
-                ' on_misfit "remove", which takes these values out of the documents\' metadata',
+                f"{holders} values that do not fit, such as {named}. Change them, or declare with on_misfit"
+                ' "remove", which takes these values out of the documents\' metadata',
                 errors=found,
                 code="metadata_misfits",
             )
@@ -199,8 +201,10 @@ class MetadataFields:
                     refits[document.id] = refit
             changes = {key: (refit.rewritten, list(refit.misfits)) for key, refit in refits.items()}
             await self._documents.change_metadata_values(session, organization_id, changes)
-            # Chunks may carry metadata for a search server.
-            await self._jobs.enqueue([document_changed(organization_id, key) for key in refits], session=session)
+            # Chunks may carry metadata for a search server. What is uploaded meanwhile comes first.
+            requests = [document_changed(organization_id, key) for key in refits]
+            requests = [request.model_copy(update={"priority": Priority.BULK}) for request in requests]
+            await self._jobs.enqueue(requests, session=session)
             return len(refits), sum(len(refit.misfits) for refit in refits.values())
 
         rewritten, removed = await run_in_transaction(self._connection, commit)
