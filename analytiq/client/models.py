@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from analytiq.models.metadata_field import FieldType
+
 Item = TypeVar("Item")
 
 
@@ -69,6 +71,14 @@ class LlmProviderTest(_Answer):
     milliseconds: int
     code: str | None
     detail: str
+
+
+class MetadataDeclaration(_Answer):
+    """The declared fields of documents' metadata, and what declaring them did."""
+
+    fields: dict[str, FieldType]
+    documents_rewritten: int = 0
+    values_removed: int = 0
 
 
 class UsageItem(_Answer):
