@@ -54,8 +54,9 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
-            await self._results.delete_of_document(organization_id, document_id)
+            # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
             await self._runs.delete_of_document(organization_id, document_id)
+            await self._results.delete_of_document(organization_id, document_id)
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))

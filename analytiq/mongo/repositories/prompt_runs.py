@@ -105,7 +105,10 @@ class PromptRunRepository:
                 "prompt_id": prompt_id,
                 "version": version,
                 "document_id": {"$in": list(text_hash_of)},
-                "$or": [{"is_automatic": True}, {"status": {"$nin": [RunStatus.CANCELLED.value, RunStatus.FAILED.value]}}],
+                "$or": [
+                    {"is_automatic": True},
+                    {"status": {"$nin": [RunStatus.CANCELLED.value, RunStatus.FAILED.value]}},
+                ],
             },
             {"document_id": 1, "text_hash": 1},
             session=session,
@@ -140,9 +143,7 @@ class PromptRunRepository:
         found = [decode(PromptRun, row) async for row in cursor.skip(skip).limit(limit)]
         return found, await self._collection.count_documents(wanted)
 
-    async def begin(
-        self, run: PromptRun, *, model: str, text_hash: str | None, usage: RunUsage
-    ) -> PromptRun | None:
+    async def begin(self, run: PromptRun, *, model: str, text_hash: str | None, usage: RunUsage) -> PromptRun | None:
         """Show that a worker has begun, or goes on; None where the run was cancelled or is over.
 
         A document whose text is another one than the steps are about is read from the start.

@@ -85,7 +85,7 @@ class TagRepository:
         return decode(Tag, row) if row else None
 
     async def hold(self, session: Session, organization_id: str, tag_ids: Sequence[str]) -> bool:
-        """Check that all of the tags exist, and make their deletion conflict; `$inc` does it, see `DocumentRepository`."""
+        """Check that all of the tags exist, and make their deletion conflict."""
         wanted = object_ids(list(tag_ids))
         result = await self._collection.update_many(
             {"_id": {"$in": wanted}, "organization_id": organization_id}, {"$inc": {"holds": 1}}, session=session
