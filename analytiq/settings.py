@@ -189,6 +189,8 @@ class TelemetrySettings(_Section):
     otlp_endpoint: str | None = None
     """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
     sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
+    continues_callers: bool = False
+    """A request's `traceparent` is continued, and decides on sampling: only where no stranger reaches the API."""
 
 
 class Settings(BaseSettings):
