@@ -15,6 +15,7 @@ from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
@@ -27,6 +28,7 @@ from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
@@ -64,6 +66,7 @@ from analytiq.prompts.results import PromptResults
 from analytiq.prompts.runs import PromptRuns
 from analytiq.prompts.service import Prompts
 from analytiq.prompts.triggers import PromptTriggers
+from analytiq.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
@@ -109,6 +112,7 @@ class Application:
     metering: Metering
     chat: ChatService
     llm_usage: LlmUsageRepository
+    models: ModelCatalogue
     prompts: Prompts
     prompt_runs: PromptRuns
     prompt_results: PromptResults
@@ -318,6 +322,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         metering=metering,
         chat=chat,
         llm_usage=llm_usage,
+        models=ModelCatalogue(credentials, chat, [_local_model()]),
         prompts=Prompts(connection, prompt_rows, tag_rows, kb_rows, jobs, chat),
         prompt_runs=runs,
         prompt_results=PromptResults(prompt_results),
@@ -372,3 +377,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 def _snapshots(settings: Settings) -> Snapshots | None:
     size = settings.search.snapshot_bytes
     return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None
+
+
+def _local_model() -> ListedModel:
+    return ListedModel(LOCAL_MODEL, LOCAL_PROVIDER, ModelKind.EMBEDDING, ModelSource.LOCAL, dimensions=LOCAL_DIMENSIONS)
