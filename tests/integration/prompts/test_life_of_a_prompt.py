@@ -10,9 +10,11 @@ from analytiq.models.erasure import ErasureOptions, LedgerFate
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunStatus
+from analytiq.mongo.repositories.prompts import PromptQuery
 from analytiq.prompt_uses import OnUse
 from analytiq.settings import ErasureSettings, LlmSettings
 from tests.fakes.chat_server import ChatServer, Say, Slow
+from tests.integration.backup.archiving import archive_of, restore_from, tags_of
 from tests.integration.conftest import Compose, EventuallyTrue
 from tests.integration.prompts.prompting import ANSWER, MODEL, SCHEMA, Prompting, says, search_for, tools_of
 from tests.integration.tenant import new_tenant, prose
@@ -218,7 +220,8 @@ async def furnished(tenant: Prompting, chat_server: ChatServer) -> Document:
     kb = await tenant.knowledge_base()
     prompt = await tenant.prompt(kb_id=kb.id, tag_ids=(tenant.tag.id,), schema=SCHEMA)
     chat_server.script(Say(tool_calls=[search_for("birds 1001")]), says(ANSWER))
-    document = await tenant.document("birds.txt", prose("birds", 3))
+    document = await tenant.document("birds.txt", prose("birds", 3), tags=[])
+    await tenant.set_tags(document, [tenant.tag.id])
     await tenant.drain()
     for name in ("prompts", "prompt_versions", "prompt_runs", "prompt_results"):
         assert await rows_of(tenant, name) == 1
@@ -245,3 +248,27 @@ async def test_erased_organization_has_no_prompts(
 
 def test_configuration_of_an_older_release_is_read_with_defaults() -> None:
     assert PromptConfiguration.model_validate({"text": "x"}).max_iterations == 5
+
+
+async def test_restored_copy_has_the_prompts_under_ids_of_its_own(tenant: Prompting, chat_server: ChatServer) -> None:
+    await furnished(tenant, chat_server)
+    connection = tenant.application.connection
+    archive, _ = await archive_of(connection, [tenant.id])
+    (restored,) = await restore_from(connection, archive, is_fresh=True, name="Copy")
+    old_ids = {
+        str(row["_id"])
+        for name in ("prompts", "prompt_versions", "prompt_runs", "prompt_results", "docs", "tags", "knowledge_bases")
+        async for row in connection.database[name].find({"organization_id": tenant.id}, {"_id": 1})
+    }
+    organization = await tenant.application.organizations.get(restored.organization_id)
+    copy = Prompting(tenant.application, organization, (await tags_of(tenant.application, organization.id))[0])
+    ((prompt,), _) = await tenant.application.prompts.page(copy.id, PromptQuery(), skip=0, limit=10)
+    (run,) = await copy.runs()
+    result = await tenant.application.prompt_results.get(copy.id, prompt.id, 1, run.document_id or "")
+    assert (result.run_id, result.is_verified, run.prompt_id) == (run.id, True, prompt.id)
+    assert prompt.configuration.tag_ids == (copy.tag.id,)
+    (step,) = tools_of(run)
+    assert {passage.document_id for passage in step.passages} == {run.document_id}
+    for name in ("prompts", "prompt_versions", "prompt_runs", "prompt_results"):
+        async for row in connection.database[name].find({"organization_id": copy.id}):
+            assert [old for old in old_ids if old in repr(row)] == []
