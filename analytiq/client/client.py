@@ -263,9 +263,13 @@ class Client(JobCalls, ProviderCalls, PromptCalls):
             body["embedding_model"] = embedding_model
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
 
-    def delete_knowledge_base(self, kb_id: str) -> None:
-        """Delete it; nothing is found in it from now on. Its documents stay."""
-        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}")
+    def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
+        """Delete it; nothing is found in it from now on. Its documents stay.
+
+        409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
+        """
+        query: Query = {"on_use": "detach" if detaches_prompts else None}
+        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}", query=query)
 
     def search(
         self,
