@@ -192,6 +192,13 @@ class LlmSettings(_Section):
     timeout_seconds: float = 120.0
 
 
+class PromptSettings(_Section):
+    """Runs of prompts."""
+
+    max_document_tokens: int = Field(default=100_000, ge=100)
+    """Of a document, what a model is shown at most; the run says where it was cut."""
+
+
 class TelemetrySettings(_Section):
     """Traces, off without an address; the metrics of processes that serve no requests."""
 
@@ -236,6 +243,7 @@ class Settings(BaseSettings):
     reconciler: ReconcilerSettings = ReconcilerSettings()
     erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()
+    prompts: PromptSettings = PromptSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @field_validator("old_secret_keys", mode="before")

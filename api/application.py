@@ -18,8 +18,11 @@ from api.routes import (
     knowledge_bases,
     llm_providers,
     metadata_fields,
+    models,
     operations,
     organizations,
+    prompt_runs,
+    prompts,
     reconcile,
     search,
     tags,
@@ -62,12 +65,11 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
     modules = (
-        organizations, tags, documents, knowledge_bases, forecast, jobs, search, llm_providers, usage, erasure,
-        reconcile,
+        organizations, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models,
+        prompts, prompt_runs, usage, erasure, reconcile,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
-    app.include_router(metadata_fields.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
     _correct_schema(app)

@@ -42,6 +42,16 @@ from analytiq.client.models import (
     UploadedDocument,
     Usage,
 )
+from analytiq.client.prompt_models import (
+    LlmUsage,
+    Model,
+    Prompt,
+    PromptResult,
+    PromptRun,
+    PromptRunDetail,
+    PromptVersion,
+    RunUsage,
+)
 from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
@@ -68,13 +78,21 @@ __all__ = [
     "KnowledgeBase",
     "LlmProvider",
     "LlmProviderTest",
+    "LlmUsage",
     "MetadataDeclaration",
+    "Model",
     "Organization",
     "Page",
     "Passage",
     "ProblemError",
+    "Prompt",
+    "PromptResult",
+    "PromptRun",
+    "PromptRunDetail",
+    "PromptVersion",
     "ReconcileReport",
     "ReconcileRun",
+    "RunUsage",
     "Scores",
     "SearchAnswer",
     "Tag",
