@@ -9,6 +9,7 @@ from fastapi import FastAPI
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
+from api.mcp_endpoint import McpEndpoint
 from api.requests import RequestContext
 from api.routes import (
     documents,
@@ -40,7 +41,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_application() as application:
             app.state.application = application
-            yield
+            async with mcp.running(application):
+                yield
 
     app = FastAPI(
         title="Analytiq",
@@ -61,6 +63,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
+    mcp = McpEndpoint(app)
+    mcp.install()
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app

@@ -171,6 +171,16 @@ def explain(
 
 
 @app.command()
+def mcp(data_dir: DataDir = None) -> None:
+    """Serve the Model Context Protocol on standard input and output, for Claude Desktop, Cursor and others."""
+    from analytiq.cli.mcp import run_mcp
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        run_mcp(read_settings(), data_dir)
+
+
+@app.command()
 def status(data_dir: DataDir = None) -> None:
     """Show what runs, what it holds, and what it still has to do."""
     from analytiq.cli.status import print_status
