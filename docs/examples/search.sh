@@ -11,7 +11,7 @@ post() { # path, JSON
   call -H "Content-Type: application/json" -d "$2" "$api$1"
 }
 field() { # an expression on the answer, which is called `it`; problem details end the script
-  python3 -c "import json, sys; it = json.load(sys.stdin); it.get('status', 0) and sys.exit(it['detail']); print($1)"
+  python3 -c "import json, sys; it = json.load(sys.stdin); 'code' in it and sys.exit(it['detail']); print($1)"
 }
 
 tag_id=$(post /tags "{\"name\": \"curl example $$\"}" | field "it['tag_id']")
