@@ -6,6 +6,8 @@ from pathlib import Path
 
 import structlog
 
+from analytiq.chat.answering import Answering
+from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
@@ -33,6 +35,7 @@ from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
@@ -96,6 +99,7 @@ class Application:
     explain: Explain
     metering: Metering
     chat: ChatService
+    chats: Chats
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -136,6 +140,7 @@ class Application:
 
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await self.chats.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -253,6 +258,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
+    knowledge_bases = KnowledgeBases(
+        connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
+    )
+    chat_rows = ChatRepository(connection)
+    answering = Answering(search, chat, documents, settings.chat)
+    chats = Chats(connection, chat_rows, document_rows, knowledge_bases, chat, answering, settings.chat)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -266,15 +278,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         documents=documents,
         indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
-        knowledge_bases=KnowledgeBases(
-            connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
-        ),
+        knowledge_bases=knowledge_bases,
         vector_store=store,
         lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         chat=chat,
+        chats=chats,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -311,7 +322,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds, chat_rows).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
         },

@@ -12,6 +12,7 @@ from api import problems
 from api.mcp_endpoint import McpEndpoint
 from api.requests import RequestContext
 from api.routes import (
+    chat,
     documents,
     erasure,
     jobs,
@@ -60,7 +61,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
+    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure, chat):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)

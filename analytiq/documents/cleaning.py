@@ -4,6 +4,7 @@ import structlog
 
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -25,6 +26,7 @@ class Cleaning:
         history: JobHistoryRepository,
         jobs: JobRepository,
         holds: BackupHoldRepository,
+        chats: ChatRepository,
     ) -> None:
         self._documents = documents
         self._texts = texts
@@ -32,6 +34,7 @@ class Cleaning:
         self._history = history
         self._jobs = jobs
         self._holds = holds
+        self._chats = chats
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -50,6 +53,7 @@ class Cleaning:
             await checkpoint("cleaning.texts_deleted")
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
+            await self._chats.erase_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]

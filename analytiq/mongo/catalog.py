@@ -83,6 +83,16 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("spu_accounts", _OWN, Taken.NEVER),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
+    Collection("chat_threads", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_ids[]", "running_message_id")),
+    Collection(
+        "chat_messages",
+        _OWN,
+        Taken.ALWAYS,
+        (
+            *("_id", _OWN, "thread_id", "document_ids[]"),
+            *("passages[].kb_id", "passages[].document_id", "citations[].kb_id", "citations[].document_id"),
+        ),
+    ),
     Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("uploads", _OWN, Taken.NEVER),
     Collection("jobs", _OWN, Taken.NEVER),

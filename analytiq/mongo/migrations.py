@@ -18,6 +18,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
     backup_holds,
+    chats,
     documents,
     embedding_cache,
     erasures,
@@ -61,7 +62,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures,
+        backup_holds, restores, erasures, chats,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -103,6 +104,7 @@ MIGRATIONS = (
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
+    Migration(16, "indexes of chats", _create_indexes),
 )
 
 
