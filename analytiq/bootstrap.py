@@ -6,6 +6,8 @@ from pathlib import Path
 
 import structlog
 
+from analytiq.agent.loop import AgentLoop
+from analytiq.agent.running import PromptRunning, RunRows
 from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
@@ -15,6 +17,7 @@ from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
@@ -27,9 +30,11 @@ from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
+from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
@@ -46,6 +51,9 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.prompt_results import PromptResultRepository
+from analytiq.mongo.repositories.prompt_runs import PromptRunRepository
+from analytiq.mongo.repositories.prompts import PromptRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
@@ -55,10 +63,17 @@ from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.organizations.service import Organizations
+from analytiq.prompt_uses import PromptUses
+from analytiq.prompts.export import ResultExport
+from analytiq.prompts.results import PromptResults
+from analytiq.prompts.runs import PromptRuns
+from analytiq.prompts.service import Prompts
+from analytiq.prompts.triggers import PromptTriggers
+from analytiq.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.reranking.service import Reranking
@@ -99,6 +114,12 @@ class Application:
     explain: Explain
     metering: Metering
     chat: ChatService
+    llm_usage: LlmUsageRepository
+    models: ModelCatalogue
+    prompts: Prompts
+    prompt_runs: PromptRuns
+    prompt_results: PromptResults
+    result_export: ResultExport
     chats: Chats
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
@@ -117,6 +138,7 @@ class Application:
     vault: Vault
     credentials: Credentials
     handlers: Mapping[JobKind, Handler]
+    on_dead: OnDead
 
     def new_history(self) -> History:
         """What a runner keeps of the attempts at its jobs."""
@@ -130,7 +152,7 @@ class Application:
             settings=self.settings.queue,
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
-            on_dead=self.extraction.fail_document_of,
+            on_dead=self.on_dead,
             history=self.new_history(),
         )
 
@@ -192,6 +214,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
+    prompt_rows = PromptRepository(connection)
+    prompt_runs = PromptRunRepository(connection)
+    prompt_results = PromptResultRepository(connection)
     files = FileStore(connection)
     holds = BackupHoldRepository(connection)
 
@@ -258,8 +283,29 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
+    prompt_uses = PromptUses(prompt_rows)
+    runs = PromptRuns(connection, prompt_runs, document_rows, jobs, chat)
+    triggers = PromptTriggers(connection, prompt_rows, prompt_runs, prompt_results, document_rows, jobs, holds)
+    running_prompts = PromptRunning(
+        connection,
+        RunRows(organization_rows, prompt_rows, prompt_runs, prompt_results, document_rows, text_rows, llm_usage, jobs),
+        chat,
+        AgentLoop(chat, search, prompt_runs),
+        settings.prompts,
+    )
+
+    async def handle_document_membership(running: RunningJob) -> None:
+        await life_cycle.handle_document_membership(running)
+        job = running.job
+        if job.subject.document_id is not None:
+            await triggers.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)
+
+    async def on_dead(job: Job, failure: Failure) -> None:
+        await extraction.fail_document_of(job, failure)
+        await runs.fail_run_of(job, failure)
+
     knowledge_bases = KnowledgeBases(
-        connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
+        connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models, prompt_uses
     )
     chat_rows = ChatRepository(connection)
     answering = Answering(search, chat, documents, settings.chat)
@@ -274,7 +320,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
-        tags=Tags(tag_rows, document_rows, kb_rows),
+        tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
         indexing_states=indexing_states,
         uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
@@ -285,6 +331,12 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
         metering=metering,
         chat=chat,
+        llm_usage=llm_usage,
+        models=ModelCatalogue(credentials, chat, [_local_model()]),
+        prompts=Prompts(connection, prompt_rows, tag_rows, kb_rows, jobs, chat),
+        prompt_runs=runs,
+        prompt_results=PromptResults(prompt_results),
+        result_export=ResultExport(prompt_results, document_rows),
         chats=chats,
         rate_limits=rate_limits,
         embedding_models=models,
@@ -308,23 +360,27 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         extraction=extraction,
         jobs=jobs,
         job_history=history,
-        job_operations=Jobs(
-            connection, jobs, history, document_rows, on_dead=extraction.fail_document_of, on_settled=settle_after
-        ),
+        job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
         credentials=credentials,
+        on_dead=on_dead,
         handlers={
             JobKind.EXTRACT: extraction.handle,
-            JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
+            JobKind.MEMBERSHIP_DOCUMENT: handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds, chat_rows).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(
+                document_rows, text_rows, files, history, jobs, holds, prompt_runs, prompt_results, chat_rows
+            ).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
+            JobKind.RUN_PROMPT: running_prompts.handle,
+            JobKind.MEMBERSHIP_PROMPT: triggers.handle_prompt_membership,
+            JobKind.CLEAN_PROMPT: triggers.handle_clean,
         },
     )
 
@@ -332,3 +388,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 def _snapshots(settings: Settings) -> Snapshots | None:
     size = settings.search.snapshot_bytes
     return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None
+
+
+def _local_model() -> ListedModel:
+    return ListedModel(LOCAL_MODEL, LOCAL_PROVIDER, ModelKind.EMBEDDING, ModelSource.LOCAL, dimensions=LOCAL_DIMENSIONS)

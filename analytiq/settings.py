@@ -172,6 +172,13 @@ class LlmSettings(_Section):
     timeout_seconds: float = 120.0
 
 
+class PromptSettings(_Section):
+    """Runs of prompts."""
+
+    max_document_tokens: int = Field(default=100_000, ge=100)
+    """Of a document, what a model is shown at most; the run says where it was cut."""
+
+
 class ChatSettings(_Section):
     """Conversations with knowledge bases."""
 
@@ -201,6 +208,8 @@ class TelemetrySettings(_Section):
     otlp_endpoint: str | None = None
     """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
     sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
+    continues_callers: bool = False
+    """A request's `traceparent` is continued, and decides on sampling: only where no stranger reaches the API."""
 
 
 class Settings(BaseSettings):
@@ -233,6 +242,7 @@ class Settings(BaseSettings):
     reconciler: ReconcilerSettings = ReconcilerSettings()
     erasure: ErasureSettings = ErasureSettings()
     llm: LlmSettings = LlmSettings()
+    prompts: PromptSettings = PromptSettings()
     chat: ChatSettings = ChatSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -18,8 +18,11 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    models,
     operations,
     organizations,
+    prompt_runs,
+    prompts,
     search,
     tags,
     usage,
@@ -61,7 +64,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure, chat):
+    modules = (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure)
+    for module in (*modules, models, prompts, prompt_runs, chat):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)

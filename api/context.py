@@ -8,6 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.organization import Organization
+from analytiq.prompt_uses import OnUse
 from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
@@ -67,4 +68,7 @@ Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at mo
 NameSearch = Annotated[
     Annotated[str, NO_NUL] | None,
     Query(max_length=255, description="A part of the name, literally; case does not count"),
+]
+OnPromptUse = Annotated[
+    OnUse, Query(description="Where prompts use it: refuse, or detach it from them by a further version of each")
 ]

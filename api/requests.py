@@ -84,7 +84,7 @@ def _span(scope: Scope, request_id: str) -> AbstractContextManager[None]:
     if scope["path"] in QUIET_PATHS:
         return nullcontext()
     traceparent = Headers(scope=scope).get("traceparent")
-    return traces.continued(f"http.{scope['method']}", traceparent, request_id=request_id)
+    return traces.requested(f"http.{scope['method']}", traceparent, request_id=request_id)
 
 
 def _route_of(scope: Scope) -> dict[str, str]:

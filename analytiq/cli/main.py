@@ -7,10 +7,18 @@ from typing import Annotated
 
 import typer
 
-from analytiq.cli import backup_commands, erase_commands
+from analytiq.cli import (
+    access_commands,
+    backup_commands,
+    erase_commands,
+    job_commands,
+    knowledge_base_commands,
+    provider_commands,
+    quota_commands,
+    worker_commands,
+)
 from analytiq.cli.console import errors_as_sentences, note
 from analytiq.cli.options import DataDir
-from analytiq.models.job import JobKind, JobState
 from analytiq.models.upload import DuplicatePolicy
 
 app = typer.Typer(
@@ -21,18 +29,12 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-token_app = typer.Typer(help="Access tokens.", no_args_is_help=True)
-kb_app = typer.Typer(help="Knowledge bases.", no_args_is_help=True)
-jobs_app = typer.Typer(help="What waits, runs, or was given up.", no_args_is_help=True)
-workers_app = typer.Typer(help="Worker processes, directly in the database.", no_args_is_help=True)
-providers_app = typer.Typer(help="Providers of models, and the keys for them.", no_args_is_help=True)
-app.add_typer(token_app, name="token")
-app.add_typer(providers_app, name="providers")
-app.add_typer(kb_app, name="kb")
-app.add_typer(jobs_app, name="jobs")
-app.add_typer(workers_app, name="workers")
-quota_app = typer.Typer(help="How many SPUs an organization may use, directly in the database.", no_args_is_help=True)
-app.add_typer(quota_app, name="quota")
+app.add_typer(access_commands.app, name="token")
+app.add_typer(provider_commands.app, name="providers")
+app.add_typer(knowledge_base_commands.app, name="kb")
+app.add_typer(job_commands.app, name="jobs")
+app.add_typer(worker_commands.app, name="workers")
+app.add_typer(quota_commands.app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
@@ -47,14 +49,6 @@ class SearchMode(StrEnum):
     HYBRID = "hybrid"
     VECTOR = "vector"
     LEXICAL = "lexical"
-
-
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")]
-ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="As LiteLLM names it: openai, cohere, …")]
-OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kind.")]
-OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only of this knowledge base: its name or id.")]
-OfDocument = Annotated[str | None, typer.Option("--document", help="Only of this document: its id.")]
-OfError = Annotated[str | None, typer.Option("--error", help="Only those whose last error has this code.")]
 
 
 @app.command()
@@ -220,261 +214,6 @@ def secret_key() -> None:
     typer.echo(new_secret_key())
 
 
-@token_app.command("create")
-def token_create(
-    *,
-    name: Annotated[str, typer.Argument(help="What it is for.")],
-    in_database: Annotated[
-        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
-    ] = False,
-    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Make an access token, and show its secret this once."""
-    from analytiq.cli import tokens
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        if in_database:
-            tokens.create_in_database(read_settings(), data_dir, name, organization)
-        else:
-            tokens.create(read_settings(), data_dir, name)
-
-
-@token_app.command("list")
-def token_list(data_dir: DataDir = None) -> None:
-    """List access tokens, without their secrets."""
-    from analytiq.cli import tokens
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        tokens.print_table(read_settings(), data_dir)
-
-
-@token_app.command("revoke")
-def token_revoke(
-    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")], data_dir: DataDir = None
-) -> None:
-    """Close an access token for good."""
-    from analytiq.cli import tokens
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        tokens.revoke(read_settings(), data_dir, token_id)
-
-
-@kb_app.command("list")
-def kb_list(data_dir: DataDir = None) -> None:
-    """List knowledge bases."""
-    from analytiq.cli import knowledge_bases
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        knowledge_bases.print_table(client)
-
-
-@kb_app.command("create")
-def kb_create(
-    *,
-    name: Annotated[str, typer.Argument()],
-    tag: Annotated[list[str], typer.Option(help="It gathers documents with any of these; made if missing.")],
-    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
-    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
-    chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
-    chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
-    data_dir: DataDir = None,
-) -> None:
-    """Make a knowledge base."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        created = client.create_knowledge_base(
-            name,
-            tag_ids=[client.ensure_tag(each).tag_id for each in dict.fromkeys(tag)],
-            embedding_model=model,
-            chunker_type=chunker,
-            chunk_size=chunk_size,
-            chunk_overlap=chunk_overlap,
-        )
-        typer.echo(created.kb_id)
-
-
-@kb_app.command("delete")
-def kb_delete(
-    *,
-    name: Annotated[str, typer.Argument(metavar="NAME-OR-ID")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    data_dir: DataDir = None,
-) -> None:
-    """Delete a knowledge base; its documents stay."""
-    from analytiq.cli import knowledge_bases
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        found = knowledge_bases.choose(client, name)
-        if not yes:
-            typer.confirm(f"Delete {found.name!r} with {found.document_count} documents indexed?", abort=True)
-        client.delete_knowledge_base(found.kb_id)
-        note(f"{found.name!r} is deleted; its documents are still there.")
-
-
-@jobs_app.command("list")
-def jobs_list(
-    *,
-    state: Annotated[list[JobState] | None, typer.Option(help="Any of these. May be repeated.")] = None,
-    kind: OfKind = None,
-    kb: OfKnowledgeBase = None,
-    document: OfDocument = None,
-    error: OfError = None,
-    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
-    data_dir: DataDir = None,
-) -> None:
-    """List jobs, latest change first. `--state dead` shows those that were given up."""
-    from analytiq.cli import jobs
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        states = [item.value for item in state or []]
-        kinds = [kind.value] if kind else []
-        jobs.print_table(client, states=states, kinds=kinds, kb=kb, document_id=document, error_code=error, limit=limit)
-
-
-@jobs_app.command("show")
-def jobs_show(job: JobId, data_dir: DataDir = None) -> None:
-    """Show a job: why its last attempt failed, where, and what became of those before."""
-    from analytiq.cli import jobs
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        jobs.print_one(client, job)
-
-
-@jobs_app.command("replay")
-def jobs_replay(
-    *,
-    job: Annotated[str | None, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")] = None,
-    is_all: Annotated[bool, typer.Option("--all", help="Every job that was given up.")] = False,
-    kind: OfKind = None,
-    kb: OfKnowledgeBase = None,
-    document: OfDocument = None,
-    error: OfError = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Run jobs again that were given up, as if they had never been tried."""
-    from analytiq.cli import jobs
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        of_kind = kind.value if kind else None
-        jobs.replay(client, job, is_all=is_all, kind=of_kind, kb=kb, document_id=document, error_code=error)
-
-
-@jobs_app.command("cancel")
-def jobs_cancel(job: JobId, data_dir: DataDir = None) -> None:
-    """Stop a job that waits or runs; it can be replayed."""
-    from analytiq.cli import jobs
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        jobs.cancel(client, job)
-
-
-@providers_app.command("list")
-def providers_list(data_dir: DataDir = None) -> None:
-    """List the providers that there is a key for; no key is shown."""
-    from analytiq.cli import providers
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        providers.print_table(client)
-
-
-@providers_app.command("put")
-def providers_put(
-    provider: ProviderName,
-    api_base: Annotated[
-        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol, or of Azure's.")
-    ] = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Store a key of the organization's own, typed when asked or piped in."""
-    from analytiq.cli import providers
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        providers.put(client, provider, api_base)
-
-
-@providers_app.command("delete")
-def providers_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
-    """Forget the organization's own key."""
-    from analytiq.cli import providers
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        providers.delete(client, provider)
-
-
-@providers_app.command("test")
-def providers_test(
-    provider: ProviderName,
-    model: Annotated[str | None, typer.Option(help="An embedding model of the provider; its usual one.")] = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Make one call with the key, and say what happened. Exit code 1 where it does not work."""
-    from analytiq.cli import providers
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        is_working = providers.test(client, provider, model)
-    raise typer.Exit(0 if is_working else 1)
-
-
-@workers_app.command("list")
-def workers_list(data_dir: DataDir = None) -> None:
-    """List worker processes, and how many jobs each runs."""
-    from analytiq.cli import workers
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        workers.print_table(read_settings(), data_dir)
-
-
-@workers_app.command("set")
-def workers_set(
-    concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Jobs at once, in each worker.")],
-    data_dir: DataDir = None,
-) -> None:
-    """Let each worker run so many jobs at once, from now on and after restarts."""
-    from analytiq.cli import workers
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        workers.set_concurrency(read_settings(), data_dir, concurrency)
-
-
-@workers_app.command("reset")
-def workers_reset(data_dir: DataDir = None) -> None:
-    """Let each worker run as many jobs at once as its own settings say."""
-    from analytiq.cli import workers
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        workers.set_concurrency(read_settings(), data_dir, None)
-
-
-OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
 Moment = Annotated[datetime | None, typer.Option(help="In UTC: 2026-01-31, or 2026-01-31T12:00:00.")]
 
 
@@ -493,54 +232,6 @@ def usage(
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         print_usage(client, since=since, until=until, by_day=by_day)
-
-
-@quota_app.command("show")
-def quota_show(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Show an organization's quota, and what of it is used."""
-    from analytiq.cli.usage import show_quota
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        show_quota(read_settings(), data_dir, organization)
-
-
-@quota_app.command("set")
-def quota_set(
-    spus: Annotated[int, typer.Argument(min=0, help="In all, those used included.")],
-    organization: OfOrganization = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Let an organization use so many SPUs in all; what waits for them goes on within seconds."""
-    from analytiq.cli.usage import set_quota
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        set_quota(read_settings(), data_dir, organization, spus)
-
-
-@quota_app.command("add")
-def quota_add(
-    spus: Annotated[int, typer.Argument(min=1, help="More than until now.")],
-    organization: OfOrganization = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Raise an organization's quota; what waits for SPUs goes on within seconds."""
-    from analytiq.cli.usage import top_up
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        top_up(read_settings(), data_dir, organization, spus)
-
-
-@quota_app.command("lift")
-def quota_lift(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
-    """Let an organization use as many SPUs as it wants."""
-    from analytiq.cli.usage import set_quota
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        set_quota(read_settings(), data_dir, organization, None)
 
 
 def run() -> None:

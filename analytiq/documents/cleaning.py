@@ -8,6 +8,8 @@ from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.prompt_results import PromptResultRepository
+from analytiq.mongo.repositories.prompt_runs import PromptRunRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.telemetry.checkpoints import checkpoint
@@ -26,8 +28,12 @@ class Cleaning:
         history: JobHistoryRepository,
         jobs: JobRepository,
         holds: BackupHoldRepository,
+        runs: PromptRunRepository,
+        results: PromptResultRepository,
         chats: ChatRepository,
     ) -> None:
+        self._runs = runs
+        self._results = results
         self._documents = documents
         self._texts = texts
         self._files = files
@@ -51,6 +57,9 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
+            # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+            await self._runs.delete_of_document(organization_id, document_id)
+            await self._results.delete_of_document(organization_id, document_id)
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
             await self._chats.erase_document(organization_id, document_id)

@@ -120,6 +120,10 @@ class ChatService:
         free = {self._settings.default_model, *PREFERRED_MODELS.values(), *self._settings.platform_models}
         return model in free
 
+    def is_for_everybody(self, model: str) -> bool:
+        """Whether organizations without a key of their own may ask it, where the platform has one."""
+        return self._is_on_the_house(model)
+
     async def close(self) -> None:
         """Close the connections that are its own."""
         while self._models:

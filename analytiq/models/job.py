@@ -18,6 +18,9 @@ class JobKind(StrEnum):
     CLEAN_DOCUMENT = "clean_document"
     DROP_KB = "drop_kb"
     ERASE = "erase"
+    RUN_PROMPT = "run_prompt"
+    MEMBERSHIP_PROMPT = "membership_prompt"
+    CLEAN_PROMPT = "clean_prompt"
 
 
 class JobState(StrEnum):
@@ -47,6 +50,8 @@ class JobSubject(Stored):
     kb_id: str | None = None
     generation_id: str | None = None
     erasure_id: str | None = None
+    prompt_id: str | None = None
+    run_id: str | None = None
 
 
 class Progress(Stored):
@@ -73,6 +78,7 @@ class JobRequest(Stored):
         """One row exists for each key, however often the work is asked for."""
         subject = self.subject
         names = (subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id)
+        names += (subject.prompt_id, subject.run_id)
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 
     @property

@@ -83,6 +83,32 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("spu_accounts", _OWN, Taken.NEVER),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
+    Collection("prompts", _OWN, Taken.ALWAYS, ("_id", _OWN, "configuration.tag_ids[]", "configuration.kb_id")),
+    Collection(
+        "prompt_versions",
+        _OWN,
+        Taken.ALWAYS,
+        ("_id", _OWN, "prompt_id", "configuration.tag_ids[]", "configuration.kb_id"),
+    ),
+    Collection(
+        "prompt_runs",
+        _OWN,
+        Taken.ALWAYS,
+        (
+            "_id",
+            _OWN,
+            "prompt_id",
+            "document_id",
+            "steps[].passages[].document_id",
+            "steps[].passages[].kb_id",
+        ),
+    ),
+    Collection(
+        "prompt_results",
+        _OWN,
+        Taken.ALWAYS,
+        ("_id", _OWN, "prompt_id", "document_id", "run_id", "earlier[].run_id"),
+    ),
     Collection("chat_threads", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_ids[]", "running_message_id")),
     Collection(
         "chat_messages",

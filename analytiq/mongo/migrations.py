@@ -30,6 +30,9 @@ from analytiq.mongo.repositories import (
     ledger,
     llm_usage,
     organizations,
+    prompt_results,
+    prompt_runs,
+    prompts,
     providers,
     quotas,
     rate_limits,
@@ -62,7 +65,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures, chats,
+        backup_holds, restores, erasures, prompts, prompt_runs, prompt_results, chats,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -104,6 +107,7 @@ MIGRATIONS = (
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
+    Migration(15, "indexes of prompts, runs and results", _create_indexes),
     Migration(16, "indexes of chats", _create_indexes),
 )
 

@@ -6,18 +6,20 @@ costs one comparison (0.2 µs), and OpenTelemetry is not even imported (25 MB, 0
 """
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from analytiq.settings import TelemetrySettings
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.trace import Tracer
+    from opentelemetry.trace import Link, Tracer
 
 AttributeValue = str | int | float | bool
 
 _tracer: "Tracer | None" = None
+_continues_callers = False
 
 
 def configure(settings: TelemetrySettings, process: str) -> "TracerProvider | None":
@@ -39,23 +41,49 @@ def configure(settings: TelemetrySettings, process: str) -> "TracerProvider | No
         sampler=ParentBased(TraceIdRatioBased(settings.sample_ratio)),
     )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=settings.otlp_endpoint)))
-    use(provider.get_tracer("analytiq"))
+    use(provider.get_tracer("analytiq"), continues_callers=settings.continues_callers)
     return provider
 
 
-def use(tracer: "Tracer | None") -> None:
+def use(tracer: "Tracer | None", *, continues_callers: bool = False) -> None:
     """Trace with this tracer from now on; None: trace nothing."""
-    global _tracer
+    global _tracer, _continues_callers
     _tracer = tracer
+    _continues_callers = continues_callers
 
 
 @contextlib.contextmanager
-def span(name: str, /, **attributes: AttributeValue | None) -> Generator[None]:
+def requested(name: str, traceparent: str | None, /, **attributes: AttributeValue | None) -> Generator[None]:
+    """A request. Unless settings trust callers, its trace is its own and links to theirs.
+
+    A `traceparent` says whether to sample, too: anybody could have every trace sent, or hide their own.
+    """
+    if _tracer is None:
+        yield
+    elif _continues_callers:
+        with continued(name, traceparent, **attributes):
+            yield
+    else:
+        from opentelemetry import context, trace
+
+        link = trace.Link(trace.get_current_span(_context_of(traceparent)).get_span_context())
+        token = context.attach(context.Context())
+        try:
+            with span(name, [link] if link.context.is_valid else [], **attributes):
+                yield
+        finally:
+            context.detach(token)
+
+
+@contextlib.contextmanager
+def span(name: str, links: "Sequence[Link]" = (), /, **attributes: AttributeValue | None) -> Generator[None]:
     """A step. Attributes are ids and counts, never contents, names or questions. An error is noted by its class."""
     if _tracer is None:
         yield
         return
-    with _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as current:
+    with _tracer.start_as_current_span(
+        name, links=links, record_exception=False, set_status_on_exception=False
+    ) as current:
         current.set_attributes({key: value for key, value in attributes.items() if value is not None})
         try:
             yield
@@ -73,10 +101,8 @@ def continued(name: str, traceparent: str | None, /, **attributes: AttributeValu
         yield
         return
     from opentelemetry import context
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-    carrier: Mapping[str, str] = {} if traceparent is None else {"traceparent": traceparent}
-    token = context.attach(TraceContextTextMapPropagator().extract(carrier, context=context.Context()))
+    token = context.attach(_context_of(traceparent))
     try:
         with span(name, **attributes):
             yield
@@ -101,3 +127,11 @@ def current_traceparent() -> str | None:
     carrier: dict[str, str] = {}
     TraceContextTextMapPropagator().inject(carrier)
     return carrier.get("traceparent")
+
+
+def _context_of(traceparent: str | None) -> "Context":
+    from opentelemetry.context import Context
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier: Mapping[str, str] = {} if traceparent is None else {"traceparent": traceparent}
+    return TraceContextTextMapPropagator().extract(carrier, context=Context())

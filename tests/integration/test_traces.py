@@ -11,6 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 
 from analytiq.settings import TelemetrySettings
 from analytiq.telemetry import traces
@@ -69,6 +70,38 @@ def test_failed_step_tells_its_class_and_not_its_words(exporter: InMemorySpanExp
     (span,) = exporter.get_finished_spans()
     assert span.status.description == "ZeroDivisionError"
     assert "secret" not in span.to_json()
+
+
+CALLER = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+
+
+def test_callers_flag_does_not_decide_what_is_sampled() -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(sampler=ParentBased(TraceIdRatioBased(0.0)))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    try:
+        for trusts, sampled in ((False, 0), (True, 1)):
+            exporter.clear()
+            traces.use(provider.get_tracer("test"), continues_callers=trusts)
+            with traces.requested("http.GET", CALLER):
+                pass
+            assert len(exporter.get_finished_spans()) == sampled
+    finally:
+        traces.use(None)
+        provider.shutdown()
+
+
+def test_request_links_to_the_trace_of_its_caller(exporter: InMemorySpanExporter) -> None:
+    with traces.requested("http.GET", CALLER):
+        pass
+    with traces.requested("http.GET", "nonsense"):
+        pass
+    linked, alone = exporter.get_finished_spans()
+    assert linked.context is not None
+    assert linked.parent is None
+    assert f"{linked.context.trace_id:032x}" not in CALLER
+    assert [f"{link.context.trace_id:032x}" in CALLER for link in linked.links] == [True]
+    assert not alone.links
 
 
 def test_nothing_is_traced_unless_asked_for() -> None:

@@ -1,0 +1,53 @@
+"""`analytiq token …`: its commands and their options."""
+
+from typing import Annotated
+
+import typer
+
+from analytiq.cli.console import errors_as_sentences
+from analytiq.cli.options import DataDir
+
+app = typer.Typer(help="Access tokens.", no_args_is_help=True)
+
+
+@app.command("create")
+def token_create(
+    *,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    in_database: Annotated[
+        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+    ] = False,
+    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make an access token, and show its secret this once."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        if in_database:
+            tokens.create_in_database(read_settings(), data_dir, name, organization)
+        else:
+            tokens.create(read_settings(), data_dir, name)
+
+
+@app.command("list")
+def token_list(data_dir: DataDir = None) -> None:
+    """List access tokens, without their secrets."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        tokens.print_table(read_settings(), data_dir)
+
+
+@app.command("revoke")
+def token_revoke(
+    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")], data_dir: DataDir = None
+) -> None:
+    """Close an access token for good."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        tokens.revoke(read_settings(), data_dir, token_id)
