@@ -19,6 +19,7 @@ from tests.e2e.driving import (
     accepted,
     database_of,
     eventually,
+    make_answer,
     make_knowledge_base,
     make_tag,
     problem_of,
@@ -109,6 +110,7 @@ def victim(running: Running) -> Iterator[Victim]:
             # Written behind: of both memberships, the extraction and the sync.
             attempts = database["job_history"]
             eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 4)
+            chat = make_answer(client, database, kb)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
         # The job first: its id holds others.
@@ -116,6 +118,7 @@ def victim(running: Running) -> Iterator[Victim]:
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure
+        ids |= chat
         yield Victim(client, organization_id, ids)
 
 
@@ -253,7 +256,10 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         kb_body = {"name": unique("kb"), "tag_ids": stolen}
         problem_of(burglar.post("/knowledge-bases", json=kb_body), 400, field="tag_ids[0]")
         problem_of(burglar.put(f"/knowledge-bases/{own_kb}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
+        thread_body = {"kb_ids": [own_kb, ids["kb_id"]]}
+        problem_of(burglar.post("/chat/threads", json=thread_body), 400, field="kb_ids[1]")
         assert accepted(burglar.get("/documents", params={"tag_ids": ids["tag_id"]}))["documents"] == []
+        assert accepted(burglar.get("/chat/threads", params={"kb_id": ids["kb_id"]}))["threads"] == []
         for narrowing in (
             {"document_ids": [ids["document_id"]]},
             {"metadata_filter": {"document_id": ids["document_id"]}},
@@ -262,7 +268,7 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         ):
             found = search(burglar, own_kb, SECRET, **narrowing)["results"]
             assert all(item["document_id"] == own for item in found)
-        lists = ("/documents", "/tags", "/knowledge-bases", "/access-tokens", "/jobs?state=dead")
+        lists = ("/documents", "/tags", "/knowledge-bases", "/access-tokens", "/jobs?state=dead", "/chat/threads")
         listed = [burglar.get(path).text for path in lists]
         assert not any(id_ in text for id_ in ids.values() for text in listed)
     assert state_of(running, victim.organization_id) == before
