@@ -13,6 +13,7 @@ from analytiq.cli import (
     erase_commands,
     job_commands,
     knowledge_base_commands,
+    prompt_commands,
     provider_commands,
     quota_commands,
     worker_commands,
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.add_typer(access_commands.app, name="token")
 app.add_typer(provider_commands.app, name="providers")
 app.add_typer(knowledge_base_commands.app, name="kb")
+app.add_typer(prompt_commands.app, name="prompt")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")

@@ -38,6 +38,16 @@ from analytiq.client.models import (
     UploadedDocument,
     Usage,
 )
+from analytiq.client.prompt_models import (
+    LlmUsage,
+    Model,
+    Prompt,
+    PromptResult,
+    PromptRun,
+    PromptRunDetail,
+    PromptVersion,
+    RunUsage,
+)
 from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
@@ -68,10 +78,18 @@ __all__ = [
     "KnowledgeBase",
     "LlmProvider",
     "LlmProviderTest",
+    "LlmUsage",
+    "Model",
     "Organization",
     "Page",
     "Passage",
     "ProblemError",
+    "Prompt",
+    "PromptResult",
+    "PromptRun",
+    "PromptRunDetail",
+    "PromptVersion",
+    "RunUsage",
     "Scores",
     "SearchAnswer",
     "Tag",

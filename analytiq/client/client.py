@@ -30,6 +30,7 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
@@ -41,7 +42,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ChatCalls):
+class Client(JobCalls, ProviderCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
