@@ -17,6 +17,7 @@ from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError
 from analytiq.llm.base import Completion, Message, Options, Role, TextDelta, TokenUsage, ToolCall, ToolChoice
 from analytiq.llm.litellm_chat import cost_usd
 from analytiq.llm.service import ChatService, Purpose, estimated_usage
+from analytiq.metering.counting import counting_spus
 from analytiq.models.chat import ChatCitation, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.llm_usage import LlmOperation
@@ -77,19 +78,30 @@ class Answering:
         """What the question finds before the model is asked: models that call no tools answer from it too."""
         draft.add_call(FIRST_CALL_ID, NAME, json.dumps({"query": question}, ensure_ascii=False))
         request = SearchRequest(query=question, top_k=thread.top_k, history=history, model=thread.model)
-        response = await self._searched(organization, thread, request)
+        response = await self._searched(organization, thread, request, draft)
         searched = response.generated_queries[0] if history and response.generated_queries else question
         passages = prompting.fitting(draft.number(response.results))
         draft.name_question(searched)
         draft.add_passages(FIRST_CALL_ID, searched, passages, notes=_notes(response))
         return searched, passages
 
-    async def _searched(self, organization: Organization, thread: ChatThread, request: SearchRequest) -> SearchResponse:
+    async def _searched(
+        self, organization: Organization, thread: ChatThread, request: SearchRequest, draft: Draft
+    ) -> SearchResponse:
         wanted = replace(request, score_threshold=thread.score_threshold)
+        with counting_spus() as charged:
+            try:
+                return await self._loaded(organization, thread, wanted)
+            finally:
+                if charged.spus:
+                    draft.add_usage(ChatUsage(spus=charged.spus))
+
+    async def _loaded(self, organization: Organization, thread: ChatThread, request: SearchRequest) -> SearchResponse:
+        """Search, and wait for vectors that are still being loaded."""
         deadline = asyncio.get_running_loop().time() + self._settings.loading_wait_seconds
         while True:
             try:
-                return await self._search.search_several(organization, thread.kb_ids, wanted)
+                return await self._search.search_several(organization, thread.kb_ids, request)
             except StoreLoadingError as error:
                 pause = error.retry_after or LOADING_PAUSE_SECONDS
                 if asyncio.get_running_loop().time() + pause > deadline:
@@ -157,7 +169,7 @@ class Answering:
             draft.add_passages(call.id, "", (), notes=(), error=read.detail)
             return Message(Role.TOOL, f"Error ({read.code}): {read.detail}", tool_call_id=call.id)
         try:
-            response = await self._searched(organization, thread, read.request)
+            response = await self._searched(organization, thread, read.request, draft)
         except QuotaExceededError:
             raise
         except AnalytiqError as error:

@@ -22,13 +22,14 @@ class _Answer(BaseModel):
 
 
 class ChatUsage(_Answer):
-    """Tokens and US dollars; calls of models whose price is not known are not in `cost_usd`."""
+    """Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`."""
 
     calls: int
     prompt_tokens: int
     completion_tokens: int
     cost_usd: float
     unpriced_calls: int
+    spus: int
     is_estimated: bool
 
 

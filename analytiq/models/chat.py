@@ -18,6 +18,8 @@ class ChatUsage(Stored):
     completion_tokens: int = 0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
+    spus: int = 0
+    """Charged for questions that were embedded for the first time."""
     is_estimated: bool = False
 
     @property
@@ -32,6 +34,7 @@ class ChatUsage(Stored):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cost_usd=self.cost_usd + other.cost_usd,
             unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            spus=self.spus + other.spus,
             is_estimated=self.is_estimated or other.is_estimated,
         )
 

@@ -213,6 +213,19 @@ def test_stop_over_rest_keeps_what_was_said(client: httpx.Client, office: Office
     assert accepted(client.get(f"/chat/threads/{thread}"))["usage"]["prompt_tokens"] > 0
 
 
+def test_closed_connection_stops_the_model_after_the_grace_time(
+    client: httpx.Client, office: Office, chat_server: ChatServer
+) -> None:
+    chat_server.script(Slow(Say("one two three four"), pieces=3))
+    thread = begin(client, office)
+    asked = ask(client, thread)
+    events_of(client, asked["events_path"], until="one two")
+    chat_server.wait_for_cancellation()
+    last = events_of(client, asked["events_path"])[-1]
+    assert (last.data["state"], last.data["content"]) == ("stopped", "one two")
+    assert last.data["usage"]["prompt_tokens"] > 0
+
+
 def test_threads_are_listed_changed_and_deleted(client: httpx.Client, office: Office, chat_server: ChatServer) -> None:
     thread = begin(client, office, title="Boilers")
     assert accepted(client.put(f"/chat/threads/{thread}", json={"title": "Old boilers"}))["title"] == "Old boilers"

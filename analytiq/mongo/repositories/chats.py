@@ -158,6 +158,7 @@ class ChatRepository:
             "usage.completion_tokens": usage.completion_tokens,
             "usage.cost_usd": usage.cost_usd,
             "usage.unpriced_calls": usage.unpriced_calls,
+            "usage.spus": usage.spus,
         }
         update: Row = {"$inc": added, **({"$set": {"usage.is_estimated": True}} if usage.is_estimated else {})}
         thread = _own(answer.organization_id, answer.thread_id)

@@ -184,6 +184,7 @@ async def test_what_was_used_is_in_the_message_the_thread_and_the_organizations_
     assert message.usage.calls == 1
     assert message.usage.prompt_tokens > 50
     assert not message.usage.is_estimated
+    assert message.usage.spus == 1, "the question was embedded for the first time"
     assert (await talk.current()).usage == message.usage
     database = talk.tenant.application.connection.database
     [row] = [row async for row in database["llm_usage"].find({"organization_id": talk.tenant.id})]
