@@ -8,6 +8,8 @@ import structlog
 
 from analytiq.agent.loop import AgentLoop
 from analytiq.agent.running import PromptRunning, RunRows
+from analytiq.chat.answering import Answering
+from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
@@ -45,6 +47,7 @@ from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
@@ -137,6 +140,7 @@ class Application:
     prompt_runs: PromptRuns
     prompt_results: PromptResults
     result_export: ResultExport
+    chats: Chats
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -189,6 +193,7 @@ class Application:
 
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await self.chats.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -359,6 +364,24 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         await extraction.fail_document_of(job, failure)
         await runs.fail_run_of(job, failure)
 
+    knowledge_bases = KnowledgeBases(
+        connection,
+        kb_rows,
+        epochs,
+        entries,
+        document_rows,
+        vectors,
+        jobs,
+        embedding,
+        models,
+        store,
+        store.kind_of_new,
+        prompt_uses,
+    )
+    chat_rows = ChatRepository(connection)
+    answering = Answering(search, chat, documents, settings.chat)
+    chats = Chats(connection, chat_rows, document_rows, knowledge_bases, chat, answering, settings.chat)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -381,20 +404,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             metadata_fields,
             max_bytes=settings.api.max_upload_bytes,
         ),
-        knowledge_bases=KnowledgeBases(
-            connection,
-            kb_rows,
-            epochs,
-            entries,
-            document_rows,
-            vectors,
-            jobs,
-            embedding,
-            models,
-            store,
-            store.kind_of_new,
-            prompt_uses,
-        ),
+        knowledge_bases=knowledge_bases,
         vector_store=store,
         lexical=lexical,
         search=search,
@@ -409,6 +419,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         prompt_runs=runs,
         prompt_results=PromptResults(prompt_results),
         result_export=ResultExport(prompt_results, document_rows),
+        chats=chats,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -434,7 +445,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
             JobKind.CLEAN_DOCUMENT: Cleaning(
-                document_rows, text_rows, files, history, jobs, holds, prompt_runs, prompt_results
+                document_rows, text_rows, files, history, jobs, holds, prompt_runs, prompt_results, chat_rows
             ).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,

@@ -113,6 +113,16 @@ COLLECTIONS: tuple[Collection, ...] = (
         Taken.ALWAYS,
         ("_id", _OWN, "prompt_id", "document_id", "run_id", "earlier[].run_id"),
     ),
+    Collection("chat_threads", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_ids[]", "running_message_id")),
+    Collection(
+        "chat_messages",
+        _OWN,
+        Taken.ALWAYS,
+        (
+            *("_id", _OWN, "thread_id", "document_ids[]"),
+            *("passages[].kb_id", "passages[].document_id", "citations[].kb_id", "citations[].document_id"),
+        ),
+    ),
     Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("uploads", _OWN, Taken.NEVER),
     Collection("jobs", _OWN, Taken.NEVER),

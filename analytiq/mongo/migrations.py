@@ -18,6 +18,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
     backup_holds,
+    chats,
     documents,
     embedding_cache,
     embedding_claims,
@@ -68,7 +69,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
-        prompt_results,
+        prompt_results, chats,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -113,6 +114,7 @@ MIGRATIONS = (
     Migration(11, "leases and reports of the reconciler", _create_indexes),
     Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
     Migration(13, "indexes of prompts, runs and results", _create_indexes),
+    Migration(14, "indexes of chats", _create_indexes),
 )
 
 

@@ -19,6 +19,7 @@ from tests.e2e.driving import (
     accepted,
     database_of,
     eventually,
+    make_answer,
     make_knowledge_base,
     make_tag,
     problem_of,
@@ -111,6 +112,7 @@ def victim(running: Running) -> Iterator[Victim]:
             # Written behind: of both memberships, the extraction, the sync and the run.
             attempts = database["job_history"]
             eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 5)
+            chat = make_answer(client, database, kb)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
         # The job first: its id holds others.
@@ -119,6 +121,7 @@ def victim(running: Running) -> Iterator[Victim]:
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure
         ids["reconcile_run_id"] = run
+        ids |= chat
         with database_of(running.data_dir) as database:
             ids |= prompt_of(database, organization_id, tag, kb, document)
         yield Victim(client, organization_id, ids)
@@ -283,7 +286,10 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         assert accepted(burglar.get("/prompts", params={"kb_id": ids["kb_id"]}))["prompts"] == []
         problem_of(burglar.post("/knowledge-bases", json=kb_body), 400, field="tag_ids[0]")
         problem_of(burglar.put(f"/knowledge-bases/{own_kb}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
+        thread_body = {"kb_ids": [own_kb, ids["kb_id"]]}
+        problem_of(burglar.post("/chat/threads", json=thread_body), 400, field="kb_ids[1]")
         assert accepted(burglar.get("/documents", params={"tag_ids": ids["tag_id"]}))["documents"] == []
+        assert accepted(burglar.get("/chat/threads", params={"kb_id": ids["kb_id"]}))["threads"] == []
         for narrowing in (
             {"document_ids": [ids["document_id"]]},
             {"metadata_filter": {"document_id": ids["document_id"]}},
@@ -292,7 +298,8 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         ):
             found = search(burglar, own_kb, SECRET, **narrowing)["results"]
             assert all(item["document_id"] == own for item in found)
-        lists = ("/documents", "/tags", "/knowledge-bases", "/access-tokens", "/jobs?state=dead", "/prompts", "/runs")
+        names = ("documents", "tags", "knowledge-bases", "access-tokens", "jobs?state=dead", "prompts", "runs")
+        lists = [f"/{name}" for name in (*names, "chat/threads")]
         listed = [burglar.get(path).text for path in lists]
         assert not any(id_ in text for id_ in ids.values() for text in listed)
     assert state_of(running, victim.organization_id) == before

@@ -149,6 +149,7 @@ class TenantRows:
                 **own,
                 "$or": [{"document_id": {"$in": texts}}, {"steps.passages.document_id": {"$in": texts}}],
             },
+            "chat_messages": {**own, "document_ids": {"$in": texts}},
         }
         found = {name: await self._majority[name].count_documents(query) for name, query in queries.items()}
         rows = self._rows("knowledge_bases", organization_id)
