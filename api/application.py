@@ -24,6 +24,7 @@ from api.routes import (
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
+from api.static_ui import StaticUi
 
 PREFIX = "/v0/orgs/{organization_id}"
 
@@ -61,6 +62,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
+    app.add_middleware(StaticUi)
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app
