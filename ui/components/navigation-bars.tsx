@@ -47,7 +47,7 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
       <MoreMenu onShortcuts={onShortcuts}>
         <button type="button" className="flex h-8 items-center gap-2 rounded-md px-2 text-text-2 hover:bg-hover">
           <Ellipsis aria-hidden size={16} className="shrink-0" />
-          <span className="max-lg:sr-only">Theme, shortcuts, sign out</span>
+          <span className="max-lg:sr-only">Preferences</span>
         </button>
       </MoreMenu>
     </nav>

@@ -2,6 +2,7 @@
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Document } from "@/api/queries";
+import { original } from "@/components/viewer/queries";
 import { session } from "@/lib/session";
 
 const AT_ONCE = 4;
@@ -70,17 +71,6 @@ export function extractAgain(documentId: string) {
       headers: idempotencyKey(),
     }),
   );
-}
-
-/** The file as it was uploaded. */
-export async function original(documentId: string, signal?: AbortSignal): Promise<Blob> {
-  return answered(
-    api.GET("/v0/orgs/{organization_id}/documents/{document_id}/original", {
-      params: { path: path(documentId) },
-      parseAs: "blob",
-      ...(signal && { signal }),
-    }),
-  ) as Promise<Blob>;
 }
 
 export async function download(document: Pick<Document, "document_id" | "document_name">): Promise<void> {

@@ -58,7 +58,7 @@ export const DocumentRow = memo(function DocumentRow({
         if (event.target instanceof Element && !event.target.closest("a, button, input, label, [role=dialog]")) onOpen();
       }}
     >
-      <td className="max-md:align-top max-md:pt-3!">
+      <td className="pl-4! max-md:align-top max-md:pt-3!">
         <input
           type="checkbox"
           aria-label={`Select ${document.document_name}`}

@@ -72,7 +72,7 @@ export function DocumentTable({
       <caption className="sr-only">Documents</caption>
       <thead>
         <tr>
-          <th className="w-[40px] max-md:w-[44px]">
+          <th className="w-[42px] pl-4!">
             <input
               type="checkbox"
               aria-label="Select all on this page"

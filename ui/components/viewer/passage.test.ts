@@ -16,15 +16,21 @@ describe("readPassage", () => {
 });
 
 describe("partOnPage", () => {
-  const passage = { firstPage: 1, lastPage: 2, start: 90, end: 120 };
+  const passage = { start: 90, end: 120 };
 
   it("splits a passage that runs over two pages", () => {
-    expect(partOnPage(passage, { start: 0, end: 100 })).toEqual([90, 100]);
-    expect(partOnPage(passage, { start: 100, end: 300 })).toEqual([0, 20]);
+    expect(partOnPage(passage, { start: 0, end: 100, text: "x".repeat(100) })).toEqual([90, 100]);
+    expect(partOnPage(passage, { start: 100, end: 300, text: "x".repeat(200) })).toEqual([0, 20]);
   });
 
   it("finds nothing on a page that it does not touch", () => {
-    expect(partOnPage(passage, { start: 120, end: 300 })).toBeNull();
+    expect(partOnPage(passage, { start: 120, end: 300, text: "x".repeat(180) })).toBeNull();
+  });
+
+  it("counts characters as the API does, not units of UTF-16", () => {
+    const text = "😀😀 ends here 😀";
+    const part = partOnPage({ start: 3, end: 7 }, { start: 0, end: 14, text });
+    expect(part && text.slice(...part)).toBe("ends");
   });
 });
 

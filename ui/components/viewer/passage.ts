@@ -16,11 +16,19 @@ export function readPassage(text: string | null): Passage | null {
   return firstPage >= 1 && lastPage >= firstPage && end > start ? { firstPage, lastPage, start, end } : null;
 }
 
-/** The part of the passage that lies on a page of text, as [from, to) within that page's text. */
-export function partOnPage(passage: Passage, page: { start: number; end: number }): [number, number] | null {
-  const from = Math.max(passage.start, page.start);
-  const to = Math.min(passage.end, page.end);
-  return from < to ? [from - page.start, to - page.start] : null;
+/** The part of the passage that lies on a page, as [from, to) of the string that is that page's text.
+
+The API counts characters, JavaScript units of UTF-16: an emoji before the passage is one of the first and two of the second. */
+export function partOnPage(
+  passage: Pick<Passage, "start" | "end">,
+  page: { start: number; end: number; text: string },
+): [number, number] | null {
+  const from = Math.max(passage.start, page.start) - page.start;
+  const to = Math.min(passage.end, page.end) - page.start;
+  if (from >= to) return null;
+  const characters = Array.from(page.text);
+  const before = characters.slice(0, from).join("").length;
+  return [before, before + characters.slice(from, to).join("").length];
 }
 
 /** A string and [from, to) within it that is to be marked. */
