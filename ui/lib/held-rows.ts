@@ -1,6 +1,6 @@
 /** Rows stay where they are while the list behind them changes: new ones wait until they are asked for. */
 
-import { useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 
 export interface Held<Row> {
   rows: Row[];
@@ -23,26 +23,35 @@ export function holdRows<Row>(
   };
 }
 
+/** Whether the server's rows are to be held anew: for another page, when nothing is there to move, or as was asked. */
+export function holdsAnew(hold: { key: string; ids: readonly string[]; isReleased: boolean } | null, key: string, isOther: boolean): boolean {
+  return hold === null || hold.key !== key || (isOther && (hold.isReleased || hold.ids.length === 0));
+}
+
 interface Hold<Row> {
   key: string;
   ids: string[];
   seen: ReadonlyMap<string, Row>;
+  source: readonly Row[];
+  isReleased: boolean;
 }
 
 /** Hold the rows of the page that `key` names.
 
 `latest` are the server's, undefined while they load. What this person did (an upload, a deletion) is not held
-back: `release` shows the server's rows as they are next. */
+back: after `release` the next rows that the server sends are shown as they are. */
 export function useHeldRows<Row>(key: string, latest: readonly Row[] | undefined, idOf: (row: Row) => string) {
   const [hold, setHold] = useState<Hold<Row> | null>(null);
   // Derived while rendering, so that no frame shows the rows of another page.
-  if (latest !== undefined && hold?.key !== key) {
-    setHold({ key, ids: latest.map(idOf), seen: new Map(latest.map((row) => [idOf(row), row])) });
+  if (latest !== undefined && holdsAnew(hold, key, hold?.source !== latest)) {
+    const seen = new Map(latest.map((row) => [idOf(row), row]));
+    setHold({ key, ids: [...seen.keys()], seen, source: latest, isReleased: false });
   }
   const current = hold?.key === key ? hold : null;
   const held = useMemo<Held<Row> | null>(
     () => (latest === undefined || current === null ? null : holdRows(current.ids, latest, current.seen, idOf)),
     [latest, current, idOf],
   );
-  return { held, release: () => setHold(null) };
+  const release = useCallback(() => setHold((now) => now && { ...now, isReleased: true }), []);
+  return { held, release };
 }

@@ -6,8 +6,6 @@ import { call, connection, expect, expectAccessible, test } from "./fixtures";
 const SAMPLES = join(__dirname, "..", "..", "analytiq", "cli", "samples");
 const sample = (name: string) => ({ name, mimeType: "application/octet-stream", buffer: readFileSync(join(SAMPLES, name)) });
 
-test.describe.configure({ mode: "serial" });
-
 test("a pasted connection.json signs in, and a wrong token says so", async ({ visitor }) => {
   const { organization_id: organizationId, token } = connection();
   await visitor.goto("/documents/?sort=document_name");
@@ -15,7 +13,7 @@ test("a pasted connection.json signs in, and a wrong token says so", async ({ vi
   await visitor.getByLabel("Organization id").fill(organizationId);
   await visitor.getByLabel("Access token").fill("aq_wrong");
   await visitor.getByRole("button", { name: "Sign in" }).click();
-  await expect(visitor.getByRole("alert")).toContainText("does not open this organization");
+  await expect(visitor.locator("form").getByRole("alert")).toContainText("does not open this organization");
   await visitor.getByLabel("Access token").fill(token);
   await visitor.getByRole("button", { name: "Sign in" }).click();
   await expect(visitor).toHaveURL(/\/documents\/\?sort=document_name/);
@@ -125,13 +123,33 @@ test("the list sorts, filters and selects by the keyboard, and tags can be undon
 });
 
 test("a job that was given up is found by its number and replayed from the keyboard", async ({ page }) => {
-  // An embedding model whose provider refuses every call: at an address where nothing listens.
-  await page.goto("/operations/");
-  await expect(page.getByRole("heading", { name: "Operations", level: 1 })).toBeVisible();
-  await page.getByRole("button", { name: /Given up/ }).click();
-  await expect(page).toHaveURL(/state=dead/);
-  await expect(page.getByText(/Nothing was given up|Given up/).first()).toBeVisible();
+  const provider = { api_base: process.env.UI_TEST_PROVIDER };
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
+  const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "refused" });
+  await call("POST", "/knowledge-bases", { name: "Remote", tag_ids: [tag.tag_id], embedding_model: "openai/fake-embedding" });
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "a-key-that-is-not-valid" });
+  const file = { name: "remote.txt", content: Buffer.from("Embedded elsewhere.").toString("base64"), tag_ids: [tag.tag_id] };
+  await call("POST", "/documents", { documents: [file] });
+
+  await page.goto("/documents/?q=remote");
+  await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Indexing failed");
+  await expect(page.getByRole("navigation").getByText(/1 dead jobs?/)).toBeVisible({ timeout: 30_000 });
+  await page.keyboard.press("g");
+  await page.keyboard.press("o");
+  await expect(page.getByRole("heading", { name: "Operations", level: 1 })).toBeFocused();
+  await expect(page.getByRole("row", { name: /remote\.txt in Remote/ })).toContainText("Given up");
   await expectAccessible(page);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("dialog")).toContainText("Attempt");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
+  await page.keyboard.press("r");
+  await expect(page.getByText("Nothing waits and nothing was given up")).toBeVisible({ timeout: 40_000 });
+  await page.goto("/documents/?q=remote");
+  await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Ready");
 });
 
 test("usage counts what was charged, and a token is shown once", async ({ page }) => {
