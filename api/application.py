@@ -32,6 +32,7 @@ from api.routes import (
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
+from api.static_ui import StaticUi
 
 PREFIX = "/v0/orgs/{organization_id}"
 
@@ -76,6 +77,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     app.include_router(operations.router)
     mcp = McpEndpoint(app)
     mcp.install()
+    app.add_middleware(StaticUi)
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app
