@@ -1,11 +1,19 @@
 """The composition root: everything that a process needs, put together once."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.mail import Mail
+from analytiq.accounts.oidc import Oidc
+from analytiq.accounts.passwords import Passwords
+from analytiq.accounts.people import People
+from analytiq.accounts.recovery import Recovery
+from analytiq.accounts.sessions import Sessions
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
@@ -16,7 +24,7 @@ from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
-from analytiq.errors import InvalidInputError
+from analytiq.errors import AnalytiqError, InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
 from analytiq.indexing.staging import Staging
@@ -32,6 +40,7 @@ from analytiq.models.job import Job, JobKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -46,9 +55,11 @@ from analytiq.mongo.repositories.organizations import AccessTokenRepository, Org
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
+from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.organizations.service import Organizations
@@ -85,6 +96,13 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    sessions: Sessions
+    people: People
+    recovery: Recovery
+    oidc: Oidc
+    mail: Mail
+    audit_log: AuditLog
+    background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
     indexing_states: IndexingStates
@@ -134,8 +152,22 @@ class Application:
         """The entry of a worker process that runs `runner`."""
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""
+
+        async def logged() -> None:
+            try:
+                await work
+            except AnalytiqError as error:
+                log.warning("background.failed", code=error.code, detail=error.detail)
+
+        task = asyncio.create_task(logged())
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await asyncio.gather(*self.background, return_exceptions=True)
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -174,6 +206,11 @@ async def bootstrap(settings: Settings) -> Application:
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
     organization_rows = OrganizationRepository(connection)
+    user_rows = UserRepository(connection)
+    member_rows = MemberRepository(connection)
+    session_rows = SessionRepository(connection)
+    link_rows = OneTimeLinkRepository(connection)
+    passwords = Passwords()
     tag_rows = TagRepository(connection)
     document_rows = DocumentRepository(connection)
     text_rows = TextRepository(connection)
@@ -196,7 +233,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
-    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
+    limit_rows = RateLimitRepository(connection)
+    rate_limits = RateLimits(limit_rows, settings.rate_limits)
+    sessions = Sessions(
+        user_rows, member_rows, organization_rows, session_rows, limit_rows, passwords, settings.accounts
+    )
     embedding = EmbeddingService(models, cache, metering, rate_limits)
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
@@ -262,6 +303,21 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
+        sessions=sessions,
+        people=People(
+            connection,
+            user_rows,
+            member_rows,
+            InvitationRepository(connection),
+            organization_rows,
+            passwords,
+            settings.accounts,
+        ),
+        recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
+        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),
+        mail=Mail(settings.accounts.smtp),
+        audit_log=AuditLog(AuditLogRepository(connection), settings.accounts),
+        background=set(),
         tags=Tags(tag_rows, document_rows, kb_rows),
         documents=documents,
         indexing_states=indexing_states,

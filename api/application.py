@@ -5,17 +5,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
+from api.permissions import check_complete
 from api.requests import RequestContext
 from api.routes import (
+    auth,
     documents,
     erasure,
     jobs,
     knowledge_bases,
     llm_providers,
+    members,
     operations,
     organizations,
     search,
@@ -56,10 +60,16 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     app.state.metrics_directory = metrics_directory
     problems.install(app)
     responses: dict[int | str, dict[str, Any]] = {
-        status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
+        status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
+    for module in (
+        organizations, members, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure,
+    ):  # fmt: skip
         app.include_router(module.router, prefix=PREFIX, responses=responses)
+    check_complete(
+        str(route.operation_id) for route in app.routes if isinstance(route, APIRoute) and route.path.startswith(PREFIX)
+    )
+    app.include_router(auth.router, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
     _correct_schema(app)
@@ -81,7 +91,7 @@ def _correct_schema(app: FastAPI) -> None:
         for path, methods in schema["paths"].items():
             for operation in methods.values():
                 operation["responses"].pop("422", None)
-                if path.startswith(PREFIX):
+                if path.startswith((PREFIX, auth.router.prefix)):
                     _describe_problems(operation["responses"])
         return schema
 

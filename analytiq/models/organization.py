@@ -3,6 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
+from analytiq.models.account import TokenScope
 from analytiq.models.stored import Stored
 
 
@@ -34,6 +35,8 @@ class AccessToken(Stored):
     organization_id: str
     name: str
     token_hash: str
+    scope: TokenScope = TokenScope.ADMIN
+    """Tokens that were made before there were scopes may do everything."""
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None

@@ -17,6 +17,7 @@ from analytiq.mongo import files
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
+    audit_log,
     backup_holds,
     documents,
     embedding_cache,
@@ -33,9 +34,11 @@ from analytiq.mongo.repositories import (
     quotas,
     rate_limits,
     restores,
+    sessions,
     tags,
     texts,
     uploads,
+    users,
     workers,
 )
 from analytiq.mongo.repositories.rows import Row
@@ -61,7 +64,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures,
+        backup_holds, restores, erasures, users, sessions, audit_log,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -103,6 +106,7 @@ MIGRATIONS = (
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
+    Migration(11, "indexes of people and of the audit log", _create_indexes),
 )
 
 

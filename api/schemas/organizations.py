@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from analytiq.models.organization import AccessToken, Organization
+from analytiq.models.account import TokenScope
+from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.organizations.service import IssuedToken
 from api.schemas.search import Time
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
@@ -29,12 +30,32 @@ class OrganizationResponse(ResponseBody):
         )
 
 
+class OrganizationUpdate(RequestBody):
+    """Settings to change; what is left out stays."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "Acme", "cache_scope": "organization"}]}
+    )
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS] | None = (
+        None
+    )
+    cache_scope: CacheScope | None = Field(
+        None, description="`organization`: what is embedded from now on is shared with no other organization"
+    )
+
+
 class AccessTokenCreate(RequestBody):
     """An access token to make."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "nightly import"}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "nightly import", "scope": "write"}]}
+    )
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
+    scope: TokenScope = Field(
+        TokenScope.ADMIN, description="`read`, `write`, or `admin`: everything, which only an owner may give"
+    )
     expires_at: Time | None = None
 
 
@@ -43,6 +64,7 @@ class AccessTokenResponse(ResponseBody):
 
     token_id: str
     name: str
+    scope: TokenScope
     created_at: Moment
     expires_at: Moment | None
     revoked_at: Moment | None
@@ -69,6 +91,7 @@ def _fields(token: AccessToken) -> dict[str, object]:
     return {
         "token_id": token.id,
         "name": token.name,
+        "scope": token.scope,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,

@@ -3,7 +3,7 @@
 from pymongo import IndexModel
 
 from analytiq import clock
-from analytiq.models.organization import AccessToken, Organization
+from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -33,6 +33,14 @@ class OrganizationRepository:
         row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
         return decode(Organization, row) if row else None
 
+    async def set_name(self, organization_id: str, name: str) -> None:
+        """Change the organization's name."""
+        await self._collection.update_one({"_id": object_id(organization_id)}, {"$set": {"name": name}})
+
+    async def set_cache_scope(self, organization_id: str, scope: CacheScope) -> None:
+        """Change whose embeddings the organization reuses."""
+        await self._collection.update_one({"_id": object_id(organization_id)}, {"$set": {"cache_scope": scope.value}})
+
     async def first(self) -> Organization | None:
         """The oldest organization: the one that the first start made."""
         row: Row | None = await self._collection.find_one({}, sort=[("_id", 1)])
@@ -56,6 +64,13 @@ class AccessTokenRepository:
     async def with_hash(self, token_hash: str) -> AccessToken | None:
         """The token with this hash, revoked and expired ones included."""
         row: Row | None = await self._collection.find_one({"token_hash": token_hash})
+        return decode(AccessToken, row) if row else None
+
+    async def get(self, organization_id: str, token_id: str) -> AccessToken | None:
+        """The organization's token with this id."""
+        ids = object_ids([token_id])
+        query: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query)
         return decode(AccessToken, row) if row else None
 
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
