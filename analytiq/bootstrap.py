@@ -8,6 +8,7 @@ from pathlib import Path
 import structlog
 
 from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.invitations import Invitations
 from analytiq.accounts.mail import Mail
 from analytiq.accounts.oidc import Oidc
 from analytiq.accounts.passwords import Passwords
@@ -97,6 +98,7 @@ class Application:
     connection: MongoConnection
     organizations: Organizations
     sessions: Sessions
+    invitations: Invitations
     people: People
     recovery: Recovery
     oidc: Oidc
@@ -211,6 +213,10 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     session_rows = SessionRepository(connection)
     link_rows = OneTimeLinkRepository(connection)
     passwords = Passwords()
+    invitation_rows = InvitationRepository(connection)
+    invitations = Invitations(
+        user_rows, member_rows, invitation_rows, organization_rows, days=settings.accounts.invitation_days
+    )
     tag_rows = TagRepository(connection)
     document_rows = DocumentRepository(connection)
     text_rows = TextRepository(connection)
@@ -304,14 +310,14 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         sessions=sessions,
+        invitations=invitations,
         people=People(
             connection,
             user_rows,
             member_rows,
-            InvitationRepository(connection),
-            organization_rows,
+            invitations,
+            invitation_rows,
             passwords,
-            settings.accounts,
         ),
         recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
         oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),

@@ -97,7 +97,7 @@ async def identify_person(request: Request, application: Application) -> SignedI
         raise AccessDeniedError("sign in first", code="unauthenticated")
     user, session = await application.sessions.open_with(secret)
     if request.method not in SAFE_METHODS:
-        check_origin(request)
+        check_origin(request, application)
         if not hmac.compare_digest(request.headers.get(CSRF_HEADER, ""), csrf_token_of(secret)):
             raise AccessDeniedError(
                 "the call lacks its session's `X-CSRF-Token`: reload the page and try again", code="csrf_refused"
@@ -105,10 +105,14 @@ async def identify_person(request: Request, application: Application) -> SignedI
     return SignedInCaller(user, session, secret)
 
 
-def check_origin(request: Request) -> None:
-    """Refuse what a page of another origin sends; clients that are no browsers send no origin."""
+def check_origin(request: Request, application: Application) -> None:
+    """Refuse what a page of another origin sends; clients that are no browsers send no origin.
+
+    A proxy may change `Host`, so the address in the settings is ours as well.
+    """
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    own = {request.headers.get("host"), urlsplit(application.settings.api.public_url or "").netloc}
+    if origin is not None and urlsplit(origin).netloc not in own:
         raise AccessDeniedError(f"calls from pages of {origin} are not taken", code="csrf_refused")
 
 

@@ -47,7 +47,7 @@ class AuditLog:
         try:
             await self._rows.add([entry])
         except DatabaseError:
-            log.error("accounts.audit_not_noted", entry=entry.model_dump(mode="json"), exc_info=True)
+            log.exception("accounts.audit_not_noted", entry=entry.model_dump(mode="json"))
 
     async def page(
         self,

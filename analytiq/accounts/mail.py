@@ -42,7 +42,7 @@ class Mail:
         try:
             await asyncio.to_thread(_send, self._settings, message)
         except (OSError, smtplib.SMTPException) as error:
-            log.error("accounts.mail_not_sent", server=self._settings.host, error=type(error).__name__)
+            log.warning("accounts.mail_not_sent", server=self._settings.host, error=type(error).__name__)
             raise TransientError(
                 f"the mail server {self._settings.host} did not take the message; an operator can make a link with"
                 " `analytiq user reset`",

@@ -18,9 +18,8 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.accounts.secrets import hash_of, new_secret
-from analytiq.accounts.sessions import normalize
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
-from analytiq.models.account import LinkPurpose, OneTimeLink, User
+from analytiq.models.account import LinkPurpose, OneTimeLink, User, normalize
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.sessions import OneTimeLinkRepository
 from analytiq.mongo.repositories.users import UserRepository

@@ -1,6 +1,7 @@
 """Argon2id, by argon2-cffi with RFC 9106's second recommended parameters (64 MiB, 3 passes, 4 lanes)."""
 
 import asyncio
+from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -15,7 +16,11 @@ AT_ONCE = 2
 """64 MiB each: a flood of sign-ins must not take a process's memory."""
 
 _hasher = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
-_NOBODYS = _hasher.hash("the password of nobody")
+
+
+@cache
+def _nobodys() -> str:
+    return _hasher.hash("the password of nobody")
 
 
 class Passwords:
@@ -32,7 +37,7 @@ class Passwords:
     async def is_right(self, password: str, password_hash: str | None) -> bool:
         """Whether the password fits. Takes as long where there is none, so that time tells nobody who exists."""
         async with self._turns:
-            is_right = await asyncio.to_thread(_verify, password, password_hash or _NOBODYS)
+            is_right = await asyncio.to_thread(_verify, password, password_hash or _nobodys())
         return is_right and password_hash is not None
 
     @staticmethod

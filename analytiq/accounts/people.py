@@ -1,40 +1,18 @@
-"""Invites people, makes them members, changes their roles, lets them go."""
+"""Makes people members, changes their roles, lets them go."""
 
 from dataclasses import dataclass
-from datetime import timedelta
-
-from pydantic import SecretStr
 
 from analytiq import clock
+from analytiq.accounts.invitations import Invitations, no_invitation, require_owner_for
 from analytiq.accounts.passwords import Passwords, check_new
-from analytiq.accounts.secrets import hash_of, new_secret
-from analytiq.accounts.sessions import normalize
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
-from analytiq.models.account import Invitation, Member, Permission, Role, User
+from analytiq.models.account import Invitation, Member, Permission, Role, User, normalize
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository
 from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
-from analytiq.settings import AccountSettings
-
-
-@dataclass(frozen=True, slots=True)
-class Invited:
-    """A new invitation; its secret is shown this once."""
-
-    invitation: Invitation
-    secret: SecretStr
-
-
-@dataclass(frozen=True, slots=True)
-class OpenInvitation:
-    """What whoever follows the link is told before accepting."""
-
-    invitation: Invitation
-    organization_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,76 +24,23 @@ class Person:
 
 
 class People:
-    """Members and invitations of organizations. An organization that has an owner keeps one."""
+    """Members of organizations. An organization that has an owner keeps one."""
 
     def __init__(
         self,
         connection: MongoConnection,
         users: UserRepository,
         members: MemberRepository,
-        invitations: InvitationRepository,
-        organizations: OrganizationRepository,
+        invitations: Invitations,
+        invitation_rows: InvitationRepository,
         passwords: Passwords,
-        settings: AccountSettings,
     ) -> None:
         self._connection = connection
         self._users = users
         self._members = members
         self._invitations = invitations
-        self._organizations = organizations
+        self._invitation_rows = invitation_rows
         self._passwords = passwords
-        self._settings = settings
-
-    async def invite(
-        self, organization_id: str, *, role: Role, email: str | None, invited_by: str | None, by: Permission
-    ) -> Invited:
-        """Make a link that makes whoever follows it a member, for `invitation_days`.
-
-        Raises:
-            AccessDeniedError: only an owner makes owners.
-            ConflictError: the person is a member already.
-        """
-        _require_owner_for(role, by)
-        if email is not None:
-            email = normalize(email)
-            known = await self._users.with_email(email)
-            if known is not None and await self._members.get(organization_id, known.id) is not None:
-                raise ConflictError(f"{email} is a member already", code="already_member")
-        secret = new_secret()
-        now = clock.now()
-        invitation = Invitation(
-            id=new_id(),
-            organization_id=organization_id,
-            email=email,
-            role=role,
-            secret_hash=hash_of(secret),
-            invited_by=invited_by,
-            created_at=now,
-            expires_at=now + timedelta(days=self._settings.invitation_days),
-        )
-        await self._invitations.insert(invitation)
-        return Invited(invitation, SecretStr(secret))
-
-    async def invitations(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Invitation], int]:
-        """A page of the invitations that can still be accepted, latest first, and how many there are."""
-        return await self._invitations.open_of(organization_id, clock.now(), skip=skip, limit=limit)
-
-    async def withdraw(self, organization_id: str, invitation_id: str) -> None:
-        """Make an invitation's link void."""
-        if not await self._invitations.delete(organization_id, invitation_id):
-            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
-
-    async def look_at(self, secret: str) -> OpenInvitation:
-        """What an invitation's link leads to.
-
-        Raises:
-            NotFoundError: unknown, used, withdrawn or expired.
-        """
-        invitation = await self._open_invitation(secret)
-        organization = await self._organizations.get(invitation.organization_id)
-        if organization is None:
-            raise _no_invitation()
-        return OpenInvitation(invitation, organization.name)
 
     async def accept(self, secret: str, *, email: str | None, name: str, password: str) -> User:
         """Become a member as somebody new, with a password.
@@ -124,7 +49,7 @@ class People:
             ConflictError: somebody signs in with that address already: they sign in, then follow the link.
             InvalidInputError: the address is missing, or the password is one that anybody would guess.
         """
-        invitation = await self._open_invitation(secret)
+        invitation = await self._invitations.open_with(secret)
         address = invitation.email or normalize(email or "")
         if "@" not in address:
             raise InvalidInputError.of_field("email", "an address is needed: the invitation names none")
@@ -148,7 +73,7 @@ class People:
 
     async def accept_as(self, secret: str, user: User) -> Invitation:
         """Become a member as somebody who is signed in; an invitation for another address is not theirs."""
-        invitation = await self._open_invitation(secret)
+        invitation = await self._invitations.open_with(secret)
         if invitation.email not in (None, user.email):
             raise AccessDeniedError(
                 f"the invitation is for {invitation.email}, and you are signed in as {user.email}: sign out, then"
@@ -170,7 +95,7 @@ class People:
             ConflictError: it is the last owner.
             AccessDeniedError: only an owner makes and unmakes owners.
         """
-        _require_owner_for(role, by)
+        require_owner_for(role, by)
 
         async def change(session: Session) -> Member:
             member = await self._member(session, organization_id, user_id, by)
@@ -211,7 +136,7 @@ class People:
         member = await self._members.get(organization_id, user_id, session)
         if member is None:
             raise NotFoundError(f"no member has the id {user_id!r}")
-        _require_owner_for(member.role, by)
+        require_owner_for(member.role, by)
         return member
 
     async def _keep_an_owner(self, session: Session, organization_id: str, but: str) -> None:
@@ -221,8 +146,8 @@ class People:
             )
 
     async def _use_up(self, session: Session, invitation: Invitation, user: User) -> None:
-        if not await self._invitations.accept(session, invitation.id, clock.now()):
-            raise _no_invitation()
+        if not await self._invitation_rows.accept(session, invitation.id, clock.now()):
+            raise no_invitation()
         known = await self._members.get(invitation.organization_id, user.id, session)
         if known is not None and known.role.permission.includes(invitation.role.permission):
             return  # an invitation takes nothing away
@@ -236,21 +161,3 @@ class People:
                 created_at=clock.now(),
             ),
         )
-
-    async def _open_invitation(self, secret: str) -> Invitation:
-        invitation = await self._invitations.with_hash(hash_of(secret))
-        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= clock.now():
-            raise _no_invitation()
-        return invitation
-
-
-def _require_owner_for(role: Role, by: Permission) -> None:
-    if role is Role.OWNER and not by.includes(Permission.OWNER):
-        raise AccessDeniedError("only an owner makes and unmakes owners")
-
-
-def _no_invitation() -> NotFoundError:
-    return NotFoundError(
-        "the invitation is unknown, used, withdrawn or expired: ask whoever invited you for a new one",
-        code="invitation_not_found",
-    )

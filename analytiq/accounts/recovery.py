@@ -7,9 +7,9 @@ from pydantic import SecretStr
 from analytiq import clock
 from analytiq.accounts.passwords import Passwords, check_new
 from analytiq.accounts.secrets import hash_of, new_secret
-from analytiq.accounts.sessions import Browser, Sessions, normalize
+from analytiq.accounts.sessions import Browser, Sessions
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError
-from analytiq.models.account import LinkPurpose, OneTimeLink, User, UserSession
+from analytiq.models.account import LinkPurpose, OneTimeLink, User, UserSession, normalize
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.sessions import OneTimeLinkRepository, SessionRepository

@@ -11,7 +11,7 @@ from analytiq import clock
 from analytiq.accounts.passwords import Passwords
 from analytiq.accounts.secrets import hash_of, new_secret
 from analytiq.errors import AccessDeniedError, RateLimitedError
-from analytiq.models.account import Member, User, UserSession
+from analytiq.models.account import Member, User, UserSession, normalize
 from analytiq.models.rate_limit import Bucket, Charge
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import OrganizationRepository
@@ -178,8 +178,3 @@ class Sessions:
     def _until(self, created_at: datetime, now: datetime) -> datetime:
         idle = now + timedelta(hours=self._settings.session_idle_hours)
         return min(idle, created_at + timedelta(days=self._settings.session_days))
-
-
-def normalize(email: str) -> str:
-    """How an address is kept and compared."""
-    return email.strip().lower()

@@ -15,6 +15,7 @@ from analytiq.cli import (
     knowledge_base_commands,
     provider_commands,
     quota_commands,
+    user_commands,
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, note
@@ -35,6 +36,7 @@ app.add_typer(knowledge_base_commands.app, name="kb")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
+app.add_typer(user_commands.app, name="user")
 app.add_typer(erase_commands.app, name="erase")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)

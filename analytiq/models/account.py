@@ -133,3 +133,8 @@ class OneTimeLink(Stored):
     user_id: str | None = None
     payload: dict[str, str] = Field(default_factory=dict[str, str])
     expires_at: datetime
+
+
+def normalize(email: str) -> str:
+    """How an address is kept and compared."""
+    return email.strip().lower()

@@ -35,9 +35,9 @@ OIDC_COOKIE = "analytiq_oidc"
 OIDC_COOKIE_SECONDS = 600
 
 
-def require_own_page(request: Request) -> None:
+def require_own_page(request: Request, application: ApplicationOf) -> None:
     """Nobody's page but ours signs anybody in."""
-    check_origin(request)
+    check_origin(request, application)
 
 
 OwnPage = Depends(require_own_page)
@@ -126,7 +126,7 @@ async def preview_invitation(
 ) -> InvitationPreview:
     """What an invitation's link leads to."""
     await application.sessions.take_attempt("", browser_of(request))
-    return InvitationPreview.of(await application.people.look_at(body.token))
+    return InvitationPreview.of(await application.invitations.look_at(body.token))
 
 
 @router.post("/invitations/accept", operation_id="accept_invitation", dependencies=[OwnPage])

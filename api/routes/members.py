@@ -56,7 +56,7 @@ async def list_invitations(
     application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> InvitationList:
     """A page of the invitations that can still be accepted, latest first."""
-    invitations, total = await application.people.invitations(organization.id, skip=skip, limit=limit)
+    invitations, total = await application.invitations.page(organization.id, skip=skip, limit=limit)
     return InvitationList(
         invitations=[InvitationResponse.of(invitation) for invitation in invitations], total_count=total, skip=skip
     )
@@ -67,7 +67,7 @@ async def create_invitation(
     request: Request, application: ApplicationOf, caller: CurrentCaller, body: InvitationCreate
 ) -> InvitationCreated:
     """Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be."""
-    invited = await application.people.invite(
+    invited = await application.invitations.invite(
         caller.organization.id, role=body.role, email=body.email, invited_by=caller.actor.name, by=caller.permission
     )
     is_mailed = application.mail.is_configured
@@ -90,7 +90,7 @@ async def delete_invitation(
     application: ApplicationOf, organization: CurrentOrganization, invitation_id: str
 ) -> Response:
     """Make an invitation's link void."""
-    await application.people.withdraw(organization.id, invitation_id)
+    await application.invitations.withdraw(organization.id, invitation_id)
     return Response(status_code=204)
 
 

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from analytiq.accounts.people import Invited, OpenInvitation, Person
+from analytiq.accounts.invitations import Invited, OpenInvitation
+from analytiq.accounts.people import Person
 from analytiq.accounts.secrets import csrf_token_of
 from analytiq.accounts.sessions import Membership
 from analytiq.models.account import Invitation, Role, User, UserSession
