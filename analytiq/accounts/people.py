@@ -148,6 +148,8 @@ class People:
     async def _use_up(self, session: Session, invitation: Invitation, user: User) -> None:
         if not await self._invitation_rows.accept(session, invitation.id, clock.now()):
             raise no_invitation()
+        if not await self._users.join(session, user.id):
+            raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
         known = await self._members.get(invitation.organization_id, user.id, session)
         if known is not None and known.role.permission.includes(invitation.role.permission):
             return  # an invitation takes nothing away

@@ -67,6 +67,13 @@ class UserRepository:
         """The people with these ids."""
         return [decode(User, row) async for row in self._collection.find({"_id": {"$in": object_ids(user_ids)}})]
 
+    async def join(self, session: Session, user_id: str) -> bool:
+        """Note that the person joins an organization, so that nobody deletes them as a member of none; False: gone."""
+        result = await self._collection.update_one(
+            {"_id": object_id(user_id)}, {"$inc": {"joined": 1}}, session=session
+        )
+        return result.matched_count == 1
+
     async def set_password(self, session: Session, user_id: str, password_hash: str) -> None:
         """Replace the password's hash."""
         await self._collection.update_one(
