@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
+from api.idempotency import IdempotentRoute
 from api.permissions import check_complete
 from api.requests import RequestContext
 from api.routes import (
@@ -65,15 +66,24 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     for module in (
         organizations, members, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure,
     ):  # fmt: skip
+        check_routes(module.router)
         app.include_router(module.router, prefix=PREFIX, responses=responses)
-    check_complete(
-        str(route.operation_id) for route in app.routes if isinstance(route, APIRoute) and route.path.startswith(PREFIX)
-    )
     app.include_router(auth.router, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app
+
+
+def check_routes(router: APIRouter) -> None:
+    """Refuse to serve a route that nobody has said the permission of, or that would not be audited."""
+    routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    if len(routes) != len(router.routes) or not routes:
+        raise RuntimeError("a router of an organization's operations has something that is no operation, or nothing")
+    check_complete(str(route.operation_id) for route in routes)
+    plain = [route.path for route in routes if not isinstance(route, IdempotentRoute)]
+    if plain:
+        raise RuntimeError(f"these routes lack `route_class=IdempotentRoute`: {', '.join(plain)}")
 
 
 def _correct_schema(app: FastAPI) -> None:

@@ -38,7 +38,7 @@ _ADMINISTRATION_READ = (
 _ADMINISTRATION = (
     "update_organization", "create_access_token", "revoke_access_token", "put_llm_provider", "delete_llm_provider",
     "test_llm_provider", "create_erasure", "update_retention", "create_invitation", "delete_invitation",
-    "change_member_role", "remove_member",
+    "update_member", "delete_member",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 

@@ -27,7 +27,8 @@ NOTED_EVERY = timedelta(minutes=5)
 NOBODYS = ""
 """Limits on guessing belong to no organization."""
 
-_OF_ADDRESS = Bucket(interval_ms=6_000, burst=30)
+_OF_ADDRESS = Bucket(interval_ms=1_000, burst=100)
+"""An office may share one; passwords cost the server 64 MiB and 50 ms each, so there is a limit."""
 _OF_ACCOUNT = Bucket(interval_ms=6_000, burst=50)
 """From wherever: high, since a stranger could otherwise keep a person out."""
 _OF_BOTH = Bucket(interval_ms=30_000, burst=6)
@@ -100,19 +101,18 @@ class Sessions:
             await self._users.rehash(user.id, old=password_hash, new=await self._passwords.hash(password))
         return await self.open(user, browser)
 
-    async def take_attempt(self, email: str, browser: Browser) -> None:
-        """Count an attempt at something that can be guessed.
+    async def take_attempt(self, email: str | None, browser: Browser) -> None:
+        """Count an attempt at an account's password; None: at a secret that cannot be guessed, but costs time.
 
         Raises:
             RateLimitedError: too many from this address, at this account, or both.
         """
-        account = hashlib.sha256(email.encode()).hexdigest()[:32]
         address = browser.address or "unknown"
-        for key, bucket in (
-            (f"sign_in:{address}", _OF_ADDRESS),
-            (f"sign_in:{address}:{account}", _OF_BOTH),
-            (f"sign_in::{account}", _OF_ACCOUNT),
-        ):
+        limits = [(f"sign_in:{address}", _OF_ADDRESS)]
+        if email is not None:
+            account = hashlib.sha256(email.encode()).hexdigest()[:32]
+            limits += [(f"sign_in:{address}:{account}", _OF_BOTH), (f"sign_in::{account}", _OF_ACCOUNT)]
+        for key, bucket in limits:
             outcome = await self._limits.take(NOBODYS, key, [Charge("attempts", bucket, 1)], patience_ms=0.0)
             if not outcome.is_granted:
                 raise RateLimitedError(

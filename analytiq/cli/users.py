@@ -98,7 +98,7 @@ def change_role(settings: Settings, data_dir: Path | None, organization_id: str 
         user = await _user(connection, email)
         await _people(connection, settings).change_role(organization.id, user.id, role, by=Permission.OWNER)
         target = {"user_id": user.id, "role": role.value}
-        await _audit(connection, settings).note(organization.id, "change_member_role", OPERATOR, target=target)
+        await _audit(connection, settings).note(organization.id, "update_member", OPERATOR, target=target)
 
     _run(settings, data_dir, change)
     note(f"{email} is {role.value} from now on.")
@@ -112,7 +112,7 @@ def remove(settings: Settings, data_dir: Path | None, organization_id: str | Non
         user = await _user(connection, email)
         await _people(connection, settings).remove(organization.id, user.id, by=Permission.OWNER)
         target = {"user_id": user.id}
-        await _audit(connection, settings).note(organization.id, "remove_member", OPERATOR, target=target)
+        await _audit(connection, settings).note(organization.id, "delete_member", OPERATOR, target=target)
 
     _run(settings, data_dir, end)
     note(f"{email} is no member any more.")

@@ -114,7 +114,7 @@ async def request_password_reset(
 @router.post("/password-reset", status_code=204, operation_id="reset_password", dependencies=[OwnPage])
 async def reset_password(request: Request, application: ApplicationOf, body: PasswordResetBody) -> Response:
     """Choose a new password by a link; all browsers are signed out."""
-    await application.sessions.take_attempt("", browser_of(request))
+    await application.sessions.take_attempt(None, browser_of(request))
     user = await application.recovery.reset(body.token, body.password)
     await _note_everywhere(request, application, user, "reset_password")
     return _without_cookie(Response(status_code=204))
@@ -125,7 +125,7 @@ async def preview_invitation(
     request: Request, application: ApplicationOf, body: InvitationLookBody
 ) -> InvitationPreview:
     """What an invitation's link leads to."""
-    await application.sessions.take_attempt("", browser_of(request))
+    await application.sessions.take_attempt(None, browser_of(request))
     return InvitationPreview.of(await application.invitations.look_at(body.token))
 
 
@@ -134,7 +134,7 @@ async def accept_invitation(
     request: Request, response: Response, application: ApplicationOf, body: InvitationAcceptBody
 ) -> SessionResponse:
     """Become a member: as whoever is signed in, or as somebody new, who is then signed in."""
-    await application.sessions.take_attempt("", browser_of(request))
+    await application.sessions.take_attempt(None, browser_of(request))
     if body.password is None:
         person = await identify_person(request, application)
         await application.people.accept_as(body.token, person.user)

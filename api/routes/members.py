@@ -33,7 +33,7 @@ async def list_members(
     return MemberList(members=[MemberResponse.of(person) for person in people], total_count=total, skip=skip)
 
 
-@router.put("/members/{user_id}", operation_id="change_member_role")
+@router.put("/members/{user_id}", operation_id="update_member")
 async def change_member_role(
     application: ApplicationOf, caller: CurrentCaller, user_id: str, body: MemberRoleBody
 ) -> MemberResponse:
@@ -44,7 +44,7 @@ async def change_member_role(
     )
 
 
-@router.delete("/members/{user_id}", status_code=204, operation_id="remove_member")
+@router.delete("/members/{user_id}", status_code=204, operation_id="delete_member")
 async def remove_member(application: ApplicationOf, caller: CurrentCaller, user_id: str) -> Response:
     """End a membership, from the next call on; the last owner stays (409)."""
     await application.people.remove(caller.organization.id, user_id, by=caller.permission)

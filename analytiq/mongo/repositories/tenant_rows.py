@@ -21,8 +21,9 @@ FILES_AT_ONCE = 100
 ORDER = (
     # What opens it, then what leads to work, then what work writes; what others are found by goes after these.
     "organizations", "access_tokens", "invitations", "members", "idempotency_keys", "kb_epochs", "jobs", "docs",
-    "document_index", "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts", "uploads", "fs.chunks",
-    "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags", "llm_providers", "knowledge_bases",
+    "document_index", "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts",
+    "uploads", "fs.chunks", "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags",
+    "llm_providers", "knowledge_bases",
 )  # fmt: skip
 """The order in which an organization is erased; collections that are not named here follow."""
 
