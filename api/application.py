@@ -13,6 +13,7 @@ from api.requests import RequestContext
 from api.routes import (
     documents,
     erasure,
+    forecast,
     jobs,
     knowledge_bases,
     llm_providers,
@@ -60,7 +61,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
     modules = (
-        organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure, reconcile,
+        organizations, tags, documents, knowledge_bases, forecast, jobs, search, llm_providers, usage, erasure,
+        reconcile,
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)

@@ -20,6 +20,7 @@ from analytiq.mongo.repositories import (
     backup_holds,
     documents,
     embedding_cache,
+    embedding_claims,
     erasures,
     idempotency,
     index_entries,
@@ -63,7 +64,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures, leases, reconcile_reports,
+        backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -106,6 +107,7 @@ MIGRATIONS = (
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
     Migration(11, "leases and reports of the reconciler", _create_indexes),
+    Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
 )
 
 

@@ -20,6 +20,11 @@ indexing_errors = Counter("kb_indexing_errors_total", "Indexing attempts that fa
 search_results = Histogram(
     "kb_search_results_count", "Results that a search returned", buckets=(0, 1, 2, 5, 10, 20, 50, 100)
 )
+cache_evictions = Counter("kb_embedding_cache_evictions_total", "Embeddings that the cache let go", ["reason"])
+cache_rows = Gauge(
+    "kb_embedding_cache_rows", "Embeddings in the cache, as of its last upkeep", multiprocess_mode="mostrecent"
+)
+cache_bytes = Gauge("kb_embedding_cache_bytes", "Bytes of them, uncompressed, likewise", multiprocess_mode="mostrecent")
 spus_charged = Counter("kb_spu_charged_total", "SPUs charged", ["operation_type"])
 queue_depth = Gauge(
     "kb_indexing_queue_depth",
@@ -40,6 +45,7 @@ pass_seconds = Histogram(
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
     drift_found, repairs, pass_seconds,
+    cache_evictions, cache_rows, cache_bytes,
 )  # fmt: skip
 
 

@@ -51,9 +51,9 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
                         key = {"api_key": provider.api_key, "api_base": provider.url}
                         accepted(client.put("/llm-providers/openai", json=key))
                     for example in schema["components"]["schemas"][name]["examples"]:
-                        response = client.request(
-                            method, path.removeprefix(PREFIX).format(**ids), json=with_real_ids(example, ids)
-                        )
+                        # The organization itself has no path below its own, and a slash too many is another.
+                        url = f"{client.base_url}".rstrip("/") + path.removeprefix(PREFIX).format(**ids)
+                        response = client.request(method, url, json=with_real_ids(example, ids))
                         assert response.is_success, f"{method} {path}: {response.text}"
                         sent.append(operation["operationId"])
     assert set(sent) >= {

@@ -8,7 +8,7 @@ from pymongo import IndexModel, ReturnDocument
 from pymongo.read_concern import ReadConcern
 
 from analytiq import clock
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -181,6 +181,14 @@ class KnowledgeBaseRepository:
             {"$set": {"vectors_uuid": vectors_uuid, "updated_at": clock.now()}},
         )
         return result.matched_count == 1
+
+    async def counts_by_store(self) -> dict[VectorStoreKind, int]:
+        """How many knowledge bases were made for which store, of every organization."""
+        # Older rows say nothing, and are the local store's.
+        kind = {"$ifNull": ["$vector_store", VectorStoreKind.LOCAL.value]}
+        pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
+        cursor = await self._collection.aggregate(pipeline)
+        return {VectorStoreKind(row["_id"]): int(row["count"]) async for row in cursor}
 
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row, whatever its status and organization; for the reconciler."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from pymongo import IndexModel
+from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
 from analytiq.models.organization import AccessToken, Organization
@@ -33,6 +33,15 @@ class OrganizationRepository:
         """The organization with this id."""
         ids = object_ids([organization_id])
         row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
+        return decode(Organization, row) if row else None
+
+    async def change(self, organization_id: str, changes: Row) -> Organization | None:
+        """Change some of its fields; returns what it is then, None where there is none."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(organization_id, what="organization")},
+            {"$set": changes},
+            return_document=ReturnDocument.AFTER,
+        )
         return decode(Organization, row) if row else None
 
     async def first(self) -> Organization | None:
