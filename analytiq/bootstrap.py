@@ -61,7 +61,10 @@ from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
+from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reconcile.runs import Runs
 from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
 from analytiq.search.compression import ChatCompressor
@@ -106,6 +109,7 @@ class Application:
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
     reconciler: Reconciler
+    reconciliations: Runs
     life_cycle: KnowledgeBaseLifeCycle
     erasures: Erasures
     retention: Retention
@@ -139,6 +143,16 @@ class Application:
     def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
         """The entry of a worker process that runs `runner`."""
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
+
+    def reconcile_leader(self) -> Leader:
+        """What a reconciler process does: passes, and the chores of other parts that one process does for all."""
+        settings = self.settings.reconciler
+        chores: list[Chore] = [
+            ("retention", settings.interval_seconds, lambda _: self.retention.apply()),
+            ("erasures", settings.interval_seconds, lambda _: self.erasures.keep_up()),
+            ("cache", settings.interval_seconds, lambda _: self.cache_eviction.run()),
+        ]
+        return new_leader(self.connection, self.reconciliations, chores, settings)
 
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
@@ -239,6 +253,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)
+    reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
+    reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
         LocalLexicalIndex(
@@ -288,19 +304,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
-        reconciler=Reconciler(
-            document_rows,
-            text_rows,
-            kb_rows,
-            entries,
-            generations,
-            vectors,
-            jobs,
-            upload_rows,
-            files,
-            life_cycle,
-            settings.reconciler,
-        ),
+        reconciler=reconciler,
+        reconciliations=reconciliations,
         life_cycle=life_cycle,
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
@@ -324,6 +329,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
+            JobKind.RECONCILE: reconciliations.handle,
         },
     )
 

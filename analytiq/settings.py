@@ -156,8 +156,16 @@ class LexicalSettings(_Section):
 class ReconcilerSettings(_Section):
     """The daemon that repairs drift."""
 
-    interval_seconds: float = 300.0
+    is_enabled: bool = True
+    """Whether passes run by themselves; those that somebody asks for always do."""
+    interval_seconds: float = Field(default=300.0, gt=0)
+    full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
     orphan_grace_seconds: float = 3600.0
+    lease_seconds: float = Field(default=30.0, ge=0.5)
+    """After which another reconciler leads where the leader is gone."""
+    most_repairs: int = Field(default=25_000, ge=1)
+    """Of one kind in a pass: about what the workers of one machine do until the next."""
+    report_days: int = Field(default=14, ge=1, le=365)
 
 
 class ErasureSettings(_Section):

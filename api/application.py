@@ -19,6 +19,7 @@ from api.routes import (
     llm_providers,
     operations,
     organizations,
+    reconcile,
     search,
     tags,
     usage,
@@ -59,18 +60,11 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (
-        organizations,
-        tags,
-        documents,
-        knowledge_bases,
-        jobs,
-        search,
-        llm_providers,
-        usage,
-        erasure,
+    modules = (
+        organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure, reconcile,
         forecast,
-    ):
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

@@ -3,7 +3,7 @@
     python -m benchmarks.embedding_cache [--short] [--rows 10000 100000 1000000] [--dimensions 384] [--repeats N]
 
 `claim` is a claim on a batch of 100 that nobody else wants, and its release. `keep` is what a batch of 100 misses costs
-beside the provider's call: claim, second look, reservation, the transaction of the cache rows with their charge, and the
+beside the provider's call: claim, second look, reservation, the transaction of the cache rows and their charge, and the
 release of both. `insert` are the same 100 rows and nothing else. A second table lets 20 callers of one organization do
 so at once.
 """

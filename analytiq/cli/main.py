@@ -16,6 +16,7 @@ from analytiq.cli import (
     knowledge_base_commands,
     provider_commands,
     quota_commands,
+    reconcile_commands,
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, note
@@ -40,6 +41,8 @@ app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
+app.command()(reconcile_commands.reconcile)
+app.command()(reconcile_commands.reports)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]

@@ -31,6 +31,7 @@ from analytiq.client.models import (
     Usage,
 )
 from analytiq.client.providers import ProviderCalls
+from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
@@ -41,7 +42,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ForecastCalls):
+class Client(JobCalls, ProviderCalls, ForecastCalls, ReconcileCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:

@@ -280,6 +280,49 @@ class JobReplay(_Answer):
     replayed: int
 
 
+class FoundDrift(_Answer):
+    """Something that was not as it should be, with the names that it had then."""
+
+    kind: str
+    kb_id: str | None
+    kb_name: str | None
+    document_id: str | None
+    document_name: str | None
+    detail: str | None
+
+
+class ReconcileRun(_Answer):
+    """A run of the reconciler: queued, running, done or failed; `counts` says how much of each kind it found."""
+
+    run_id: str
+    kb_id: str | None
+    depth: str
+    dry_run: bool
+    state: str
+    progress: JobProgress | None
+    counts: dict[str, int]
+    repairs: int
+    is_cut: bool
+    knowledge_bases: int
+    checked: int
+    error: Failure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state in ("done", "failed")
+
+
+class ReconcileReport(ReconcileRun):
+    """A run, and what it found: some of each kind by name; `more` says how many of a kind are not named."""
+
+    drift: list[FoundDrift]
+    more: dict[str, int]
+
+
 class DocumentStatus(_Answer):
     """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
 

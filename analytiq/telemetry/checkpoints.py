@@ -54,10 +54,12 @@ OPERATOR_CHECKPOINTS = (
     "erasure.collection_erased",
     "erasure.erased",
     "erasure.proved",
+    "reconcile.batch_found",
+    "reconcile.batch_repaired",
     "eviction.batch_deleted",
     "eviction.batch_committed",
 )
-"""Those that only backup, restore, erasure and the cache's eviction pass."""
+"""Those that only backup, restore, erasure, the reconciler and the cache's eviction pass."""
 
 _hook: Hook | None = None
 

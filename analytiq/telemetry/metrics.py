@@ -32,10 +32,19 @@ queue_depth = Gauge(
     multiprocess_mode="mostrecent",
 )
 
+drift_found = Counter("kb_reconcile_drift_total", "Departures of state from intent that passes found", ["kind"])
+repairs = Counter("kb_reconcile_repairs_total", "Repairs that the reconciler asked for or made")
+pass_seconds = Histogram(
+    "kb_reconcile_pass_seconds",
+    "How long a pass of the reconciler took",
+    ["depth"],
+    buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600),
+)
+
 
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
-    cache_evictions, cache_rows, cache_bytes,
+    drift_found, repairs, pass_seconds, cache_evictions, cache_rows, cache_bytes,
 )  # fmt: skip
 
 

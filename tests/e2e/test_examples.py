@@ -70,6 +70,7 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
     ids = {"tag_id": tag, "document_id": document, "kb_id": kb, "organization_id": running.organization_id}
     ids["erasure_id"] = erasure
+    ids["run_id"] = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
     walked = 0
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})

@@ -50,6 +50,19 @@ class BooksRepository:
                 unreleased={str(row["_id"]): await self._settled(session, list(row["open"])) for row in accounts},
             )
 
+    async def lost(self, session: Session, organization_id: str, embedding_model: str) -> int:
+        """How many embeddings the organization was charged for that are neither in the cache nor evicted."""
+        cached = await self._cache.count_documents(
+            {"payer_organization_id": organization_id, "embedding_model": embedding_model}, session=session
+        )
+        charged: Row = {"organization_id": organization_id, "embedding_model": embedding_model}
+        cursor = await self._ledger.aggregate(
+            [{"$match": charged}, {"$group": {"_id": None, "spus": {"$sum": "$spus"}}}], session=session
+        )
+        rows: list[Row] = [row async for row in cursor]
+        evicted = [int(row["rows"]) async for row in self._removed.find(charged, {"rows": 1}, session=session)]
+        return max(0, (int(rows[0]["spus"]) if rows else 0) - cached - sum(evicted))
+
     async def _cached(self, session: Session) -> dict[PayerAndModel, int]:
         # From the index alone: the rows are kilobytes each. Those whose payer was erased are nobody's any more.
         group: Row = {"payer": "$payer_organization_id", "model": "$embedding_model"}

@@ -38,14 +38,17 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class CacheRow:
-    """An embedding to keep. `key`: SHA-256 of everything that it depends on (`analytiq.embedding.cache_key`)."""
+    """An embedding to keep. `key`: SHA-256 of everything that it depends on (`analytiq.embedding.cache_key`).
+
+    `payer_organization_id`: None where nobody is known to have been charged for it.
+    """
 
     key: str
     chunk_hash: str
     embedding_model: str
     embedding: NDArray[np.float32]
     scope: str
-    payer_organization_id: str
+    payer_organization_id: str | None
     operation: Operation
 
 
@@ -106,7 +109,7 @@ class EmbeddingCacheRepository:
             await self._by_primary.update_many({"_id": {"$in": list(keys)}}, used)
 
     async def keep(self, session: Session, rows: Sequence[CacheRow]) -> int:
-        """Store those that are not there yet; returns how many these were: what is to be charged."""
+        """Store those that are not there yet; returns how many these were: what is to be charged, unless it was."""
         result = await self._collection.bulk_write(_upserts(rows), ordered=False, session=session)
         return result.upserted_count
 

@@ -1,5 +1,7 @@
 """Collections `organizations` and `access_tokens`."""
 
+from collections.abc import Collection
+
 from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
@@ -50,6 +52,11 @@ class OrganizationRepository:
     async def all(self) -> list[Organization]:
         """Every organization, oldest first; there are few, and only operators ask."""
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
+
+    async def existing(self, organization_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are an organization's; one that is being restored or erased is none."""
+        query: Row = {"_id": {"$in": object_ids(set(organization_ids))}}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
 
 class AccessTokenRepository:
