@@ -18,6 +18,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
     backup_holds,
+    chats,
     documents,
     embedding_cache,
     embedding_claims,
@@ -31,6 +32,9 @@ from analytiq.mongo.repositories import (
     ledger,
     llm_usage,
     organizations,
+    prompt_results,
+    prompt_runs,
+    prompts,
     providers,
     quotas,
     rate_limits,
@@ -64,7 +68,8 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims,
+        backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
+        prompt_results, chats,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -108,6 +113,8 @@ MIGRATIONS = (
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
     Migration(11, "leases and reports of the reconciler", _create_indexes),
     Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
+    Migration(13, "indexes of prompts, runs and results", _create_indexes),
+    Migration(14, "indexes of chats", _create_indexes),
 )
 
 

@@ -44,7 +44,8 @@ pass_seconds = Histogram(
 
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
-    drift_found, repairs, pass_seconds, cache_evictions, cache_rows, cache_bytes,
+    drift_found, repairs, pass_seconds,
+    cache_evictions, cache_rows, cache_bytes,
 )  # fmt: skip
 
 

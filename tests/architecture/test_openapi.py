@@ -16,7 +16,7 @@ METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "create",
     "explain", "list", "get", "update", "delete", "search", "upload", "download", "extract", "forecast", "revoke",
-    "replay", "cancel", "put", "test",
+    "replay", "cancel", "put", "test", "run", "ask", "follow", "stop",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"
 

@@ -75,6 +75,18 @@ class IndexEntryRepository:
         )
         return result.deleted_count == 1
 
+    async def note_projection(self, entry: IndexEntry, projection_hash: str) -> None:
+        """Remember what the chunks of the entry's generation carry, if that is still the current one."""
+        await self._collection.update_one(
+            {
+                "kb_id": entry.kb_id,
+                "document_id": entry.document_id,
+                "organization_id": entry.organization_id,
+                "generation_id": entry.generation_id,
+            },
+            {"$set": {"projection_hash": projection_hash}},
+        )
+
     async def of_document(self, organization_id: str, document_id: str) -> list[IndexEntry]:
         """The entries of a document in all knowledge bases."""
         cursor = self._collection.find({"document_id": document_id, "organization_id": organization_id})

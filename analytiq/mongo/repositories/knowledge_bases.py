@@ -8,7 +8,7 @@ from pymongo import IndexModel, ReturnDocument
 from pymongo.read_concern import ReadConcern
 
 from analytiq import clock
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -100,6 +100,15 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def hold(self, session: Session, organization_id: str, kb_id: str) -> bool:
+        """Check that it exists, and make its deletion conflict."""
+        result = await self._collection.update_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
+            {"$inc": {"holds": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
     async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
         """Hide it at once; a job removes what it had."""
         changed = await self.change(session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value})
@@ -181,6 +190,14 @@ class KnowledgeBaseRepository:
             {"$set": {"vectors_uuid": vectors_uuid, "updated_at": clock.now()}},
         )
         return result.matched_count == 1
+
+    async def counts_by_store(self) -> dict[VectorStoreKind, int]:
+        """How many knowledge bases were made for which store, of every organization."""
+        # Older rows say nothing, and are the local store's.
+        kind = {"$ifNull": ["$vector_store", VectorStoreKind.LOCAL.value]}
+        pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
+        cursor = await self._collection.aggregate(pipeline)
+        return {VectorStoreKind(row["_id"]): int(row["count"]) async for row in cursor}
 
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row, whatever its status and organization; for the reconciler."""

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, cast
 
 import bson
@@ -129,6 +129,7 @@ class VectorRepository:
             "generation_id": owner.generation_id,
             "metadata_snapshot": owner.metadata_snapshot,
             "indexed_at": owner.indexed_at,
+            **({"projection": asdict(owner.projection)} if owner.projection else {}),
         }
         documents = [
             {
