@@ -11,6 +11,7 @@ from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.service import Documents
+from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
 from analytiq.embedding.service import EmbeddingService
@@ -23,6 +24,7 @@ from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.choice import ChosenLexicalIndex
@@ -40,6 +42,8 @@ from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -64,7 +68,10 @@ from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
+from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reconcile.runs import Runs
 from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
 from analytiq.search.compression import ChatCompressor
@@ -103,12 +110,15 @@ class Application:
     vector_store: VectorStore
     lexical: ChosenLexicalIndex | None
     explain: Explain
+    cache_eviction: CacheEviction
+    forecasts: Forecasts
     metering: Metering
     chat: ChatService
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
     reconciler: Reconciler
+    reconciliations: Runs
     life_cycle: KnowledgeBaseLifeCycle
     erasures: Erasures
     retention: Retention
@@ -142,6 +152,16 @@ class Application:
     def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
         """The entry of a worker process that runs `runner`."""
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
+
+    def reconcile_leader(self) -> Leader:
+        """What a reconciler process does: passes, and the chores of other parts that one process does for all."""
+        settings = self.settings.reconciler
+        chores: list[Chore] = [
+            ("retention", settings.interval_seconds, lambda _: self.retention.apply()),
+            ("erasures", settings.interval_seconds, lambda _: self.erasures.keep_up()),
+            ("cache eviction", settings.interval_seconds, lambda _: self.cache_eviction.run()),
+        ]
+        return new_leader(self.connection, self.reconciliations, chores, settings)
 
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
@@ -206,7 +226,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering, rate_limits)
+    embedding = EmbeddingService(
+        models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
+    )
 
     search_indexes = SearchIndexes(connection)
     search_rows = SearchRowRepository(connection)
@@ -263,6 +285,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     documents = Documents(connection, document_rows, text_rows, files, jobs)
     erasures = new_erasures(connection, documents, settings.erasure)
+    reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
+    reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
         ChosenLexicalIndex(
@@ -318,24 +342,15 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
+        cache_eviction=CacheEviction(connection, cache, settings.embedding),
+        forecasts=Forecasts(ForecastRepository(connection), text_rows, cache, models),
         metering=metering,
         chat=chat,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
-        reconciler=Reconciler(
-            document_rows,
-            text_rows,
-            kb_rows,
-            entries,
-            generations,
-            vectors,
-            jobs,
-            upload_rows,
-            files,
-            life_cycle,
-            settings.reconciler,
-        ),
+        reconciler=reconciler,
+        reconciliations=reconciliations,
         life_cycle=life_cycle,
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
@@ -359,6 +374,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
+            JobKind.RECONCILE: reconciliations.handle,
         },
     )
 

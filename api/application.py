@@ -13,11 +13,13 @@ from api.requests import RequestContext
 from api.routes import (
     documents,
     erasure,
+    forecast,
     jobs,
     knowledge_bases,
     llm_providers,
     operations,
     organizations,
+    reconcile,
     search,
     tags,
     usage,
@@ -58,7 +60,11 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
+    modules = (
+        organizations, tags, documents, knowledge_bases, forecast, jobs, search, llm_providers, usage, erasure,
+        reconcile,
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from analytiq.embedding.sharing import ELSEWHERE_CODE
 from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, QuotaExceededError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
@@ -71,8 +72,8 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            # A document that waits for its knowledge base's turn, or for SPUs, has not failed.
-            if error.code != DOCUMENTS_CODE and not isinstance(error, QuotaExceededError):
+            # A document that waits for its knowledge base's turn, for SPUs, or for another's call has not failed.
+            if error.code not in (DOCUMENTS_CODE, ELSEWHERE_CODE) and not isinstance(error, QuotaExceededError):
                 metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:

@@ -147,13 +147,13 @@ class KnowledgeBaseLifeCycle:
         is_counted = await self._knowledge_bases.write_statistics(
             knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
         )
-        status = await self._status_of(knowledge_base)
+        status = await self.status_of(knowledge_base)
         if status is not knowledge_base.status and await self._knowledge_bases.set_status(knowledge_base, status):
             log.info("knowledge_bases.status", kb_id=kb_id, status=status.value, documents=documents, chunks=chunks)
             return True
         return is_counted
 
-    async def _status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
+    async def status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
         """What it has come to; once active it stays so, whatever its documents meet."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:

@@ -182,13 +182,6 @@ class VectorRepository:
         )
         return result.deleted_count
 
-    async def generation_ids(self, kb_id: str) -> list[str]:
-        """Every generation that has a vector in the collection, by a loose scan of the index."""
-        cursor = await self._database[collection_name(kb_id)].aggregate(
-            [{"$sort": {"generation_id": 1}}, {"$group": {"_id": "$generation_id"}}]
-        )
-        return [str(row["_id"]) async for row in cursor]
-
     async def passages(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]
     ) -> dict[tuple[str, int], Passage]:
