@@ -32,6 +32,8 @@ class DriftKind(StrEnum):
     """A knowledge base's collection of vectors is missing, or is not the one that was made for it."""
     LOST_INDEX = "lost_index"
     """A knowledge base's collection of vectors lacks an index."""
+    LOST_SEARCH_INDEX = "lost_search_index"
+    """A knowledge base lacks an index of MongoDB's search server, or has another than this release makes."""
     LOST_EPOCH = "lost_epoch"
     """A knowledge base's freshness counter is missing, or behind its own log."""
     UNCOUNTED = "uncounted"

@@ -30,6 +30,7 @@ from analytiq.reconcile.pairs import PairStage
 from analytiq.reconcile.reconciler import Reconciler
 from analytiq.reconcile.repairs import Repairs
 from analytiq.reconcile.runs import Runs
+from analytiq.reconcile.search_indexes import SearchIndexStage
 from analytiq.reconcile.stages import KnowledgeBaseStage, SystemStage
 from analytiq.reconcile.vectors import VectorStage
 from analytiq.settings import ReconcilerSettings
@@ -57,6 +58,7 @@ def new_reconciler(
         StatisticsStage(knowledge_bases, entries, jobs, life_cycle),
         PairStage(documents, knowledge_bases, entries, jobs),
         VectorStage(entries, generations, survey, jobs),
+        SearchIndexStage(knowledge_bases, life_cycle),
     ]
     system_stages: list[SystemStage] = [
         GenerationStage(generations, jobs, grace_seconds=grace_seconds),

@@ -84,6 +84,7 @@ class Repairs:
             DriftKind.UNREGISTERED: self._register,
             DriftKind.LOST_COLLECTION: self._make_collection,
             DriftKind.LOST_INDEX: self._make_collection,
+            DriftKind.LOST_SEARCH_INDEX: self._prepare_store,
             DriftKind.LOST_EPOCH: self._restart_epoch,
             DriftKind.UNCOUNTED: self._settle,
             DriftKind.UNSETTLED: self._settle,
@@ -203,6 +204,11 @@ class Repairs:
                 vectors_uuid=vectors_uuid,
                 instead_of=knowledge_base.vectors_uuid,
             )
+
+    async def _prepare_store(self, item: Drift) -> None:
+        knowledge_base = await self._knowledge_bases.get(item.organization_id, item.kb_id or "")
+        if knowledge_base is not None:
+            await self._life_cycle.prepare_store(knowledge_base)
 
     async def _restart_epoch(self, item: Drift) -> None:
         """Begin another history behind the log, so that the next commit's number is free and every mirror reloads."""

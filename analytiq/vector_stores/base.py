@@ -36,6 +36,14 @@ class VectorStore(Protocol):
         """Make what the store needs beside the collection, which exists; may be repeated."""
         ...
 
+    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """What is not as `prepare` makes it, each said for people; what is still being built is no fault.
+
+        Raises:
+            TransientError: what would have to be asked does not answer.
+        """
+        ...
+
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """Return when a search could find the chunks of a staged generation, so that it may become the current one.
 

@@ -16,6 +16,7 @@ from analytiq.mongo.search.indexes import (
     SearchIndex,
     SearchIndexes,
     not_queryable,
+    serves,
     vector_index,
     word_index,
 )
@@ -65,6 +66,15 @@ class MongoVectorStore:
             ConflictError: the search server refuses.
         """
         await self._indexes.ensure(knowledge_base.id, self._wanted(knowledge_base))
+
+    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """See VectorStore."""
+        states = await self._indexes.states(knowledge_base.id)
+        return [
+            f"the search index {index.name!r} is {'missing' if index.name not in states else 'of another release'}"
+            for index in self._wanted(knowledge_base)
+            if index.name not in states or not serves(states[index.name], index)
+        ]
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore.
