@@ -10,6 +10,7 @@ from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
+from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
 from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
@@ -103,6 +104,7 @@ class Application:
     organizations: Organizations
     tags: Tags
     documents: Documents
+    metadata_fields: MetadataFields
     indexing_states: IndexingStates
     uploads: Uploads
     knowledge_bases: KnowledgeBases
@@ -283,7 +285,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
                 if lexical is not None:
                     lexical.forget(kb_id)
 
-    documents = Documents(connection, document_rows, text_rows, files, jobs)
+    metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
+    documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
     reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
@@ -323,8 +326,17 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
         tags=Tags(tag_rows, document_rows, kb_rows),
         documents=documents,
+        metadata_fields=metadata_fields,
         indexing_states=indexing_states,
-        uploads=Uploads(connection, upload_rows, document_rows, files, jobs, max_bytes=settings.api.max_upload_bytes),
+        uploads=Uploads(
+            connection,
+            upload_rows,
+            document_rows,
+            files,
+            jobs,
+            metadata_fields,
+            max_bytes=settings.api.max_upload_bytes,
+        ),
         knowledge_bases=KnowledgeBases(
             connection,
             kb_rows,

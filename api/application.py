@@ -17,6 +17,7 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    metadata_fields,
     operations,
     organizations,
     reconcile,
@@ -66,6 +67,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     )  # fmt: skip
     for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
+    app.include_router(metadata_fields.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)
     _correct_schema(app)

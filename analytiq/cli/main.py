@@ -14,6 +14,7 @@ from analytiq.cli import (
     erase_commands,
     job_commands,
     knowledge_base_commands,
+    metadata_field_commands,
     provider_commands,
     quota_commands,
     reconcile_commands,
@@ -39,6 +40,7 @@ app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")
+app.add_typer(metadata_field_commands.app, name="fields")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
 app.command()(reconcile_commands.reconcile)

@@ -13,6 +13,7 @@ from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
 from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
+from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
     AccessToken,
     Document,
@@ -42,7 +43,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -147,10 +148,16 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls):
             return UploadAnswer.model_validate_json(self._transport.send_files("/documents", fields, parts))
 
     def documents(
-        self, *, name_search: str | None = None, tag_ids: Sequence[str] = (), states: Sequence[str] = ()
+        self,
+        *,
+        name_search: str | None = None,
+        tag_ids: Sequence[str] = (),
+        states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
     ) -> Iterator[Document]:
         """All documents that fit, newest first; all of `tag_ids` must be on one, any of `states` may be its own."""
-        return self._all("/documents", "documents", Document, _document_query(name_search, tag_ids, states))
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        return self._all("/documents", "documents", Document, query)
 
     def documents_page(
         self,
@@ -158,11 +165,12 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls):
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states)
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
@@ -348,9 +356,12 @@ def _search_body(
     return {"query": query, "top_k": top_k, "skip": skip, **given}
 
 
-def _document_query(name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]) -> Query:
+def _document_query(
+    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str], metadata_filter: MetadataFilter | None
+) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,
         "state": list(states) or None,
+        "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
     }

@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from analytiq.models.metadata_field import FieldType
+
 Item = TypeVar("Item")
 
 
@@ -69,6 +71,14 @@ class LlmProviderTest(_Answer):
     milliseconds: int
     code: str | None
     detail: str
+
+
+class MetadataDeclaration(_Answer):
+    """The declared fields of documents' metadata, and what declaring them did."""
+
+    fields: dict[str, FieldType]
+    documents_rewritten: int = 0
+    values_removed: int = 0
 
 
 class UsageItem(_Answer):
@@ -436,6 +446,14 @@ class Degradation(_Answer):
     detail: str
 
 
+class LegWeights(_Answer):
+    """How much each leg of a hybrid search counted, and why."""
+
+    vector: float
+    lexical: float
+    reason: str
+
+
 class SearchAnswer(_Answer):
     """Passages, best first, neighbours beside their match in the order of the document."""
 
@@ -445,6 +463,7 @@ class SearchAnswer(_Answer):
     mode: str = "vector"
     degraded: list[Degradation] = []
     timings_ms: dict[str, float] = {}
+    weights: LegWeights | None = None
 
 
 class Judgement(_Answer):
@@ -465,6 +484,7 @@ class Explanation(_Answer):
     stages: list[Judgement]
     passages: list[Passage]
     degraded: list[Degradation]
+    weights: LegWeights | None = None
 
 
 MetadataFilter = dict[str, Any]

@@ -20,6 +20,9 @@ from analytiq.rate_limits.limits import RateLimits
 from analytiq.settings import EmbeddingSettings
 from analytiq.telemetry import metrics
 
+LONGEST_JUDGED = 2000
+"""Characters of a question that are looked at to tell how well a model knows its words."""
+
 
 class EmbeddingService:
     """The one way to embed."""
@@ -68,6 +71,10 @@ class EmbeddingService:
         chosen = await self._models.choose(organization, knowledge_base.embedding_model)
         vectors = await self._embed(chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH)
         return vectors[0]
+
+    async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
+        """The share of a question's letters (0 to 1) in words the model knows whole; None where it does not tell."""
+        return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])
 
     async def _embed(
         self,
