@@ -1,11 +1,24 @@
 """The composition root: everything that a process needs, put together once."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.invitations import Invitations
+from analytiq.accounts.mail import Mail
+from analytiq.accounts.oidc import Oidc
+from analytiq.accounts.passwords import Passwords
+from analytiq.accounts.people import People
+from analytiq.accounts.recovery import Recovery
+from analytiq.accounts.sessions import Sessions
+from analytiq.agent.loop import AgentLoop
+from analytiq.agent.running import PromptRunning, RunRows
+from analytiq.chat.answering import Answering
+from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
@@ -15,10 +28,11 @@ from analytiq.documents.service import Documents
 from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
-from analytiq.errors import InvalidInputError
+from analytiq.errors import AnalytiqError, InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
 from analytiq.indexing.projecting import Projecting
@@ -31,15 +45,19 @@ from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.choice import ChosenLexicalIndex
 from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.lexical.mongodb.store import MongoLexicalIndex
+from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
+from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind
 from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
@@ -52,22 +70,34 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.prompt_results import PromptResultRepository
+from analytiq.mongo.repositories.prompt_runs import PromptRunRepository
+from analytiq.mongo.repositories.prompts import PromptRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
+from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.mongo.search.hits import CurrentHits
 from analytiq.mongo.search.indexes import SearchIndexes
 from analytiq.mongo.search.rows import SearchRowRepository
 from analytiq.organizations.service import Organizations
+from analytiq.prompt_uses import PromptUses
+from analytiq.prompts.export import ResultExport
+from analytiq.prompts.results import PromptResults
+from analytiq.prompts.runs import PromptRuns
+from analytiq.prompts.service import Prompts
+from analytiq.prompts.triggers import PromptTriggers
+from analytiq.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
 from analytiq.reconcile.leadership import Chore, Leader
@@ -102,6 +132,14 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    sessions: Sessions
+    invitations: Invitations
+    people: People
+    recovery: Recovery
+    oidc: Oidc
+    mail: Mail
+    audit_log: AuditLog
+    background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
     metadata_fields: MetadataFields
@@ -116,6 +154,13 @@ class Application:
     forecasts: Forecasts
     metering: Metering
     chat: ChatService
+    llm_usage: LlmUsageRepository
+    models: ModelCatalogue
+    prompts: Prompts
+    prompt_runs: PromptRuns
+    prompt_results: PromptResults
+    result_export: ResultExport
+    chats: Chats
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -134,6 +179,7 @@ class Application:
     vault: Vault
     credentials: Credentials
     handlers: Mapping[JobKind, Handler]
+    on_dead: OnDead
 
     def new_history(self) -> History:
         """What a runner keeps of the attempts at its jobs."""
@@ -147,7 +193,7 @@ class Application:
             settings=self.settings.queue,
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
-            on_dead=self.extraction.fail_document_of,
+            on_dead=self.on_dead,
             history=self.new_history(),
         )
 
@@ -165,8 +211,23 @@ class Application:
         ]
         return new_leader(self.connection, self.reconciliations, chores, settings)
 
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""
+
+        async def logged() -> None:
+            try:
+                await work
+            except AnalytiqError as error:
+                log.warning("background.failed", code=error.code, detail=error.detail)
+
+        task = asyncio.create_task(logged())
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await asyncio.gather(*self.background, return_exceptions=True)
+        await self.chats.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -205,6 +266,15 @@ async def bootstrap(settings: Settings) -> Application:
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
     organization_rows = OrganizationRepository(connection)
+    user_rows = UserRepository(connection)
+    member_rows = MemberRepository(connection)
+    session_rows = SessionRepository(connection)
+    link_rows = OneTimeLinkRepository(connection)
+    passwords = Passwords()
+    invitation_rows = InvitationRepository(connection)
+    invitations = Invitations(
+        user_rows, member_rows, invitation_rows, organization_rows, days=settings.accounts.invitation_days
+    )
     tag_rows = TagRepository(connection)
     document_rows = DocumentRepository(connection)
     text_rows = TextRepository(connection)
@@ -218,6 +288,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
+    prompt_rows = PromptRepository(connection)
+    prompt_runs = PromptRunRepository(connection)
+    prompt_results = PromptResultRepository(connection)
     files = FileStore(connection)
     holds = BackupHoldRepository(connection)
 
@@ -227,7 +300,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
-    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
+    limit_rows = RateLimitRepository(connection)
+    rate_limits = RateLimits(limit_rows, settings.rate_limits)
+    sessions = Sessions(
+        user_rows, member_rows, organization_rows, session_rows, limit_rows, passwords, settings.accounts
+    )
     embedding = EmbeddingService(
         models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
     )
@@ -315,6 +392,45 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
+    prompt_uses = PromptUses(prompt_rows)
+    runs = PromptRuns(connection, prompt_runs, document_rows, jobs, chat)
+    triggers = PromptTriggers(connection, prompt_rows, prompt_runs, prompt_results, document_rows, jobs, holds)
+    running_prompts = PromptRunning(
+        connection,
+        RunRows(organization_rows, prompt_rows, prompt_runs, prompt_results, document_rows, text_rows, llm_usage, jobs),
+        chat,
+        AgentLoop(chat, search, prompt_runs),
+        settings.prompts,
+    )
+
+    async def handle_document_membership(running: RunningJob) -> None:
+        await life_cycle.handle_document_membership(running)
+        job = running.job
+        if job.subject.document_id is not None:
+            await triggers.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)
+
+    async def on_dead(job: Job, failure: Failure) -> None:
+        await extraction.fail_document_of(job, failure)
+        await runs.fail_run_of(job, failure)
+
+    knowledge_bases = KnowledgeBases(
+        connection,
+        kb_rows,
+        epochs,
+        entries,
+        document_rows,
+        vectors,
+        jobs,
+        embedding,
+        models,
+        store,
+        store.kind_of_new,
+        prompt_uses,
+    )
+    chat_rows = ChatRepository(connection)
+    answering = Answering(search, chat, documents, settings.chat)
+    chats = Chats(connection, chat_rows, document_rows, knowledge_bases, chat, answering, settings.chat)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -324,7 +440,22 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
-        tags=Tags(tag_rows, document_rows, kb_rows),
+        sessions=sessions,
+        invitations=invitations,
+        people=People(
+            connection,
+            user_rows,
+            member_rows,
+            invitations,
+            invitation_rows,
+            passwords,
+        ),
+        recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
+        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),
+        mail=Mail(settings.accounts.smtp),
+        audit_log=AuditLog(AuditLogRepository(connection), settings.accounts),
+        background=set(),
+        tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
         metadata_fields=metadata_fields,
         indexing_states=indexing_states,
@@ -337,19 +468,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             metadata_fields,
             max_bytes=settings.api.max_upload_bytes,
         ),
-        knowledge_bases=KnowledgeBases(
-            connection,
-            kb_rows,
-            epochs,
-            entries,
-            document_rows,
-            vectors,
-            jobs,
-            embedding,
-            models,
-            store,
-            store.kind_of_new,
-        ),
+        knowledge_bases=knowledge_bases,
         vector_store=store,
         lexical=lexical,
         search=search,
@@ -358,6 +477,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         forecasts=Forecasts(ForecastRepository(connection), text_rows, cache, models),
         metering=metering,
         chat=chat,
+        llm_usage=llm_usage,
+        models=ModelCatalogue(credentials, chat, [_local_model()]),
+        prompts=Prompts(connection, prompt_rows, tag_rows, kb_rows, jobs, chat),
+        prompt_runs=runs,
+        prompt_results=PromptResults(prompt_results),
+        result_export=ResultExport(prompt_results, document_rows),
+        chats=chats,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -369,24 +495,28 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         extraction=extraction,
         jobs=jobs,
         job_history=history,
-        job_operations=Jobs(
-            connection, jobs, history, document_rows, on_dead=extraction.fail_document_of, on_settled=settle_after
-        ),
+        job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
         credentials=credentials,
+        on_dead=on_dead,
         handlers={
             JobKind.EXTRACT: extraction.handle,
-            JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
+            JobKind.MEMBERSHIP_DOCUMENT: handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(
+                document_rows, text_rows, files, history, jobs, holds, prompt_runs, prompt_results, chat_rows
+            ).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
             JobKind.RECONCILE: reconciliations.handle,
+            JobKind.RUN_PROMPT: running_prompts.handle,
+            JobKind.MEMBERSHIP_PROMPT: triggers.handle_prompt_membership,
+            JobKind.CLEAN_PROMPT: triggers.handle_clean,
         },
     )
 
@@ -394,3 +524,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 def _snapshots(settings: Settings) -> Snapshots | None:
     size = settings.search.snapshot_bytes
     return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None
+
+
+def _local_model() -> ListedModel:
+    return ListedModel(LOCAL_MODEL, LOCAL_PROVIDER, ModelKind.EMBEDDING, ModelSource.LOCAL, dimensions=LOCAL_DIMENSIONS)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
 from analytiq.client.forecasts import ForecastCalls
@@ -31,6 +32,7 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
@@ -43,7 +45,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -68,9 +70,9 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
 
     # Access tokens
 
-    def create_token(self, name: str, *, expires_at: datetime | None = None) -> IssuedAccessToken:
-        """Make an access token."""
-        body = {"name": name, "expires_at": expires_at and expires_at.isoformat()}
+    def create_token(self, name: str, *, scope: str = "admin", expires_at: datetime | None = None) -> IssuedAccessToken:
+        """Make an access token; `scope` is `read`, `write`, or `admin` for everything."""
+        body = {"name": name, "scope": scope, "expires_at": expires_at and expires_at.isoformat()}
         return IssuedAccessToken.model_validate_json(self._transport.call("POST", "/access-tokens", json=body))
 
     def tokens(self) -> Iterator[AccessToken]:
@@ -277,9 +279,13 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
             body["embedding_model"] = embedding_model
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
 
-    def delete_knowledge_base(self, kb_id: str) -> None:
-        """Delete it; nothing is found in it from now on. Its documents stay."""
-        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}")
+    def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
+        """Delete it; nothing is found in it from now on. Its documents stay.
+
+        409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
+        """
+        query: Query = {"on_use": "detach" if detaches_prompts else None}
+        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}", query=query)
 
     def search(
         self,

@@ -23,6 +23,7 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.prompt_uses import OnUse, PromptUses
 from analytiq.telemetry.checkpoints import checkpoint
 from analytiq.vector_stores.base import VectorStore
 
@@ -67,7 +68,9 @@ class KnowledgeBases:
         models: EmbeddingModels,
         store: VectorStore,
         store_of_new: VectorStoreKind,
+        prompt_uses: PromptUses,
     ) -> None:
+        self._prompt_uses = prompt_uses
         self._connection = connection
         self._knowledge_bases = knowledge_bases
         self._epochs = epochs
@@ -171,10 +174,17 @@ class KnowledgeBases:
         await run_in_transaction(self._connection, commit)
         return await self.get(organization_id, kb_id)
 
-    async def delete(self, organization_id: str, kb_id: str, *, request_id: str | None = None) -> None:
-        """Delete it: nothing is found in it from now on; its collection and rows follow within seconds."""
+    async def delete(
+        self, organization_id: str, kb_id: str, *, on_use: OnUse = OnUse.REFUSE, request_id: str | None = None
+    ) -> None:
+        """Delete it: nothing is found in it from now on; its collection and rows follow within seconds.
+
+        Raises:
+            ConflictError: prompts search in it, and `on_use` is to refuse; names them.
+        """
 
         async def commit(session: Session) -> None:
+            await self._prompt_uses.release_knowledge_base(session, organization_id, kb_id, on_use)
             if not await self._knowledge_bases.mark_deleting(session, organization_id, kb_id):
                 raise unknown_knowledge_base(kb_id)
             await self._epochs.delete(session, kb_id)

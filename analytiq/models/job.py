@@ -19,6 +19,9 @@ class JobKind(StrEnum):
     DROP_KB = "drop_kb"
     ERASE = "erase"
     RECONCILE = "reconcile"
+    RUN_PROMPT = "run_prompt"
+    MEMBERSHIP_PROMPT = "membership_prompt"
+    CLEAN_PROMPT = "clean_prompt"
 
 
 class JobState(StrEnum):
@@ -48,6 +51,7 @@ class JobSubject(Stored):
     kb_id: str | None = None
     generation_id: str | None = None
     erasure_id: str | None = None
+    prompt_id: str | None = None
     run_id: str | None = None
 
 
@@ -75,7 +79,8 @@ class JobRequest(Stored):
         """One row exists for each key, however often the work is asked for."""
         subject = self.subject
         names = (
-            subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.run_id
+            subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.prompt_id,
+            subject.run_id,
         )  # fmt: skip
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 

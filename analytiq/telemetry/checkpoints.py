@@ -61,6 +61,15 @@ OPERATOR_CHECKPOINTS = (
 )
 """Those that only backup, restore, erasure and the reconciler's process pass."""
 
+PROMPT_CHECKPOINTS = (
+    "prompts.run_begun",
+    "agent.asking",
+    "agent.answered",
+    "agent.searched",
+    "prompts.run_committed",
+)
+"""Those that only runs of prompts pass."""
+
 _hook: Hook | None = None
 
 
@@ -73,6 +82,6 @@ def install(hook: Hook | None) -> None:
 async def checkpoint(name: str) -> None:
     """A named place; costs a comparison."""
     if _hook is not None:
-        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS:
+        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS:
             raise ValueError(f"{name!r} is no known checkpoint")
         await _hook(name)

@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import ApplicationOf, CurrentOrganization
+from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
-from api.schemas.usage import QuotaAnswer, UsageAnswer
+from api.schemas.usage import LlmUsageAnswer, QuotaAnswer, UsageAnswer
 
-router = APIRouter(tags=["organization"])
+router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("/usage", operation_id="get_usage")
@@ -32,3 +33,15 @@ async def get_usage(
 async def get_quota(application: ApplicationOf, organization: CurrentOrganization) -> QuotaAnswer:
     """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
     return QuotaAnswer.of(await application.metering.account(organization.id))
+
+
+@router.get("/llm-usage", operation_id="get_llm_usage")
+async def get_llm_usage(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    since: Annotated[Time | None, Query()] = None,
+    until: Annotated[Time | None, Query()] = None,
+) -> LlmUsageAnswer:
+    """Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose."""
+    return LlmUsageAnswer.of(await application.llm_usage.totals(organization.id, since=since, until=until))

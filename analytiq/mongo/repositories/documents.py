@@ -286,6 +286,13 @@ class DocumentRepository:
         )
         return result.matched_count == 1
 
+    async def hold_for_result(self, session: Session, organization_id: str, document_id: str) -> bool:
+        """Check that the document exists, and make a concurrent delete conflict."""
+        result = await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id}, {"$inc": {"rev": 1}}, session=session
+        )
+        return result.matched_count == 1
+
     async def hold_for_removal(
         self, session: Session, organization_id: str, document_id: str, *, tag_ids: Collection[str]
     ) -> bool:

@@ -100,6 +100,15 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def hold(self, session: Session, organization_id: str, kb_id: str) -> bool:
+        """Check that it exists, and make its deletion conflict."""
+        result = await self._collection.update_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
+            {"$inc": {"holds": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
     async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
         """Hide it at once; a job removes what it had."""
         changed = await self.change(session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value})
