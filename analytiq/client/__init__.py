@@ -6,6 +6,7 @@ with Client("http://127.0.0.1:8000", organization_id, token) as client:
     client.wait_until_indexed([item.document_id for item in uploaded.documents if item.document_id])
 """
 
+from analytiq.client.chat import ChatCitation, ChatEvent, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.client.client import Client
 from analytiq.client.errors import FieldProblem, ProblemError, UnreachableError
 from analytiq.client.models import (
@@ -56,6 +57,12 @@ from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
     "AccessToken",
+    "ChatCitation",
+    "ChatEvent",
+    "ChatMessage",
+    "ChatPassage",
+    "ChatThread",
+    "ChatUsage",
     "Client",
     "Degradation",
     "Document",

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
 from analytiq.client.forecasts import ForecastCalls
@@ -44,7 +45,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -69,9 +70,9 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
 
     # Access tokens
 
-    def create_token(self, name: str, *, expires_at: datetime | None = None) -> IssuedAccessToken:
-        """Make an access token."""
-        body = {"name": name, "expires_at": expires_at and expires_at.isoformat()}
+    def create_token(self, name: str, *, scope: str = "admin", expires_at: datetime | None = None) -> IssuedAccessToken:
+        """Make an access token; `scope` is `read`, `write`, or `admin` for everything."""
+        body = {"name": name, "scope": scope, "expires_at": expires_at and expires_at.isoformat()}
         return IssuedAccessToken.model_validate_json(self._transport.call("POST", "/access-tokens", json=body))
 
     def tokens(self) -> Iterator[AccessToken]:
