@@ -15,7 +15,7 @@ async def get_metadata_fields(application: ApplicationOf, organization: CurrentO
     return MetadataFieldsResponse(fields=dict(declared.types))
 
 
-@router.put("", operation_id="declare_metadata_fields")
+@router.put("", operation_id="update_metadata_fields")
 async def declare_metadata_fields(
     application: ApplicationOf, organization: CurrentOrganization, body: MetadataFieldsDeclaration
 ) -> MetadataFieldsAnswer:
