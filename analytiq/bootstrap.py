@@ -6,37 +6,53 @@ from pathlib import Path
 
 import structlog
 
+from analytiq.agent.loop import AgentLoop
+from analytiq.agent.running import PromptRunning, RunRows
+from analytiq.chat.answering import Answering
+from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
+from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
+from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Staging
 from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.choice import ChosenLexicalIndex
 from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.lexical.mongodb.store import MongoLexicalIndex
+from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
+from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind
+from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -44,6 +60,9 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.prompt_results import PromptResultRepository
+from analytiq.mongo.repositories.prompt_runs import PromptRunRepository
+from analytiq.mongo.repositories.prompts import PromptRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
@@ -52,13 +71,26 @@ from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.mongo.search.hits import CurrentHits
+from analytiq.mongo.search.indexes import SearchIndexes
+from analytiq.mongo.search.rows import SearchRowRepository
 from analytiq.organizations.service import Organizations
+from analytiq.prompt_uses import PromptUses
+from analytiq.prompts.export import ResultExport
+from analytiq.prompts.results import PromptResults
+from analytiq.prompts.runs import PromptRuns
+from analytiq.prompts.service import Prompts
+from analytiq.prompts.triggers import PromptTriggers
+from analytiq.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
+from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reconcile.runs import Runs
 from analytiq.reranking.service import Reranking
 from analytiq.search.check import Check
 from analytiq.search.compression import ChatCompressor
@@ -73,8 +105,10 @@ from analytiq.settings import Settings, provider_keys_from_environment
 from analytiq.tags.service import Tags
 from analytiq.upload.store import Uploads
 from analytiq.vector_stores.base import VectorStore
+from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.vector_stores.mongodb.store import MongoVectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -94,14 +128,24 @@ class Application:
     knowledge_bases: KnowledgeBases
     search: Search
     vector_store: VectorStore
-    lexical: LocalLexicalIndex | None
+    lexical: ChosenLexicalIndex | None
     explain: Explain
+    cache_eviction: CacheEviction
+    forecasts: Forecasts
     metering: Metering
     chat: ChatService
+    llm_usage: LlmUsageRepository
+    models: ModelCatalogue
+    prompts: Prompts
+    prompt_runs: PromptRuns
+    prompt_results: PromptResults
+    result_export: ResultExport
+    chats: Chats
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
     reconciler: Reconciler
+    reconciliations: Runs
     life_cycle: KnowledgeBaseLifeCycle
     erasures: Erasures
     retention: Retention
@@ -115,6 +159,7 @@ class Application:
     vault: Vault
     credentials: Credentials
     handlers: Mapping[JobKind, Handler]
+    on_dead: OnDead
 
     def new_history(self) -> History:
         """What a runner keeps of the attempts at its jobs."""
@@ -128,7 +173,7 @@ class Application:
             settings=self.settings.queue,
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
-            on_dead=self.extraction.fail_document_of,
+            on_dead=self.on_dead,
             history=self.new_history(),
         )
 
@@ -136,8 +181,19 @@ class Application:
         """The entry of a worker process that runs `runner`."""
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
+    def reconcile_leader(self) -> Leader:
+        """What a reconciler process does: passes, and the chores of other parts that one process does for all."""
+        settings = self.settings.reconciler
+        chores: list[Chore] = [
+            ("retention", settings.interval_seconds, lambda _: self.retention.apply()),
+            ("erasures", settings.interval_seconds, lambda _: self.erasures.keep_up()),
+            ("cache eviction", settings.interval_seconds, lambda _: self.cache_eviction.run()),
+        ]
+        return new_leader(self.connection, self.reconciliations, chores, settings)
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await self.chats.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -189,6 +245,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     llm_usage = LlmUsageRepository(connection)
     jobs = JobRepository(connection)
     history = JobHistoryRepository(connection)
+    prompt_rows = PromptRepository(connection)
+    prompt_runs = PromptRunRepository(connection)
+    prompt_results = PromptResultRepository(connection)
     files = FileStore(connection)
     holds = BackupHoldRepository(connection)
 
@@ -199,29 +258,52 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
     rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
-    embedding = EmbeddingService(models, cache, metering, rate_limits)
+    embedding = EmbeddingService(
+        models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
+    )
+
+    search_indexes = SearchIndexes(connection)
+    search_rows = SearchRowRepository(connection)
+    current_hits = CurrentHits(entries)
+    has_search_server = (await choose(search_indexes, settings.search)).kind is VectorStoreKind.MONGODB
+    store = ChosenVectorStore(
+        LocalVectorStore(
+            vectors,
+            memory_bytes=settings.search.local_store_bytes,
+            load_wait_seconds=settings.search.load_wait_seconds,
+            snapshots=_snapshots(settings),
+        ),
+        MongoVectorStore(
+            search_indexes, search_rows, current_hits, settings.search, with_words=settings.lexical.is_enabled
+        )
+        if has_search_server
+        else None,
+    )
 
     membership = Membership(document_rows, kb_rows, entries, jobs)
     life_cycle = KnowledgeBaseLifeCycle(
-        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds
+        membership, kb_rows, epochs, entries, generations, vectors, jobs, history, rate_limits, holds, store
     )
     extraction = Extraction(connection, document_rows, text_rows, files, jobs, settings.extraction)
-    staging = Staging(text_rows, generations, vectors, embedding, models, settings.indexing)
+    staging = Staging(text_rows, generations, vectors, embedding, models, store, settings.indexing)
     commit = Commit(connection, document_rows, kb_rows, entries, generations, epochs, vectors, jobs, settings.indexing)
-    sync = Sync(organization_rows, document_rows, kb_rows, entries, generations, jobs, staging, commit, rate_limits)
-    store = LocalVectorStore(
-        vectors,
-        memory_bytes=settings.search.local_store_bytes,
-        load_wait_seconds=settings.search.load_wait_seconds,
-        snapshots=_snapshots(settings),
+    sync = Sync(
+        organization_rows,
+        document_rows,
+        kb_rows,
+        entries,
+        generations,
+        jobs,
+        staging,
+        commit,
+        Projecting(search_rows, entries),
+        rate_limits,
     )
 
     async def drop_knowledge_base(running: RunningJob) -> None:
         await life_cycle.handle_drop(running)
-        if running.job.subject.kb_id is not None:
-            store.forget(running.job.subject.kb_id)
-            if lexical is not None:
-                lexical.forget(running.job.subject.kb_id)
+        if running.job.subject.kb_id is not None and lexical is not None:
+            lexical.forget(running.job.subject.kb_id)
 
     async def erase(running: RunningJob) -> None:
         await erasures.handle(running)
@@ -234,13 +316,18 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
     documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
+    reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
+    reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
-        LocalLexicalIndex(
-            ChunkTextRepository(connection),
-            Path(settings.data_dir) / "lexical",
-            disk_bytes=settings.lexical.disk_bytes,
-            build_wait_seconds=settings.lexical.build_wait_seconds,
+        ChosenLexicalIndex(
+            LocalLexicalIndex(
+                ChunkTextRepository(connection),
+                Path(settings.data_dir) / "lexical",
+                disk_bytes=settings.lexical.disk_bytes,
+                build_wait_seconds=settings.lexical.build_wait_seconds,
+            ),
+            MongoLexicalIndex(search_indexes, search_rows, current_hits) if has_search_server else None,
         )
         if settings.lexical.is_enabled
         else None
@@ -256,6 +343,45 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     presenting = Presenting(vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
     search = Search(finding, presenting, legs, store, embedding, entries, steps, settings.search)
 
+    prompt_uses = PromptUses(prompt_rows)
+    runs = PromptRuns(connection, prompt_runs, document_rows, jobs, chat)
+    triggers = PromptTriggers(connection, prompt_rows, prompt_runs, prompt_results, document_rows, jobs, holds)
+    running_prompts = PromptRunning(
+        connection,
+        RunRows(organization_rows, prompt_rows, prompt_runs, prompt_results, document_rows, text_rows, llm_usage, jobs),
+        chat,
+        AgentLoop(chat, search, prompt_runs),
+        settings.prompts,
+    )
+
+    async def handle_document_membership(running: RunningJob) -> None:
+        await life_cycle.handle_document_membership(running)
+        job = running.job
+        if job.subject.document_id is not None:
+            await triggers.run_on_document(job.organization_id, job.subject.document_id, request_id=job.request_id)
+
+    async def on_dead(job: Job, failure: Failure) -> None:
+        await extraction.fail_document_of(job, failure)
+        await runs.fail_run_of(job, failure)
+
+    knowledge_bases = KnowledgeBases(
+        connection,
+        kb_rows,
+        epochs,
+        entries,
+        document_rows,
+        vectors,
+        jobs,
+        embedding,
+        models,
+        store,
+        store.kind_of_new,
+        prompt_uses,
+    )
+    chat_rows = ChatRepository(connection)
+    answering = Answering(search, chat, documents, settings.chat)
+    chats = Chats(connection, chat_rows, document_rows, knowledge_bases, chat, answering, settings.chat)
+
     async def settle_after(job: Job) -> None:
         # Outside of a worker nothing settles continuously.
         await life_cycle.after_job(job)
@@ -265,7 +391,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
-        tags=Tags(tag_rows, document_rows, kb_rows),
+        tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
         metadata_fields=metadata_fields,
         indexing_states=indexing_states,
@@ -278,54 +404,55 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             metadata_fields,
             max_bytes=settings.api.max_upload_bytes,
         ),
-        knowledge_bases=KnowledgeBases(
-            connection, kb_rows, epochs, entries, document_rows, vectors, jobs, embedding, models
-        ),
+        knowledge_bases=knowledge_bases,
         vector_store=store,
         lexical=lexical,
         search=search,
         explain=Explain(search, finding, presenting, documents, indexing_states, settings.search),
+        cache_eviction=CacheEviction(connection, cache, settings.embedding),
+        forecasts=Forecasts(ForecastRepository(connection), text_rows, cache, models),
         metering=metering,
         chat=chat,
+        llm_usage=llm_usage,
+        models=ModelCatalogue(credentials, chat, [_local_model()]),
+        prompts=Prompts(connection, prompt_rows, tag_rows, kb_rows, jobs, chat),
+        prompt_runs=runs,
+        prompt_results=PromptResults(prompt_results),
+        result_export=ResultExport(prompt_results, document_rows),
+        chats=chats,
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
-        reconciler=Reconciler(
-            document_rows,
-            text_rows,
-            kb_rows,
-            entries,
-            generations,
-            vectors,
-            jobs,
-            upload_rows,
-            files,
-            life_cycle,
-            settings.reconciler,
-        ),
+        reconciler=reconciler,
+        reconciliations=reconciliations,
         life_cycle=life_cycle,
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
         jobs=jobs,
         job_history=history,
-        job_operations=Jobs(
-            connection, jobs, history, document_rows, on_dead=extraction.fail_document_of, on_settled=settle_after
-        ),
+        job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),
         vault=vault,
         credentials=credentials,
+        on_dead=on_dead,
         handlers={
             JobKind.EXTRACT: extraction.handle,
-            JobKind.MEMBERSHIP_DOCUMENT: life_cycle.handle_document_membership,
+            JobKind.MEMBERSHIP_DOCUMENT: handle_document_membership,
             JobKind.MEMBERSHIP_KB: life_cycle.handle_kb_membership,
             JobKind.SYNC: sync.handle,
             JobKind.SWEEP: Sweep(generations, vectors, holds).handle,
-            JobKind.CLEAN_DOCUMENT: Cleaning(document_rows, text_rows, files, history, jobs, holds).handle,
+            JobKind.CLEAN_DOCUMENT: Cleaning(
+                document_rows, text_rows, files, history, jobs, holds, prompt_runs, prompt_results, chat_rows
+            ).handle,
             JobKind.DROP_KB: drop_knowledge_base,
             JobKind.ERASE: erase,
+            JobKind.RECONCILE: reconciliations.handle,
+            JobKind.RUN_PROMPT: running_prompts.handle,
+            JobKind.MEMBERSHIP_PROMPT: triggers.handle_prompt_membership,
+            JobKind.CLEAN_PROMPT: triggers.handle_clean,
         },
     )
 
@@ -333,3 +460,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 def _snapshots(settings: Settings) -> Snapshots | None:
     size = settings.search.snapshot_bytes
     return Snapshots(Path(settings.data_dir) / "snapshots", max_bytes=size) if size else None
+
+
+def _local_model() -> ListedModel:
+    return ListedModel(LOCAL_MODEL, LOCAL_PROVIDER, ModelKind.EMBEDDING, ModelSource.LOCAL, dimensions=LOCAL_DIMENSIONS)

@@ -9,16 +9,23 @@ from fastapi import FastAPI
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
+from api.mcp_endpoint import McpEndpoint
 from api.requests import RequestContext
 from api.routes import (
+    chat,
     documents,
     erasure,
+    forecast,
     jobs,
     knowledge_bases,
     llm_providers,
     metadata_fields,
+    models,
     operations,
     organizations,
+    prompt_runs,
+    prompts,
+    reconcile,
     search,
     tags,
     usage,
@@ -41,7 +48,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_application() as application:
             app.state.application = application
-            yield
+            async with mcp.running(application):
+                yield
 
     app = FastAPI(
         title="Analytiq",
@@ -59,10 +67,15 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    for module in (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure):
+    modules = (
+        organizations, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models,
+        prompts, prompt_runs, chat, usage, erasure, reconcile,
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
-    app.include_router(metadata_fields.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
+    mcp = McpEndpoint(app)
+    mcp.install()
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app

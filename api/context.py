@@ -8,6 +8,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.organization import Organization
+from analytiq.prompt_uses import OnUse
 from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
@@ -27,6 +28,17 @@ ApplicationOf = Annotated[Application, Depends(get_application)]
 RequestId = Annotated[str, Depends(get_request_id)]
 
 
+async def open_with_header(application: Application, authorization: str | None) -> Organization:
+    """The organization that the bearer token in the header opens."""
+    scheme, _, secret = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise AccessDeniedError(
+            "send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
+            code="unauthenticated",
+        )
+    return await application.organizations.open_with(secret.strip())
+
+
 async def require_organization(
     application: Application, organization_id: str, authorization: str | None
 ) -> Organization:
@@ -34,13 +46,7 @@ async def require_organization(
 
     Another organization's id answers 404, like one that does not exist.
     """
-    scheme, _, secret = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise AccessDeniedError(
-            "send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
-            code="unauthenticated",
-        )
-    organization = await application.organizations.open_with(secret.strip())
+    organization = await open_with_header(application, authorization)
     if organization.id != organization_id:
         raise NotFoundError(f"no organization has the id {organization_id!r}")
     return organization
@@ -62,4 +68,7 @@ Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at mo
 NameSearch = Annotated[
     Annotated[str, NO_NUL] | None,
     Query(max_length=255, description="A part of the name, literally; case does not count"),
+]
+OnPromptUse = Annotated[
+    OnUse, Query(description="Where prompts use it: refuse, or detach it from them by a further version of each")
 ]

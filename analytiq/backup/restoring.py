@@ -38,7 +38,8 @@ RENEW_SECONDS = 20.0
 ORDER = (
     # What is named before what names it, so that nothing ever looks orphaned or stuck; documents last of all.
     "fs.files", "fs.chunks", "document_text_segments", "document_texts", "knowledge_bases", VECTORS_PREFIX,
-    "generations", "document_index", "tags", "spu_ledger", "llm_usage", "embedding_cache", "llm_providers", "docs",
+    "generations", "document_index", "tags", "spu_ledger", "llm_usage", "prompts", "prompt_versions",
+    "prompt_runs", "prompt_results", "chat_threads", "chat_messages", "embedding_cache", "llm_providers", "docs",
     "access_tokens",
 )  # fmt: skip
 AT_ACTIVATION = ("organizations", "kb_epochs")
@@ -366,7 +367,7 @@ def _ordered(contents: Contents, organization_id: str) -> list[Section]:
 
 
 def _first_memberships(organization_id: str, kb_ids: Sequence[str]) -> list[JobRequest]:
-    """A knowledge base whose first indexing had not begun waits for it forever: the job is not in the archive."""
+    """What is not in the archive: the job that a first indexing waits for, and the indexes of a search server."""
     return [kb_changed(organization_id, kb_id) for kb_id in kb_ids]
 
 

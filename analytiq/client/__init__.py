@@ -6,6 +6,7 @@ with Client("http://127.0.0.1:8000", organization_id, token) as client:
     client.wait_until_indexed([item.document_id for item in uploaded.documents if item.document_id])
 """
 
+from analytiq.client.chat import ChatCitation, ChatEvent, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.client.client import Client
 from analytiq.client.errors import FieldProblem, ProblemError, UnreachableError
 from analytiq.client.models import (
@@ -17,6 +18,8 @@ from analytiq.client.models import (
     DocumentStatus,
     DocumentText,
     Explanation,
+    Forecast,
+    FoundDrift,
     IndexingState,
     IssuedAccessToken,
     Job,
@@ -31,6 +34,8 @@ from analytiq.client.models import (
     Organization,
     Page,
     Passage,
+    ReconcileReport,
+    ReconcileRun,
     Scores,
     SearchAnswer,
     Tag,
@@ -38,10 +43,26 @@ from analytiq.client.models import (
     UploadedDocument,
     Usage,
 )
+from analytiq.client.prompt_models import (
+    LlmUsage,
+    Model,
+    Prompt,
+    PromptResult,
+    PromptRun,
+    PromptRunDetail,
+    PromptVersion,
+    RunUsage,
+)
 from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
     "AccessToken",
+    "ChatCitation",
+    "ChatEvent",
+    "ChatMessage",
+    "ChatPassage",
+    "ChatThread",
+    "ChatUsage",
     "Client",
     "Degradation",
     "Document",
@@ -52,6 +73,8 @@ __all__ = [
     "DuplicatePolicy",
     "Explanation",
     "FieldProblem",
+    "Forecast",
+    "FoundDrift",
     "IndexingState",
     "IssuedAccessToken",
     "Job",
@@ -62,11 +85,21 @@ __all__ = [
     "KnowledgeBase",
     "LlmProvider",
     "LlmProviderTest",
+    "LlmUsage",
     "MetadataDeclaration",
+    "Model",
     "Organization",
     "Page",
     "Passage",
     "ProblemError",
+    "Prompt",
+    "PromptResult",
+    "PromptRun",
+    "PromptRunDetail",
+    "PromptVersion",
+    "ReconcileReport",
+    "ReconcileRun",
+    "RunUsage",
     "Scores",
     "SearchAnswer",
     "Tag",

@@ -9,8 +9,10 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
+from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
 from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
@@ -30,7 +32,9 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
+from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
@@ -41,12 +45,17 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, MetadataFieldCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
         """The organization that the token opens."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
+
+    def set_cache_scope(self, scope: str) -> Organization:
+        """Share embeddings with other organizations (`global`), or with none (`organization`)."""
+        answer = self._transport.call("PUT", "", json={"cache_scope": scope})
+        return Organization.model_validate_json(answer)
 
     def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
         """SPUs charged within [since, until), and those that the cache saved."""
@@ -270,9 +279,13 @@ class Client(JobCalls, ProviderCalls, MetadataFieldCalls):
             body["embedding_model"] = embedding_model
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
 
-    def delete_knowledge_base(self, kb_id: str) -> None:
-        """Delete it; nothing is found in it from now on. Its documents stay."""
-        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}")
+    def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
+        """Delete it; nothing is found in it from now on. Its documents stay.
+
+        409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
+        """
+        query: Query = {"on_use": "detach" if detaches_prompts else None}
+        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}", query=query)
 
     def search(
         self,

@@ -4,9 +4,12 @@ import structlog
 
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.prompt_results import PromptResultRepository
+from analytiq.mongo.repositories.prompt_runs import PromptRunRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.telemetry.checkpoints import checkpoint
@@ -25,13 +28,19 @@ class Cleaning:
         history: JobHistoryRepository,
         jobs: JobRepository,
         holds: BackupHoldRepository,
+        runs: PromptRunRepository,
+        results: PromptResultRepository,
+        chats: ChatRepository,
     ) -> None:
+        self._runs = runs
+        self._results = results
         self._documents = documents
         self._texts = texts
         self._files = files
         self._history = history
         self._jobs = jobs
         self._holds = holds
+        self._chats = chats
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -48,8 +57,12 @@ class Cleaning:
             await checkpoint("cleaning.files_deleted")
             await self._texts.delete_all(organization_id, document_id)
             await checkpoint("cleaning.texts_deleted")
+            # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+            await self._runs.delete_of_document(organization_id, document_id)
+            await self._results.delete_of_document(organization_id, document_id)
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
+            await self._chats.erase_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]

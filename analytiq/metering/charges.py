@@ -16,6 +16,7 @@ import structlog
 
 from analytiq import clock
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
+from analytiq.metering.counting import note_charged
 from analytiq.models.quota import SpuAccount, SpuPurpose
 from analytiq.models.usage import SpuCharge, UsageTotal
 from analytiq.mongo.client import MongoConnection
@@ -121,6 +122,7 @@ class Metering:
         reservation.charged = spus
         if spus:
             metrics.spus_charged.labels(operation_type=reservation.purpose.operation.value).inc(spus)
+            note_charged(spus)
         return spus
 
     async def account(self, organization_id: str) -> SpuAccount:

@@ -18,6 +18,10 @@ class JobKind(StrEnum):
     CLEAN_DOCUMENT = "clean_document"
     DROP_KB = "drop_kb"
     ERASE = "erase"
+    RECONCILE = "reconcile"
+    RUN_PROMPT = "run_prompt"
+    MEMBERSHIP_PROMPT = "membership_prompt"
+    CLEAN_PROMPT = "clean_prompt"
 
 
 class JobState(StrEnum):
@@ -47,6 +51,8 @@ class JobSubject(Stored):
     kb_id: str | None = None
     generation_id: str | None = None
     erasure_id: str | None = None
+    prompt_id: str | None = None
+    run_id: str | None = None
 
 
 class Progress(Stored):
@@ -72,7 +78,10 @@ class JobRequest(Stored):
     def deduplication_key(self) -> str:
         """One row exists for each key, however often the work is asked for."""
         subject = self.subject
-        names = (subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id)
+        names = (
+            subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.prompt_id,
+            subject.run_id,
+        )  # fmt: skip
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 
     @property

@@ -36,9 +36,10 @@ class LlmUsage(Stored):
 
 
 class LlmUsageTotal(Stored):
-    """Usage summed: of one operation and model, on one day."""
+    """Usage summed: of one operation, model and knowledge base, on one day."""
 
     day: str
+    kb_id: str | None = None
     operation: LlmOperation
     model: str
     calls: int

@@ -24,7 +24,7 @@ LATEST_ATTEMPTS = 20
 JOBS_AT_ONCE = 500
 DOCUMENTS_AT_ONCE = 100
 """Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
-DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.ERASE})
+DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.ERASE})
 """Kinds that delete what somebody was told is deleted."""
 
 

@@ -6,18 +6,29 @@ from typing import Any
 from analytiq import clock
 from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
 from analytiq.models.tag import Tag
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.tags import TagRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from analytiq.prompt_uses import OnUse, PromptUses
 
 
 class Tags:
     """Tags of an organization."""
 
     def __init__(
-        self, tags: TagRepository, documents: DocumentRepository, knowledge_bases: KnowledgeBaseRepository
+        self,
+        connection: MongoConnection,
+        tags: TagRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        prompt_uses: PromptUses,
     ) -> None:
+        self._connection = connection
+        self._prompt_uses = prompt_uses
         self._tags = tags
         self._documents = documents
         self._knowledge_bases = knowledge_bases
@@ -63,11 +74,11 @@ class Tags:
             raise _unknown(tag_id)
         return tag
 
-    async def delete(self, organization_id: str, tag_id: str) -> None:
-        """Remove a tag that nothing uses.
+    async def delete(self, organization_id: str, tag_id: str, *, on_use: OnUse = OnUse.REFUSE) -> None:
+        """Remove a tag that nothing uses; `on_use` says what becomes of prompts that run on it.
 
         Raises:
-            ConflictError: documents or knowledge bases have it; says how many and which.
+            ConflictError: documents or knowledge bases have it, or prompts; says how many and which.
         """
         await self.get(organization_id, tag_id)
         documents = await self._documents.uses_of_tag(organization_id, tag_id)
@@ -79,7 +90,12 @@ class Tags:
                 f"{f' ({named})' if named else ''}; take it off them first",
                 code="tag_in_use",
             )
-        await self._tags.delete(organization_id, tag_id)
+
+        async def commit(session: Session) -> None:
+            await self._prompt_uses.release_tag(session, organization_id, tag_id, on_use)
+            await self._tags.delete(session, organization_id, tag_id)
+
+        await run_in_transaction(self._connection, commit)
 
     async def require(self, organization_id: str, tag_ids: Sequence[str], *, field: str = "tag_ids") -> list[str]:
         """The tag ids without repetitions, if all exist in the organization.

@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from analytiq.prompt_uses import OnUse
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.knowledge_bases import (
     IndexedDocumentList,
@@ -76,10 +77,14 @@ async def update_knowledge_base(
 
 @router.delete("/{kb_id}", operation_id="delete_knowledge_base")
 async def delete_knowledge_base(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, kb_id: str
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    kb_id: str,
+    on_use: OnPromptUse = OnUse.REFUSE,
 ) -> KnowledgeBaseDeleted:
-    """Delete it: nothing is found in it from now on; its vectors follow within seconds."""
-    await application.knowledge_bases.delete(organization.id, kb_id, request_id=request_id)
+    """Delete it: nothing is found in it from now on; its vectors follow within seconds. 409 where prompts search it."""
+    await application.knowledge_bases.delete(organization.id, kb_id, on_use=on_use, request_id=request_id)
     return KnowledgeBaseDeleted()
 
 

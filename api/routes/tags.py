@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from analytiq.prompt_uses import OnUse
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate
 
@@ -52,7 +53,9 @@ async def update_tag(
 
 
 @router.delete("/{tag_id}", status_code=204, operation_id="delete_tag")
-async def delete_tag(application: ApplicationOf, organization: CurrentOrganization, tag_id: str) -> Response:
-    """Remove a tag that no document and no knowledge base uses; otherwise 409 says what does."""
-    await application.tags.delete(organization.id, tag_id)
+async def delete_tag(
+    application: ApplicationOf, organization: CurrentOrganization, tag_id: str, on_use: OnPromptUse = OnUse.REFUSE
+) -> Response:
+    """Remove a tag that no document and no knowledge base uses; otherwise 409 says what does, prompts too."""
+    await application.tags.delete(organization.id, tag_id, on_use=on_use)
     return Response(status_code=204)

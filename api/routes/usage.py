@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from api.context import ApplicationOf, CurrentOrganization
 from api.schemas.search import Time
-from api.schemas.usage import QuotaAnswer, UsageAnswer
+from api.schemas.usage import LlmUsageAnswer, QuotaAnswer, UsageAnswer
 
 router = APIRouter(tags=["organization"])
 
@@ -32,3 +32,15 @@ async def get_usage(
 async def get_quota(application: ApplicationOf, organization: CurrentOrganization) -> QuotaAnswer:
     """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
     return QuotaAnswer.of(await application.metering.account(organization.id))
+
+
+@router.get("/llm-usage", operation_id="get_llm_usage")
+async def get_llm_usage(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    since: Annotated[Time | None, Query()] = None,
+    until: Annotated[Time | None, Query()] = None,
+) -> LlmUsageAnswer:
+    """Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose."""
+    return LlmUsageAnswer.of(await application.llm_usage.totals(organization.id, since=since, until=until))

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from analytiq.models.llm_usage import LlmUsageTotal
 from analytiq.models.quota import SpuAccount
 from analytiq.models.usage import UsageTotal
 from api.schemas.wire import ResponseBody
@@ -60,3 +61,43 @@ class QuotaAnswer(ResponseBody):
     def of(cls, account: SpuAccount) -> "QuotaAnswer":
         """From the stored shape."""
         return cls(quota=account.quota, used_spus=account.used, reserved_spus=account.reserved, left_spus=account.left)
+
+
+class LlmUsageItem(ResponseBody):
+    """Calls to chat and reranking models of one day, operation, model and knowledge base."""
+
+    day: str = Field(description="As 2026-01-31, in UTC")
+    operation: str = Field(description="search, rerank, prompt or chat")
+    model: str
+    kb_id: str | None
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float = Field(description="By LiteLLM's prices")
+    unpriced_calls: int = Field(description="Calls of models whose price is not known: not in `cost_usd`")
+
+
+class LlmUsageAnswer(ResponseBody):
+    """What chat and reranking models were asked, and what that cost."""
+
+    total_calls: int
+    total_cost_usd: float
+    cost_usd_by_kb: dict[str, float]
+    items: list[LlmUsageItem]
+
+    @classmethod
+    def of(cls, totals: list[LlmUsageTotal]) -> "LlmUsageAnswer":
+        """From the library's shape."""
+        by_kb: dict[str, float] = {}
+        for total in totals:
+            if total.kb_id is not None:
+                by_kb[total.kb_id] = by_kb.get(total.kb_id, 0.0) + total.cost_usd
+        return cls(
+            total_calls=sum(total.calls for total in totals),
+            total_cost_usd=sum(total.cost_usd for total in totals),
+            cost_usd_by_kb=by_kb,
+            items=[
+                LlmUsageItem.model_validate({**total.model_dump(), "operation": total.operation.value})
+                for total in totals
+            ],
+        )

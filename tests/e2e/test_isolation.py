@@ -19,6 +19,7 @@ from tests.e2e.driving import (
     accepted,
     database_of,
     eventually,
+    make_answer,
     make_knowledge_base,
     make_tag,
     problem_of,
@@ -100,15 +101,18 @@ def victim(running: Running) -> Iterator[Victim]:
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
         wait_until_indexed(client, document)
         wait_until_active(client, kb)
+        run = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
+        eventually(lambda: accepted(client.get(f"/reconcile/runs/{run}"))["state"] == "done")
         erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
         second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
         with database_of(running.data_dir) as database:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
             eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
             assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
-            # Written behind: of both memberships, the extraction and the sync.
+            # Written behind: of both memberships, the extraction, the sync and the run.
             attempts = database["job_history"]
-            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 4)
+            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 5)
+            chat = make_answer(client, database, kb)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
         # The job first: its id holds others.
@@ -116,7 +120,27 @@ def victim(running: Running) -> Iterator[Victim]:
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure
+        ids["reconcile_run_id"] = run
+        ids |= chat
+        with database_of(running.data_dir) as database:
+            ids |= prompt_of(database, organization_id, tag, kb, document)
         yield Victim(client, organization_id, ids)
+
+
+def prompt_of(database: Any, organization_id: str, tag: str, kb: str, document: str) -> dict[str, str]:
+    """A prompt with a run that can be cancelled and a result; in the database, since a run would need a model."""
+    now = clock.now()
+    prompt_id, run_id = ObjectId(), ObjectId()
+    configuration = {"text": SECRET, "tag_ids": [tag], "kb_id": kb, "max_iterations": 5}
+    own = {"organization_id": organization_id, "version": 1, "created_at": now, "updated_at": now}
+    database["prompts"].insert_one({"_id": prompt_id, **own, "name": SECRET, "configuration": configuration})
+    about = {**own, "prompt_id": str(prompt_id), "document_id": document}
+    database["prompt_versions"].insert_one({**about, "configuration": configuration})
+    database["prompt_runs"].insert_one({"_id": run_id, **about, "status": "queued", "steps": [], "answer": SECRET})
+    database["prompt_results"].insert_one(
+        {**about, "run_id": str(run_id), "text_hash": "x", "answer": SECRET, "is_structured": False}
+    )
+    return {"prompt_id": str(prompt_id), "run_id": str(run_id)}
 
 
 def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:
@@ -251,9 +275,21 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         problem_of(burglar.post("/documents", files=[("files", ("x.txt", b"x"))], data=form), 400, field="tag_ids[0]")
         problem_of(burglar.put(f"/documents/{own}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
         kb_body = {"name": unique("kb"), "tag_ids": stolen}
+        prompt_body = {"name": unique("prompt"), "text": "?"}
+        problem_of(burglar.post("/prompts", json={**prompt_body, "tag_ids": stolen}), 400, field="tag_ids[0]")
+        problem_of(burglar.post("/prompts", json={**prompt_body, "kb_id": ids["kb_id"]}), 400, field="kb_id")
+        own_prompt = accepted(burglar.post("/prompts", json=prompt_body), 201)["prompt_id"]
+        problem_of(burglar.put(f"/prompts/{own_prompt}", json={"kb_id": ids["kb_id"]}), 400, field="kb_id")
+        run_body = {"document_ids": [ids["document_id"]]}
+        problem_of(burglar.post(f"/prompts/{own_prompt}/runs", json=run_body), 400, field="document_ids[0]")
+        assert accepted(burglar.get("/runs", params={"prompt_id": ids["prompt_id"]}))["runs"] == []
+        assert accepted(burglar.get("/prompts", params={"kb_id": ids["kb_id"]}))["prompts"] == []
         problem_of(burglar.post("/knowledge-bases", json=kb_body), 400, field="tag_ids[0]")
         problem_of(burglar.put(f"/knowledge-bases/{own_kb}", json={"tag_ids": stolen}), 400, field="tag_ids[0]")
+        thread_body = {"kb_ids": [own_kb, ids["kb_id"]]}
+        problem_of(burglar.post("/chat/threads", json=thread_body), 400, field="kb_ids[1]")
         assert accepted(burglar.get("/documents", params={"tag_ids": ids["tag_id"]}))["documents"] == []
+        assert accepted(burglar.get("/chat/threads", params={"kb_id": ids["kb_id"]}))["threads"] == []
         for narrowing in (
             {"document_ids": [ids["document_id"]]},
             {"metadata_filter": {"document_id": ids["document_id"]}},
@@ -262,7 +298,8 @@ def test_ids_of_another_organization_in_bodies_and_parameters_reach_nothing(runn
         ):
             found = search(burglar, own_kb, SECRET, **narrowing)["results"]
             assert all(item["document_id"] == own for item in found)
-        lists = ("/documents", "/tags", "/knowledge-bases", "/access-tokens", "/jobs?state=dead")
+        names = ("documents", "tags", "knowledge-bases", "access-tokens", "jobs?state=dead", "prompts", "runs")
+        lists = [f"/{name}" for name in (*names, "chat/threads")]
         listed = [burglar.get(path).text for path in lists]
         assert not any(id_ in text for id_ in ids.values() for text in listed)
     assert state_of(running, victim.organization_id) == before

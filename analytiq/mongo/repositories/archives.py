@@ -17,6 +17,7 @@ from bson.binary import UuidRepresentation
 from pymongo.errors import OperationFailure
 
 from analytiq.errors import NotFoundError, TransientError
+from analytiq.models.prompt_run import UNFINISHED
 from analytiq.mongo import catalog
 from analytiq.mongo.client import MongoConnection, Row
 from analytiq.mongo.ids import object_id, object_ids
@@ -25,6 +26,12 @@ from analytiq.mongo.session import Session
 
 IDS_PER_QUERY = 500
 """Rows that are looked up by id at once."""
+CHATS = ("chat_threads", "chat_messages")
+PASSAGES_PER_BATCH = 50
+"""Rows of answers, which hold every passage that their models saw: about 100 KB each."""
+PROMPTS = ("prompts", "prompt_versions", "prompt_results")
+RUNS_PER_BATCH = 20
+"""A run holds every passage that its model saw: up to 2 MB."""
 GENERATIONS_PER_QUERY = 100
 FILES_PER_QUERY = 50
 ROWS_PER_BATCH = 1000
@@ -189,9 +196,16 @@ class ArchiveSource:
         async for piece in self._knowledge_bases(organization_id, named, session):
             yield piece
         secrets = ("access_tokens", "llm_providers") if is_whole else ()
-        for name in ("spu_ledger", "llm_usage", *secrets):
+        for name in ("spu_ledger", "llm_usage", *PROMPTS, *secrets):
             async for piece in self._read(name, own, session):
                 yield piece
+        for name in CHATS:
+            async for piece in self._read(name, own, session, rows_per_batch=PASSAGES_PER_BATCH):
+                yield piece
+        # An archive holds no jobs: a run that is not over would wait for ever.
+        over: Row = {**own, "status": {"$nin": [status.value for status in UNFINISHED]}}
+        async for piece in self._read("prompt_runs", over, session, rows_per_batch=RUNS_PER_BATCH):
+            yield piece
 
     async def _files_rows(self, organization_id: str, named: _Named, session: Session) -> AsyncGenerator[Piece, None]:
         for ids, _ in named.files.batches(IDS_PER_QUERY):

@@ -5,6 +5,7 @@ from datetime import datetime
 from pymongo import IndexModel
 
 from analytiq.models.llm_usage import LlmUsage, LlmUsageTotal
+from analytiq.models.prompt_run import RunUsage
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row, encode
 
@@ -14,6 +15,8 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("run_id", 1)]),
     ],
 }
+
+_UNPRICED: Row = {"$cond": [{"$eq": [{"$ifNull": ["$cost_usd", None]}, None]}, 1, 0]}
 
 
 class LlmUsageRepository:
@@ -26,10 +29,31 @@ class LlmUsageRepository:
         """Note a call."""
         await self._collection.insert_one(encode(usage))
 
+    async def of_run(self, organization_id: str, run_id: str) -> RunUsage:
+        """What a prompt's run has used of chat models, whatever became of its attempts."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id, "run_id": run_id}},
+                {
+                    "$group": {
+                        "_id": None,
+                        "model_calls": {"$sum": 1},
+                        "prompt_tokens": {"$sum": "$prompt_tokens"},
+                        "completion_tokens": {"$sum": "$completion_tokens"},
+                        "cost_usd": {"$sum": "$cost_usd"},
+                        "unpriced_calls": {"$sum": _UNPRICED},
+                    }
+                },
+            ]
+        )
+        async for row in cursor:
+            return RunUsage.model_validate(row)
+        return RunUsage()
+
     async def totals(
         self, organization_id: str, *, since: datetime | None = None, until: datetime | None = None
     ) -> list[LlmUsageTotal]:
-        """By day (UTC), operation and model, within [since, until); latest day first."""
+        """By day (UTC), operation, model and knowledge base, within [since, until); latest day first."""
         match: Row = {"organization_id": organization_id}
         period = {name: moment for name, moment in (("$gte", since), ("$lt", until)) if moment is not None}
         if period:
@@ -38,16 +62,21 @@ class LlmUsageRepository:
             "day": {"$dateToString": {"date": "$used_at", "format": "%Y-%m-%d"}},
             "operation": "$operation",
             "model": "$model",
+            "kb_id": "$kb_id",
         }
         summed: Row = {
             "calls": {"$sum": 1},
             "prompt_tokens": {"$sum": "$prompt_tokens"},
             "completion_tokens": {"$sum": "$completion_tokens"},
             "cost_usd": {"$sum": "$cost_usd"},
-            "unpriced_calls": {"$sum": {"$cond": [{"$eq": [{"$ifNull": ["$cost_usd", None]}, None]}, 1, 0]}},
+            "unpriced_calls": {"$sum": _UNPRICED},
         }
         cursor = await self._collection.aggregate(
-            [{"$match": match}, {"$group": {"_id": key, **summed}}, {"$sort": {"_id.day": -1, "_id.model": 1}}]
+            [
+                {"$match": match},
+                {"$group": {"_id": key, **summed}},
+                {"$sort": {"_id.day": -1, "_id.model": 1, "_id": 1}},
+            ]
         )
         return [
             LlmUsageTotal.model_validate({**row["_id"], **{name: row[name] for name in summed}}) async for row in cursor

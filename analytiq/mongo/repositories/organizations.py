@@ -1,8 +1,8 @@
 """Collections `organizations` and `access_tokens`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from pymongo import IndexModel
+from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
 from analytiq.models.metadata_field import FieldType
@@ -37,6 +37,15 @@ class OrganizationRepository:
         row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(Organization, row) if row else None
 
+    async def change(self, organization_id: str, changes: Row) -> Organization | None:
+        """Change some of its fields; returns what it is then, None where there is none."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(organization_id, what="organization")},
+            {"$set": changes},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(Organization, row) if row else None
+
     async def declare_metadata_fields(
         self, organization_id: str, types: Mapping[str, FieldType], *, after: int
     ) -> bool:
@@ -62,6 +71,11 @@ class OrganizationRepository:
     async def all(self) -> list[Organization]:
         """Every organization, oldest first; there are few, and only operators ask."""
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
+
+    async def existing(self, organization_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are an organization's; one that is being restored or erased is none."""
+        query: Row = {"_id": {"$in": object_ids(set(organization_ids))}}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
 
 class AccessTokenRepository:

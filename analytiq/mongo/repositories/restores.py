@@ -54,12 +54,22 @@ class IdMap:
         if self._salt is None:
             return
         for path in paths:
-            *parents, last = path.removesuffix("[]").split(".")
-            place: Any = row
-            for name in parents:
-                place = place.get(name) if isinstance(place, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            if isinstance(place, dict) and last in place:
-                place[last] = self.new(place[last])
+            self._rewrite(row, path.removesuffix("[]").split("."))
+
+    def _rewrite(self, place: Any, path: Sequence[str]) -> None:
+        if not isinstance(place, dict):
+            return
+        name, *rest = path
+        name = name.removesuffix("[]")
+        if name not in place:
+            return
+        if not rest:
+            place[name] = self.new(place[name])
+            return
+        below: Any = place[name]  # pyright: ignore[reportUnknownVariableType]
+        items: list[Any] = below if isinstance(below, list) else [below]  # pyright: ignore[reportUnknownVariableType]
+        for item in items:
+            self._rewrite(item, rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from analytiq.models.tag import Tag
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
 
 INDEXES = {
     "tags": [
@@ -83,10 +84,18 @@ class TagRepository:
             raise _name_taken(str(changes.get("name"))) from error
         return decode(Tag, row) if row else None
 
-    async def delete(self, organization_id: str, tag_id: str) -> bool:
+    async def hold(self, session: Session, organization_id: str, tag_ids: Sequence[str]) -> bool:
+        """Check that all of the tags exist, and make their deletion conflict."""
+        wanted = object_ids(list(tag_ids))
+        result = await self._collection.update_many(
+            {"_id": {"$in": wanted}, "organization_id": organization_id}, {"$inc": {"holds": 1}}, session=session
+        )
+        return result.matched_count == len(set(tag_ids))
+
+    async def delete(self, session: Session, organization_id: str, tag_id: str) -> bool:
         """Remove the tag's row; its uses are the caller's to judge first."""
         result = await self._collection.delete_one(
-            {"_id": object_id(tag_id, what="tag"), "organization_id": organization_id}
+            {"_id": object_id(tag_id, what="tag"), "organization_id": organization_id}, session=session
         )
         return result.deleted_count == 1
 

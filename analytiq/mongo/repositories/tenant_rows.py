@@ -144,6 +144,12 @@ class TenantRows:
             "document_index": {**own, "document_id": {"$in": texts}},
             "generations": {**own, "document_id": {"$in": texts}},
             "job_history": {**own, "subject.document_id": {"$in": texts}},
+            "prompt_results": {**own, "document_id": {"$in": texts}},
+            "prompt_runs": {
+                **own,
+                "$or": [{"document_id": {"$in": texts}}, {"steps.passages.document_id": {"$in": texts}}],
+            },
+            "chat_messages": {**own, "document_ids": {"$in": texts}},
         }
         found = {name: await self._majority[name].count_documents(query) for name, query in queries.items()}
         rows = self._rows("knowledge_bases", organization_id)

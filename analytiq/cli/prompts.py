@@ -1,0 +1,237 @@
+"""Prompts by name, and what `analytiq prompt …` prints."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from pydantic import JsonValue
+
+from analytiq.cli.console import fail, note, output, print_rows
+from analytiq.client import Client, Model, Prompt, PromptRun, PromptRunDetail
+from analytiq.errors import InvalidInputError, NotFoundError
+
+MINUTE = "%Y-%m-%d %H:%M UTC"
+SHOWN_CHARACTERS = 400
+"""Of a passage or of what a model says between its searches; `--json` of the API has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a prompt is to be. `settings`: the numbers, None where they are left to the default."""
+
+    text: str
+    answer_schema: dict[str, JsonValue] | None
+    tag_ids: Sequence[str]
+    kb_id: str | None
+    model: str | None
+    settings: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+
+
+def task_of(text: str | None, file: Path | None) -> str:
+    """The task, from one of the two places that it may come from."""
+    if (text is None) == (file is None):
+        raise InvalidInputError("Give the task by --text, or in a file by --file.")
+    return text if text is not None else _read(cast("Path", file))
+
+
+def schema_of(file: Path | None) -> dict[str, JsonValue] | None:
+    """The JSON schema in a file."""
+    if file is None:
+        return None
+    try:
+        schema: object = json.loads(_read(file))
+    except ValueError as error:
+        raise InvalidInputError(f"{file} is not JSON: {error}.") from None
+    if not isinstance(schema, dict):
+        raise InvalidInputError(f"{file} holds no JSON object, which a schema is.")
+    return cast("dict[str, JsonValue]", schema)
+
+
+def choose(client: Client, name_or_id: str) -> Prompt:
+    """The prompt of this name or id."""
+    found = _named(client, name_or_id)
+    if found is None:
+        found = next((item for item in client.prompts() if item.prompt_id == name_or_id), None)
+    if found is None:
+        raise NotFoundError(f"No prompt has the name or id {name_or_id!r}; `analytiq prompt list` shows them.")
+    return found
+
+
+def put(client: Client, name: str, wanted: Wanted, *, runs_on_existing: bool) -> Prompt:
+    """Make the prompt, or a further version of the one that has the name."""
+    present = _named(client, name)
+    settings: dict[str, JsonValue] = {key: value for key, value in wanted.settings.items() if value is not None}
+    if present is None:
+        made = client.create_prompt(
+            name,
+            wanted.text,
+            answer_schema=wanted.answer_schema,
+            tag_ids=wanted.tag_ids,
+            kb_id=wanted.kb_id,
+            model=wanted.model,
+            runs_on_existing=runs_on_existing,
+            settings=settings,
+        )
+        note(f"The prompt {name!r} is made.")
+        return made
+    changes: dict[str, JsonValue] = {
+        **wanted.settings,
+        "text": wanted.text,
+        "answer_schema": wanted.answer_schema,
+        "tag_ids": list(wanted.tag_ids),
+        "kb_id": wanted.kb_id,
+        "model": wanted.model,
+        "runs_on_existing": runs_on_existing,
+    }
+    changed = client.update_prompt(present.prompt_id, changes)
+    is_other = changed.version != present.version
+    note(f"The prompt {name!r} has version {changed.version} now." if is_other else "Nothing changed.")
+    return changed
+
+
+def documents_of(client: Client, names_or_ids: Sequence[str], tag: str | None) -> list[str]:
+    """The ids of the documents that are meant."""
+    ids: list[str] = []
+    for wanted in names_or_ids:
+        named = [item.document_id for item in client.documents(name_search=wanted) if item.document_name == wanted]
+        ids += named or [client.document(wanted).document_id]
+    if tag is not None:
+        found = client.find_tag(tag)
+        if found is None:
+            raise NotFoundError(f"There is no tag {tag!r}.")
+        ids += [item.document_id for item in client.documents(tag_ids=[found.tag_id])]
+    return list(dict.fromkeys(ids))
+
+
+def run(
+    client: Client,
+    prompt: Prompt,
+    *,
+    document_ids: Sequence[str],
+    text: str | None,
+    version: int | None,
+    waits: bool,
+) -> bool:
+    """Ask for the runs, wait, and print each answer on a line of its own; whether all went well."""
+    runs = client.run_prompt(prompt.prompt_id, document_ids=document_ids, text=text, version=version)
+    if not waits:
+        for started in runs:
+            output.print(started.run_id, markup=False)
+        return True
+    is_well = True
+    for ended in client.wait_for_runs([item.run_id for item in runs]):
+        is_well = _print_answer(ended) and is_well
+    return is_well
+
+
+def print_table(client: Client) -> None:
+    """Print all prompts."""
+    found = list(client.prompts())
+    if not found:
+        note("There is no prompt yet: `analytiq prompt create NAME --text …` makes one.")
+        return
+    print_rows(("id", "name", "version", "model", "changed"), [_row(prompt) for prompt in found])
+
+
+def print_runs(client: Client, prompt: Prompt | None, limit: int) -> None:
+    """Print the latest runs."""
+    page = client.prompt_runs(prompt_id=prompt.prompt_id if prompt else None, limit=limit)
+    if not page.items:
+        note("There is no run yet.")
+        return
+    print_rows(("run", "status", "document", "tokens", "SPUs", "USD", "asked for"), [_run_row(x) for x in page.items])
+
+
+def print_steps(client: Client, run_id: str) -> None:
+    """Print a run step by step."""
+    shown = client.prompt_run(run_id)
+    for number, step in enumerate(shown.steps, start=1):
+        output.print(f"{number}. {step['kind']}", style="bold", markup=False)
+        for call in step["tool_calls"]:
+            output.print(f"   {call['name']} {_short(call['arguments'])}", markup=False)
+        if step["text"]:
+            output.print(f"   {_short(step['text'])}", markup=False)
+        for passage in step["passages"]:
+            place = f"{passage['source']}, page {passage['first_page']}"
+            output.print(f"   [{passage['number']}] {place}: {_short(passage['content'])}", markup=False)
+    _print_answer(shown)
+
+
+def export(client: Client, prompt: Prompt, *, is_csv: bool, version: int | None, output: Path | None) -> None:
+    """Write the results to a file, or print them."""
+    content = client.export_prompt_results(prompt.prompt_id, is_csv=is_csv, version=version)
+    if output is None:
+        _print_raw(content.decode())
+        return
+    output.write_bytes(content)
+    note(f"Written to {output}.")
+
+
+def print_models(client: Client, name_search: str | None) -> None:
+    """Print the chat models that can be asked."""
+    found = list(client.models(kind="chat", name_search=name_search))
+    if not found:
+        note("No chat model can be asked: `analytiq providers put` stores a provider's key.")
+        return
+    headings = ("model", "tools", "schemas", "window", "USD per million tokens, in / out")
+    print_rows(headings, [_model_row(model) for model in found])
+
+
+def _print_answer(ended: PromptRunDetail) -> bool:
+    if not ended.is_over:
+        note(f"The run is {ended.status}; there is no answer yet.")
+        return False
+    for warning in ended.warnings:
+        note(f"Note: {warning}.")
+    if ended.error is not None:
+        about = f" of the document {ended.document_id}" if ended.document_id else ""
+        fail(f"The run {ended.run_id}{about} has {ended.status}: {ended.error.detail}")
+        return False
+    answer = ended.answer if isinstance(ended.answer, str) else json.dumps(ended.answer, ensure_ascii=False)
+    _print_raw(f"{answer}\n")
+    return True
+
+
+def _print_raw(text: str) -> None:
+    output.out(text, end="", highlight=False)
+
+
+def _named(client: Client, name: str) -> Prompt | None:
+    return next((item for item in client.prompts(name_search=name) if item.name == name), None)
+
+
+def _row(prompt: Prompt) -> tuple[str, ...]:
+    model = prompt.model or "the default"
+    return prompt.prompt_id, prompt.name, str(prompt.version), model, f"{prompt.updated_at:{MINUTE}}"
+
+
+def _run_row(run: PromptRun) -> tuple[str, ...]:
+    usage = run.usage
+    cost = f"{usage.cost_usd:.4f}" if not usage.unpriced_calls else "not known"
+    tokens = f"{usage.prompt_tokens + usage.completion_tokens:,}"
+    return run.run_id, run.status, run.document_id or "-", tokens, str(usage.spus), cost, f"{run.created_at:{MINUTE}}"
+
+
+def _model_row(model: Model) -> tuple[str, ...]:
+    prices = (model.input_usd_per_million_tokens, model.output_usd_per_million_tokens)
+    cost = " / ".join("?" if price is None else f"{price:g}" for price in prices)
+    window = "?" if model.max_input_tokens is None else f"{model.max_input_tokens:,}"
+    return model.model, _word(model.supports_tools), _word(model.supports_structured_output), window, cost
+
+
+def _word(value: bool | None) -> str:  # noqa: FBT001  # a value to be shown, not a choice
+    return {True: "yes", False: "no", None: "?"}[value]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"{file} cannot be read: {error}.") from None

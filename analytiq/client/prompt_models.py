@@ -1,0 +1,145 @@
+"""What the API answers about models, prompts, runs and results."""
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Model(_Answer):
+    """A model that can be asked; what is None is not known. `kind`: chat, embedding, rerank or unknown."""
+
+    model: str
+    litellm_provider: str
+    kind: str
+    source: str
+    supports_tools: bool | None = None
+    supports_structured_output: bool | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    dimensions: int | None = None
+    input_usd_per_million_tokens: float | None = None
+    output_usd_per_million_tokens: float | None = None
+
+
+class PromptVersion(_Answer):
+    """A version of a prompt, which never changes."""
+
+    prompt_id: str
+    version: int
+    text: str
+    model: str | None
+    answer_schema: dict[str, JsonValue] | None
+    tag_ids: list[str]
+    kb_id: str | None
+    metadata_filter: dict[str, JsonValue] | None
+    temperature: float | None
+    max_tokens: int | None
+    max_iterations: int
+    token_budget: int | None
+    spu_budget: int | None
+    created_at: datetime
+
+
+class Prompt(PromptVersion):
+    """A prompt in its latest version."""
+
+    name: str
+    updated_at: datetime
+
+
+class RunUsage(_Answer):
+    """What a run has used; calls of unknown price are not in `cost_usd`."""
+
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+    searches: int
+    spus: int
+
+
+class RunFailure(_Answer):
+    """Why there is no answer."""
+
+    code: str
+    detail: str
+
+
+class PromptRun(_Answer):
+    """A run; `answer` is an object where the version has a schema, else a text."""
+
+    run_id: str
+    prompt_id: str
+    version: int
+    document_id: str | None
+    is_automatic: bool
+    status: str
+    model: str | None
+    answer: JsonValue
+    usage: RunUsage
+    warnings: list[str]
+    error: RunFailure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.status not in ("queued", "running")
+
+
+class PromptRunDetail(PromptRun):
+    """A run with its steps, as the API documents them."""
+
+    input_text: str | None
+    steps: list[dict[str, Any]]
+
+
+class PromptResult(_Answer):
+    """The answer that counts, of one version for one document."""
+
+    prompt_id: str
+    version: int
+    document_id: str
+    run_id: str
+    answer: JsonValue
+    is_edited: bool
+    is_verified: bool
+    earlier: list[dict[str, Any]]
+    updated_at: datetime
+
+
+class PromptRunsStarted(_Answer):
+    """Runs that were asked for."""
+
+    runs: list[PromptRun]
+
+
+class LlmUsageItem(_Answer):
+    """Calls to chat and reranking models of one day, operation, model and knowledge base."""
+
+    day: str
+    operation: str
+    model: str
+    kb_id: str | None
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+
+
+class LlmUsage(_Answer):
+    """What chat and reranking models were asked, and what that cost."""
+
+    total_calls: int
+    total_cost_usd: float
+    cost_usd_by_kb: dict[str, float]
+    items: list[LlmUsageItem]

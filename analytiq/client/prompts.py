@@ -1,0 +1,185 @@
+"""The client's calls about prompts, runs, results and models."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq.client.connection import Connection, Query
+from analytiq.client.models import Page
+from analytiq.client.prompt_models import (
+    LlmUsage,
+    Model,
+    Prompt,
+    PromptResult,
+    PromptRun,
+    PromptRunDetail,
+    PromptRunsStarted,
+    PromptVersion,
+)
+from analytiq.errors import TransientError
+
+FIRST_POLL_SECONDS = 0.1
+LONGEST_POLL_SECONDS = 2.0
+
+
+class PromptCalls(Connection):
+    """Prompts and what they bring about."""
+
+    def models(self, *, kind: str | None = None, name_search: str | None = None) -> Iterator[Model]:
+        """The models that can be asked, by name. `kind`: chat, embedding or rerank."""
+        return self._all("/models", "models", Model, {"kind": kind, "name_search": name_search})
+
+    def llm_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> LlmUsage:
+        """Calls to chat and reranking models within [since, until): tokens and US dollars."""
+        query: Query = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+        return LlmUsage.model_validate_json(self._transport.call("GET", "/llm-usage", query=query))
+
+    def prompts(
+        self, *, name_search: str | None = None, tag_id: str | None = None, kb_id: str | None = None
+    ) -> Iterator[Prompt]:
+        """All prompts that fit, by name, in their latest versions."""
+        return self._all("/prompts", "prompts", Prompt, {"name_search": name_search, "tag_id": tag_id, "kb_id": kb_id})
+
+    def prompt(self, prompt_id: str) -> Prompt:
+        """One prompt."""
+        return Prompt.model_validate_json(self._transport.call("GET", f"/prompts/{prompt_id}"))
+
+    def create_prompt(
+        self,
+        name: str,
+        text: str,
+        *,
+        answer_schema: Mapping[str, JsonValue] | None = None,
+        tag_ids: Sequence[str] = (),
+        kb_id: str | None = None,
+        model: str | None = None,
+        runs_on_existing: bool = True,
+        settings: Mapping[str, JsonValue] | None = None,
+    ) -> Prompt:
+        """Make a prompt.
+
+        Args:
+            name: unique in the organization.
+            text: the task.
+            answer_schema: a JSON schema of an object; None: answers are texts.
+            tag_ids: it runs by itself on documents with one of these.
+            kb_id: what the model may search.
+            model: None: the organization's default.
+            runs_on_existing: also on the documents with its tags that are there already.
+            settings: any of metadata_filter, temperature, max_tokens, max_iterations, token_budget, spu_budget.
+        """
+        body: dict[str, Any] = {
+            **(settings or {}),
+            "name": name,
+            "text": text,
+            "answer_schema": answer_schema,
+            "tag_ids": list(tag_ids),
+            "kb_id": kb_id,
+            "model": model,
+            "runs_on_existing": runs_on_existing,
+        }
+        return Prompt.model_validate_json(self._transport.call("POST", "/prompts", json=body))
+
+    def update_prompt(self, prompt_id: str, changes: Mapping[str, JsonValue]) -> Prompt:
+        """Change some of the fields of `create_prompt`; all but a name makes a further version, None takes away."""
+        answer = self._transport.call("PUT", f"/prompts/{prompt_id}", json=dict(changes))
+        return Prompt.model_validate_json(answer)
+
+    def delete_prompt(self, prompt_id: str) -> None:
+        """Delete it with its versions, runs and results."""
+        self._transport.call("DELETE", f"/prompts/{prompt_id}")
+
+    def prompt_versions(self, prompt_id: str) -> Iterator[PromptVersion]:
+        """All of its versions, latest first."""
+        return self._all(f"/prompts/{prompt_id}/versions", "versions", PromptVersion)
+
+    def run_prompt(
+        self,
+        prompt_id: str,
+        *,
+        document_ids: Sequence[str] = (),
+        text: str | None = None,
+        version: int | None = None,
+    ) -> list[PromptRun]:
+        """Ask for a run on each document, or on a text; `wait_for_runs` waits for their ends."""
+        body = {"document_ids": list(document_ids), "text": text, "version": version}
+        answer = self._transport.call("POST", f"/prompts/{prompt_id}/runs", json=body)
+        return PromptRunsStarted.model_validate_json(answer).runs
+
+    def prompt_runs(
+        self,
+        *,
+        prompt_id: str | None = None,
+        document_id: str | None = None,
+        statuses: Sequence[str] = (),
+        skip: int = 0,
+        limit: int = 10,
+    ) -> Page[PromptRun]:
+        """A page of runs, latest first. Statuses: any of queued, running, succeeded, failed, cancelled."""
+        query: Query = {"prompt_id": prompt_id, "document_id": document_id, "status": list(statuses) or None}
+        return self._page("/runs", "runs", PromptRun, query, skip=skip, limit=limit)
+
+    def prompt_run(self, run_id: str) -> PromptRunDetail:
+        """One run with its steps."""
+        return PromptRunDetail.model_validate_json(self._transport.call("GET", f"/runs/{run_id}"))
+
+    def cancel_prompt_run(self, run_id: str) -> PromptRun:
+        """Stop a run; 409 where it is over."""
+        return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{run_id}/cancel"))
+
+    def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> list[PromptRunDetail]:
+        """The runs once all are over, in this order.
+
+        Raises:
+            TransientError: some are not over in time; they go on.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        over: dict[str, PromptRunDetail] = {}
+        pause = FIRST_POLL_SECONDS
+        while True:
+            for run_id in run_ids:
+                if run_id not in over and (run := self.prompt_run(run_id)).is_over:
+                    over[run_id] = run
+            if len(over) == len(set(run_ids)):
+                return [over[run_id] for run_id in run_ids]
+            if time.monotonic() > deadline:
+                raise TransientError(
+                    f"{len(set(run_ids)) - len(over)} runs are not over after {timeout_seconds:g} s; they go on, and"
+                    " `prompt_run` tells how far they are"
+                )
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_POLL_SECONDS)
+
+    def prompt_results(
+        self, prompt_id: str, *, version: int | None = None, is_verified: bool | None = None
+    ) -> Iterator[PromptResult]:
+        """All results of a prompt that fit, oldest first."""
+        verified = None if is_verified is None else str(is_verified).lower()
+        query: Query = {"version": version, "is_verified": verified}
+        return self._all(f"/prompts/{prompt_id}/results", "results", PromptResult, query)
+
+    def update_prompt_result(
+        self,
+        prompt_id: str,
+        document_id: str,
+        *,
+        answer: JsonValue = None,
+        is_verified: bool | None = None,
+        version: int | None = None,
+        run_id: str | None = None,
+    ) -> PromptResult:
+        """Edit an answer or verify it; `run_id`: of the result that was seen; 409 where another run replaced it."""
+        body = {"answer": answer, "is_verified": is_verified, "run_id": run_id}
+        sent = {name: value for name, value in body.items() if value is not None}
+        path = f"/prompts/{prompt_id}/results/{document_id}"
+        return PromptResult.model_validate_json(
+            self._transport.call("PUT", path, query={"version": version}, json=sent)
+        )
+
+    def export_prompt_results(self, prompt_id: str, *, is_csv: bool = True, version: int | None = None) -> bytes:
+        """All results of a version (None: the latest) as CSV, or as a JSON list."""
+        query: Query = {"format": "csv" if is_csv else "json", "version": version}
+        return self._transport.call("GET", f"/prompts/{prompt_id}/results/export", query=query)

@@ -1,0 +1,211 @@
+"""Which models an organization can ask, and what each can do: by LiteLLM's table, and by asking model servers."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast
+
+import httpx
+import structlog
+
+from analytiq.credentials.providers import Credential, Credentials
+from analytiq.errors import AnalytiqError
+from analytiq.llm.service import ChatService
+from analytiq.models.organization import Organization
+from analytiq.providers.guarded_http import public_only_client
+from analytiq.providers.litellm_module import litellm
+
+log = structlog.get_logger(__name__)
+
+SERVER_SECONDS = 5.0
+LARGEST_LIST_BYTES = 1_000_000
+MOST_OF_A_SERVER = 1000
+_FAMILIES = {"cohere": ("cohere", "cohere_chat"), "vertex_ai": ("vertex_ai", "vertex_ai-language-models")}
+"""LiteLLM's names of a provider's models in its table, where they are not the provider's own."""
+
+
+class ModelKind(StrEnum):
+    """What a model is for. A server's list does not tell: of its models it is unknown."""
+
+    CHAT = "chat"
+    EMBEDDING = "embedding"
+    RERANK = "rerank"
+    UNKNOWN = "unknown"
+
+
+class ModelSource(StrEnum):
+    """Where it is known from."""
+
+    TABLE = "table"
+    SERVER = "server"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model by the name that it is asked by; what is None is not known. Prices are US dollars a million tokens."""
+
+    model: str
+    litellm_provider: str
+    kind: ModelKind
+    source: ModelSource
+    supports_tools: bool | None = None
+    supports_structured_output: bool | None = None
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
+    dimensions: int | None = None
+    input_usd_per_million_tokens: float | None = None
+    output_usd_per_million_tokens: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQuery:
+    """Which models a list shows; models of unknown kind are among every kind."""
+
+    kind: ModelKind | None = None
+    litellm_provider: str | None = None
+    name_search: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """A page of models by name. `unreachable`: provider → why its server's models are not among them."""
+
+    models: list[ListedModel]
+    total_count: int
+    unreachable: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class ModelCatalogue:
+    """The models that there is a key for, and those of this process."""
+
+    def __init__(self, credentials: Credentials, chat: ChatService, local: Sequence[ListedModel]) -> None:
+        self._credentials = credentials
+        self._chat = chat
+        self._local = tuple(local)
+
+    async def page(self, organization: Organization, query: ModelQuery, *, skip: int, limit: int) -> ModelPage:
+        """A page of what the organization can ask, by name; servers of its own are asked for theirs."""
+        accounts = await self._credentials.accounts(organization.id)
+        providers = [account.litellm_provider for account in accounts if account.is_readable]
+        found = list(self._local)
+        unreachable: dict[str, str] = {}
+        if query.litellm_provider is not None:
+            providers = [name for name in providers if name == query.litellm_provider]
+        listed = await asyncio.gather(*(self._of_provider(organization, name) for name in providers))
+        for provider, outcome in zip(providers, listed, strict=True):
+            if isinstance(outcome, str):
+                unreachable[provider] = outcome
+            else:
+                found += outcome
+        matching = sorted((model for model in found if _is_meant(model, query)), key=lambda model: model.model)
+        return ModelPage(matching[skip : skip + limit], len(matching), unreachable)
+
+    async def _of_provider(self, organization: Organization, provider: str) -> list[ListedModel] | str:
+        """Its models, or why they cannot be told."""
+        try:
+            credential = await self._credentials.find(organization.id, provider)
+            if credential is None:
+                return []
+            if credential.api_base is not None and provider not in ("azure", "azure_ai"):
+                models = await _of_server(provider, credential)
+            else:
+                models = await asyncio.to_thread(_of_table, provider)
+        except AnalytiqError as error:
+            return error.detail
+        except (httpx.HTTPError, ValueError) as error:
+            log.info("llm.models_not_listed", provider=provider, reason=type(error).__name__)
+            return f"its server gave no list of models ({type(error).__name__})"
+        if credential.is_own:
+            return models
+        return [model for model in models if _is_free_to_all(model, self._chat)]
+
+
+def _is_free_to_all(model: ListedModel, chat: ChatService) -> bool:
+    return model.kind is ModelKind.EMBEDDING or chat.is_for_everybody(model.model)
+
+
+def _is_meant(model: ListedModel, query: ModelQuery) -> bool:
+    if query.kind is not None and model.kind not in (query.kind, ModelKind.UNKNOWN):
+        return False
+    if query.litellm_provider is not None and model.litellm_provider != query.litellm_provider:
+        return False
+    return query.name_search is None or query.name_search.lower() in model.model.lower()
+
+
+def _of_table(provider: str) -> list[ListedModel]:
+    """A provider's models as LiteLLM's own table has them; imports LiteLLM, which takes seconds."""
+    table: Mapping[str, Mapping[str, Any]] = litellm().model_cost
+    families = _FAMILIES.get(provider, (provider,))
+    kinds = {kind.value for kind in ModelKind}
+    return [
+        _listed(name, provider, entry)
+        for name, entry in table.items()
+        if entry.get("litellm_provider") in families and entry.get("mode") in kinds and not name.startswith("ft:")
+    ]
+
+
+def _listed(name: str, provider: str, entry: Mapping[str, Any]) -> ListedModel:
+    kind = ModelKind(entry["mode"])
+    is_chat = kind is ModelKind.CHAT
+    return ListedModel(
+        model=name,
+        litellm_provider=provider,
+        kind=kind,
+        source=ModelSource.TABLE,
+        supports_tools=bool(entry.get("supports_function_calling")) if is_chat else None,
+        supports_structured_output=bool(entry.get("supports_response_schema")) if is_chat else None,
+        max_input_tokens=_whole(entry.get("max_input_tokens")),
+        max_output_tokens=_whole(entry.get("max_output_tokens")) if is_chat else None,
+        dimensions=_whole(entry.get("output_vector_size")),
+        input_usd_per_million_tokens=_price(entry.get("input_cost_per_token")),
+        output_usd_per_million_tokens=_price(entry.get("output_cost_per_token")),
+    )
+
+
+def _whole(value: object) -> int | None:
+    # Some entries have numbers as texts, and some a sentence.
+    return int(value) if isinstance(value, int | float) else None
+
+
+def _price(value: object) -> float | None:
+    return round(float(value) * 1_000_000, 6) if isinstance(value, int | float) else None
+
+
+async def _of_server(provider: str, credential: Credential) -> list[ListedModel]:
+    """What a server that speaks OpenAI's protocol says that it has.
+
+    Raises:
+        httpx.HTTPError, ValueError: it does not say.
+        ProviderRefusedError, TransientError: its address may not be called, or is not found.
+    """
+    client = (
+        public_only_client(timeout_seconds=SERVER_SECONDS)
+        if credential.is_guarded
+        else httpx.AsyncClient(timeout=SERVER_SECONDS, trust_env=False)
+    )
+    headers = {"Authorization": f"Bearer {credential.api_key.get_secret_value()}"}
+    address = f"{(credential.api_base or '').rstrip('/')}/models"
+    async with client, client.stream("GET", address, headers=headers) as response:
+        response.raise_for_status()
+        body = b""
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > LARGEST_LIST_BYTES:
+                raise ValueError("the list is too long")
+    names = _names_of(body)
+    return [
+        ListedModel(f"{provider}/{name}", provider, ModelKind.UNKNOWN, ModelSource.SERVER)
+        for name in names[:MOST_OF_A_SERVER]
+    ]
+
+
+def _names_of(body: bytes) -> list[str]:
+    parsed: Any = httpx.Response(200, content=body).json()
+    items = cast("object", parsed.get("data")) if isinstance(parsed, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    if not isinstance(items, list):
+        raise ValueError("the answer is no list of models")  # noqa: TRY004  # of what a server sent
+    entries = [cast("Mapping[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
+    named = [entry.get("id") for entry in entries]
+    return sorted({name for name in named if isinstance(name, str) and 0 < len(name) <= 200})

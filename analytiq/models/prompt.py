@@ -1,0 +1,60 @@
+"""Prompts: what is asked of a chat model about documents, in versions that never change."""
+
+from datetime import datetime
+
+from analytiq.models.stored import Stored
+
+DEFAULT_ITERATIONS = 5
+"""Rounds of the model, the seed's default."""
+
+
+class PromptConfiguration(Stored):
+    """Everything that shapes an answer.
+
+    `answer_schema` and `metadata_filter` are JSON texts: as BSON, a schema's `$ref` would come back as a pointer of
+    the database's own, and keys may be anything. `model` None: the organization's default when it runs. The budgets
+    are of one run: tokens of the chat model, asked and answered, and SPUs of its searches.
+    """
+
+    text: str
+    model: str | None = None
+    answer_schema: str | None = None
+    tag_ids: tuple[str, ...] = ()
+    kb_id: str | None = None
+    metadata_filter: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    max_iterations: int = DEFAULT_ITERATIONS
+    token_budget: int | None = None
+    spu_budget: int | None = None
+
+    def without_tag(self, tag_id: str) -> "PromptConfiguration":
+        """The same, no longer run by itself on documents with the tag."""
+        return self.model_copy(update={"tag_ids": tuple(each for each in self.tag_ids if each != tag_id)})
+
+    def without_knowledge_base(self) -> "PromptConfiguration":
+        """The same, with nothing to search in."""
+        return self.model_copy(update={"kb_id": None, "metadata_filter": None})
+
+
+class Prompt(Stored):
+    """A row of `prompts`; `configuration` is that of `version`, the latest."""
+
+    id: str
+    organization_id: str
+    name: str
+    version: int
+    configuration: PromptConfiguration
+    created_at: datetime
+    updated_at: datetime
+
+
+class PromptVersion(Stored):
+    """A row of `prompt_versions`; it is written once."""
+
+    id: str
+    organization_id: str
+    prompt_id: str
+    version: int
+    configuration: PromptConfiguration
+    created_at: datetime

@@ -1,0 +1,160 @@
+"""Runs of prompts: how each came to its answer, and the answers as people have them."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from analytiq.models.document import Failure
+from analytiq.models.stored import Stored
+
+
+class RunStatus(StrEnum):
+    """queued ──▶ running ──▶ succeeded | failed; cancelled from either of the first two."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+class StepKind(StrEnum):
+    """What was done in a step."""
+
+    MODEL = "model"
+    """The chat model answered, or asked for tools."""
+    TOOL = "tool"
+    """A tool was called."""
+    CORRECTION = "correction"
+    """The model was told what is wrong with its answer."""
+
+
+class RecordedCall(Stored):
+    """A tool call as the model wrote it; `arguments` is meant to be JSON. Ids are unique within a step."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class RunPassage(Stored):
+    """What a search showed to the model. `number` is what it cites by, the same for the same chunk in all of a run."""
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str
+    chunk_index: int
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    relevance: float
+    content: str
+
+
+class RunStep(Stored):
+    """One step of a run; together they are its whole conversation with the model.
+
+    `text`: what the model said, what it was told, or why a tool did not do what it asked for. `is_forced`: the model
+    was to answer, and was allowed no tool. `error`: a stable code, where the tool did nothing.
+    """
+
+    kind: StepKind
+    text: str = ""
+    at: datetime
+    milliseconds: int = 0
+    tool_calls: tuple[RecordedCall, ...] = ()
+    is_forced: bool = False
+    finish_reason: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    call_id: str | None = None
+    tool_name: str | None = None
+    error: str | None = None
+    passages: tuple[RunPassage, ...] = ()
+    spus: int = 0
+
+
+class RunUsage(Stored):
+    """What a run has used so far, of all its attempts. Calls of unknown price are not in `cost_usd`."""
+
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    searches: int = 0
+    spus: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Asked and answered."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class PromptRun(Stored):
+    """A row of `prompt_runs`. It is about a document, or about `input_text`.
+
+    `text_hash`: of the document's text that it reads. `answer` is JSON where `is_structured`, else plain text.
+    `has_erased_passages`: passages of documents that were deleted since are no longer among the steps.
+    """
+
+    id: str
+    organization_id: str
+    prompt_id: str
+    version: int
+    document_id: str | None = None
+    input_text: str | None = None
+    is_automatic: bool = False
+    status: RunStatus = RunStatus.QUEUED
+    text_hash: str | None = None
+    model: str | None = None
+    steps: tuple[RunStep, ...] = ()
+    usage: RunUsage = RunUsage()
+    answer: str | None = None
+    is_structured: bool = False
+    warnings: tuple[str, ...] = ()
+    error: Failure | None = None
+    has_erased_passages: bool = False
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class EarlierAnswer(Stored):
+    """An answer that a person had edited or verified, before a later run replaced it."""
+
+    answer: str
+    is_structured: bool
+    run_id: str
+    is_edited: bool
+    is_verified: bool
+    replaced_at: datetime
+
+
+class PromptResult(Stored):
+    """A row of `prompt_results`: the answer that counts, of one version for one document.
+
+    `text_hash`: of the text that was read; a document with another one has changed since.
+    """
+
+    id: str
+    organization_id: str
+    prompt_id: str
+    version: int
+    document_id: str
+    run_id: str
+    text_hash: str | None
+    answer: str
+    is_structured: bool
+    is_edited: bool = False
+    is_verified: bool = False
+    edited_at: datetime | None = None
+    verified_at: datetime | None = None
+    earlier: tuple[EarlierAnswer, ...] = ()
+    created_at: datetime
+    updated_at: datetime

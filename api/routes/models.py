@@ -1,0 +1,27 @@
+"""`/models`: what can be asked, and what each can do."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from analytiq.llm.catalogue import ModelKind, ModelQuery
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from api.schemas.models import ModelList
+
+router = APIRouter(prefix="/models", tags=["llm-providers"])
+
+
+@router.get("", operation_id="list_models")
+async def list_models(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    name_search: NameSearch = None,
+    kind: Annotated[ModelKind | None, Query(description="Models of unknown kind are listed with every kind")] = None,
+    litellm_provider: Annotated[str | None, Query(max_length=100)] = None,
+) -> ModelList:
+    """A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs."""
+    query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
+    page = await application.models.page(organization, query, skip=skip, limit=limit)
+    return ModelList.of(page, skip=skip)

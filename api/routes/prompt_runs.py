@@ -1,0 +1,147 @@
+"""`/runs`: what prompts did. `/prompts/{prompt_id}/results`: the answers that count."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from fastapi.responses import StreamingResponse
+
+from analytiq.models.prompt_run import RunStatus
+from analytiq.mongo.repositories.prompt_results import ResultQuery
+from analytiq.mongo.repositories.prompt_runs import RunQuery
+from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.idempotency import IdempotentRoute
+from api.schemas.prompt_runs import (
+    PromptResultList,
+    PromptResultResponse,
+    PromptResultUpdate,
+    PromptRunDetail,
+    PromptRunList,
+    PromptRunResponse,
+)
+from api.schemas.wire import NO_NUL
+
+router = APIRouter(tags=["prompts"], route_class=IdempotentRoute)
+
+OfId = Annotated[Annotated[str, NO_NUL] | None, Query(max_length=64)]
+OfVersion = Annotated[int | None, Query(ge=1, le=2**31)]
+VersionOrLatest = Annotated[int | None, Query(ge=1, le=2**31, description="The latest, if left out")]
+
+MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+
+
+@router.get("/runs", operation_id="list_prompt_runs")
+async def list_prompt_runs(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    prompt_id: OfId = None,
+    version: OfVersion = None,
+    document_id: OfId = None,
+    status: Annotated[list[RunStatus] | None, Query(description="Any of these")] = None,
+) -> PromptRunList:
+    """A page of runs, latest first, without their steps."""
+    query = RunQuery(prompt_id=prompt_id, version=version, document_id=document_id, statuses=tuple(status or ()))
+    found, total = await application.prompt_runs.page(organization.id, query, skip=skip, limit=limit)
+    return PromptRunList(runs=[PromptRunResponse.of(run) for run in found], total_count=total, skip=skip)
+
+
+@router.get("/runs/{run_id}", operation_id="get_prompt_run")
+async def get_prompt_run(application: ApplicationOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
+    """One run with every step: what the model said, what it asked for, and the passages that it saw."""
+    return PromptRunDetail.with_steps(await application.prompt_runs.get(organization.id, run_id))
+
+
+@router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
+async def cancel_prompt_run(
+    application: ApplicationOf, organization: CurrentOrganization, run_id: str
+) -> PromptRunResponse:
+    """Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over."""
+    return PromptRunResponse.of(await application.prompt_runs.cancel(organization.id, run_id))
+
+
+@router.get("/prompts/{prompt_id}/results", operation_id="list_prompt_results")
+async def list_prompt_results(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    prompt_id: str,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    version: OfVersion = None,
+    document_id: OfId = None,
+    is_verified: bool | None = None,
+) -> PromptResultList:
+    """A page of a prompt's results, of all versions unless one is named, oldest first."""
+    await application.prompts.get(organization.id, prompt_id)
+    query = ResultQuery(version=version, document_id=document_id, is_verified=is_verified)
+    found, total = await application.prompt_results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
+    return PromptResultList(results=[PromptResultResponse.of(item) for item in found], total_count=total, skip=skip)
+
+
+@router.get(
+    "/prompts/{prompt_id}/results/export",
+    operation_id="download_prompt_results",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/csv": {}, "application/json": {}}, "description": "The results"}},
+)
+async def download_prompt_results(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    prompt_id: str,
+    format: Annotated[Literal["csv", "json"], Query()] = "csv",  # noqa: A002  # its name on the wire
+    version: VersionOrLatest = None,
+    is_verified: bool | None = None,
+) -> StreamingResponse:
+    """All results of a version as CSV, a column for each field, or as a JSON list.
+
+    In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
+    """
+    wanted = await application.prompts.version(organization.id, prompt_id, version)
+    query = ResultQuery(version=wanted.version, is_verified=is_verified)
+    export = application.result_export
+    pieces = export.csv if format == "csv" else export.json
+    return StreamingResponse(
+        pieces(organization.id, prompt_id, query),
+        media_type=MEDIA_TYPES[format],
+        headers={"Content-Disposition": f'attachment; filename="prompt-{prompt_id}-v{wanted.version}.{format}"'},
+    )
+
+
+@router.get("/prompts/{prompt_id}/results/{document_id}", operation_id="get_prompt_result")
+async def get_prompt_result(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    prompt_id: str,
+    document_id: str,
+    version: VersionOrLatest = None,
+) -> PromptResultResponse:
+    """The result of a version for a document."""
+    wanted = await application.prompts.version(organization.id, prompt_id, version)
+    return PromptResultResponse.of(
+        await application.prompt_results.get(organization.id, prompt_id, wanted.version, document_id)
+    )
+
+
+@router.put("/prompts/{prompt_id}/results/{document_id}", operation_id="update_prompt_result")
+async def update_prompt_result(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    prompt_id: str,
+    document_id: str,
+    body: PromptResultUpdate,
+    version: VersionOrLatest = None,
+) -> PromptResultResponse:
+    """Edit an answer, verify it, or take that back. Later runs keep what a person had a hand in, under `earlier`."""
+    wanted = await application.prompts.version(organization.id, prompt_id, version)
+    changed = await application.prompt_results.change(
+        organization.id,
+        wanted,
+        document_id,
+        answer=body.answer,
+        is_verified=body.is_verified,
+        expected_run_id=body.run_id,
+    )
+    return PromptResultResponse.of(changed)

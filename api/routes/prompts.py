@@ -1,0 +1,121 @@
+"""`/prompts`: their life, and asking for runs."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from analytiq.mongo.repositories.prompts import PromptQuery
+from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.idempotency import IdempotentRoute
+from api.schemas.prompt_runs import PromptRunCreate, PromptRunResponse, PromptRunsStarted
+from api.schemas.prompts import (
+    PromptCreate,
+    PromptList,
+    PromptResponse,
+    PromptUpdate,
+    PromptVersionList,
+    PromptVersionResponse,
+)
+from api.schemas.wire import NO_NUL
+
+router = APIRouter(prefix="/prompts", tags=["prompts"], route_class=IdempotentRoute)
+
+OfId = Annotated[Annotated[str, NO_NUL] | None, Query(max_length=64)]
+
+
+@router.post("", status_code=201, operation_id="create_prompt")
+async def create_prompt(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: PromptCreate
+) -> PromptResponse:
+    """Make a prompt. With tags it runs by itself on documents that have one of them, once their text is there."""
+    tag_ids = await application.tags.require(organization.id, body.tag_ids)
+    created = await application.prompts.create(
+        organization,
+        body.name,
+        body.configuration(tag_ids),
+        runs_on_existing=body.runs_on_existing,
+        request_id=request_id,
+    )
+    return PromptResponse.of_prompt(created)
+
+
+@router.get("", operation_id="list_prompts")
+async def list_prompts(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    name_search: NameSearch = None,
+    tag_id: OfId = None,
+    kb_id: OfId = None,
+) -> PromptList:
+    """A page of prompts by name, in their latest versions."""
+    query = PromptQuery(name_search=name_search, tag_id=tag_id, kb_id=kb_id)
+    found, total = await application.prompts.page(organization.id, query, skip=skip, limit=limit)
+    return PromptList(prompts=[PromptResponse.of_prompt(item) for item in found], total_count=total, skip=skip)
+
+
+@router.get("/{prompt_id}", operation_id="get_prompt")
+async def get_prompt(application: ApplicationOf, organization: CurrentOrganization, prompt_id: str) -> PromptResponse:
+    """One prompt in its latest version."""
+    return PromptResponse.of_prompt(await application.prompts.get(organization.id, prompt_id))
+
+
+@router.put("/{prompt_id}", operation_id="update_prompt")
+async def update_prompt(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    prompt_id: str,
+    body: PromptUpdate,
+) -> PromptResponse:
+    """Rename it, or make a further version; versions before it stay, with their runs and results."""
+    await application.prompts.get(organization.id, prompt_id)
+    changes = body.changes()
+    if "tag_ids" in changes:
+        changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
+    changed = await application.prompts.change(
+        organization,
+        prompt_id,
+        name=body.name,
+        changes=changes,
+        runs_on_existing=body.runs_on_existing,
+        request_id=request_id,
+    )
+    return PromptResponse.of_prompt(changed)
+
+
+@router.delete("/{prompt_id}", status_code=204, operation_id="delete_prompt")
+async def delete_prompt(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, prompt_id: str
+) -> Response:
+    """Delete it with its versions, runs and results."""
+    await application.prompts.delete(organization.id, prompt_id, request_id=request_id)
+    return Response(status_code=204)
+
+
+@router.get("/{prompt_id}/versions", operation_id="list_prompt_versions")
+async def list_prompt_versions(
+    application: ApplicationOf, organization: CurrentOrganization, prompt_id: str, skip: Skip = 0, limit: Limit = 10
+) -> PromptVersionList:
+    """A page of its versions, latest first."""
+    found, total = await application.prompts.versions(organization.id, prompt_id, skip=skip, limit=limit)
+    return PromptVersionList(versions=[PromptVersionResponse.of(item) for item in found], total_count=total, skip=skip)
+
+
+@router.post("/{prompt_id}/runs", status_code=202, operation_id="run_prompt")
+async def run_prompt(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    prompt_id: str,
+    body: PromptRunCreate,
+) -> PromptRunsStarted:
+    """Ask for a run on each document, or on a text; jobs make them. It is paid in tokens, searches in SPUs.
+
+    A result that there is already, verified or not, counts until a new run has succeeded.
+    """
+    version = await application.prompts.version(organization.id, prompt_id, body.version)
+    runs = await application.prompt_runs.request(organization, version, body.subject(), request_id=request_id)
+    return PromptRunsStarted(runs=[PromptRunResponse.of(run) for run in runs])

@@ -1,0 +1,249 @@
+"""Wire shapes of runs of prompts, and of their results."""
+
+import json
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from analytiq.agent.conversation import result_text
+from analytiq.models.prompt_run import PromptResult, PromptRun, RunPassage, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.prompts.export import answer_of
+from analytiq.prompts.runs import MOST_DOCUMENTS, RunSubject
+from api.schemas.documents import FailureResponse
+from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
+
+Answer = Annotated[JsonValue, Field(description="An object where the version has a schema, else a text")]
+
+
+class PromptRunCreate(RequestBody):
+    """What to run a prompt on: documents, or a text that is none."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"document_ids": ["507f1f77bcf86cd799439011"]},
+                {"text": "Invoice 7: 120 EUR, due within 30 days of 2 May 2026."},
+            ]
+        },
+    )
+
+    document_ids: Annotated[list[str], Field(max_length=MOST_DOCUMENTS)] = Field(default_factory=list[str])
+    text: Annotated[str, Field(min_length=1, max_length=1_000_000), NO_NUL] | None = None
+    version: Annotated[int | None, Field(ge=1, le=2**31, description="Of the prompt; the latest, if left out")] = None
+
+    def subject(self) -> RunSubject:
+        """As the library takes it."""
+        return RunSubject(document_ids=tuple(self.document_ids), text=self.text)
+
+
+class RunUsageResponse(ResponseBody):
+    """What a run has used so far, of all its attempts."""
+
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float = Field(description="By LiteLLM's prices")
+    unpriced_calls: int = Field(description="Calls of models whose price is not known: not in `cost_usd`")
+    searches: int
+    spus: int
+
+    @classmethod
+    def of(cls, usage: RunUsage) -> "RunUsageResponse":
+        """From the stored shape."""
+        return cls.model_validate(usage.model_dump())
+
+
+class RunPassageResponse(ResponseBody):
+    """A passage that the model saw; `number` is what it cites by: `[3]`."""
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str
+    chunk_index: int
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    relevance: float
+    content: str
+
+    @classmethod
+    def of(cls, passage: RunPassage) -> "RunPassageResponse":
+        """From the stored shape."""
+        return cls.model_validate(passage.model_dump())
+
+
+class RunToolCallResponse(ResponseBody):
+    """A tool call as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class RunStepResponse(ResponseBody):
+    """One step. `text`: what the model said, or was told."""
+
+    kind: StepKind
+    text: str
+    at: Moment
+    milliseconds: int
+    tool_calls: list[RunToolCallResponse]
+    is_forced: bool = Field(description="The model was to answer, and was offered no tool")
+    finish_reason: str | None
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    call_id: str | None
+    tool_name: str | None
+    error: str | None = Field(description="A code, where the tool did nothing")
+    passages: list[RunPassageResponse]
+    spus: int
+
+    @classmethod
+    def of(cls, step: RunStep) -> "RunStepResponse":
+        """From the stored shape."""
+        text = result_text(step) if step.kind is StepKind.TOOL and step.error is not None else step.text
+        return cls.model_validate({**step.model_dump(), "text": text})
+
+
+class PromptRunResponse(ResponseBody):
+    """A run, without its steps."""
+
+    run_id: str
+    prompt_id: str
+    version: int
+    document_id: str | None = Field(description="Null: it was run on a text")
+    is_automatic: bool = Field(description="It ran by itself: a document with one of the prompt's tags was read")
+    status: RunStatus
+    model: str | None
+    answer: Answer
+    usage: RunUsageResponse
+    warnings: list[str]
+    error: FailureResponse | None
+    has_erased_passages: bool = Field(description="Passages of documents that were deleted since are gone from it")
+    created_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+
+    @classmethod
+    def of(cls, run: PromptRun) -> "PromptRunResponse":
+        """From the stored shape."""
+        return cls.model_validate(_run_fields(run))
+
+
+class PromptRunDetail(PromptRunResponse):
+    """A run with every step, and the text that it was run on."""
+
+    input_text: str | None
+    steps: list[RunStepResponse]
+
+    @classmethod
+    def with_steps(cls, run: PromptRun) -> "PromptRunDetail":
+        """From the stored shape."""
+        steps = [RunStepResponse.of(step) for step in run.steps]
+        return cls.model_validate({**_run_fields(run), "input_text": run.input_text, "steps": steps})
+
+
+def _run_fields(run: PromptRun) -> dict[str, object]:
+    answer = json.loads(run.answer) if run.answer is not None and run.is_structured else run.answer
+    return {
+        "run_id": run.id,
+        "prompt_id": run.prompt_id,
+        "version": run.version,
+        "document_id": run.document_id,
+        "is_automatic": run.is_automatic,
+        "status": run.status,
+        "model": run.model,
+        "answer": answer,
+        "usage": RunUsageResponse.of(run.usage),
+        "warnings": list(run.warnings),
+        "error": FailureResponse.of(run.error),
+        "has_erased_passages": run.has_erased_passages,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+    }
+
+
+class PromptRunsStarted(ResponseBody):
+    """Runs that jobs make; look at each by its id."""
+
+    runs: list[PromptRunResponse]
+
+
+class PromptRunList(ResponseBody):
+    """A page of runs."""
+
+    runs: list[PromptRunResponse]
+    total_count: int = Field(description="How many match in all")
+    skip: int
+
+
+class PromptResultUpdate(RequestBody):
+    """An answer as a person has it, or that it is right."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"is_verified": True}, {"is_verified": False}]}
+    )
+
+    answer: Annotated[
+        JsonValue, Field(description="Follows the version's schema, or is a text where it has none; left out: it stays")
+    ] = None
+    is_verified: bool | None = Field(None, description="Left out: it stays, and an edited answer is not verified")
+    run_id: str | None = Field(
+        None, max_length=64, description="Of the result that was looked at; 409 where another run has replaced it"
+    )
+
+
+class EarlierAnswerResponse(ResponseBody):
+    """An answer that a person had edited or verified, before a later run replaced it."""
+
+    answer: Answer
+    run_id: str
+    is_edited: bool
+    is_verified: bool
+    replaced_at: Moment
+
+
+class PromptResultResponse(ResponseBody):
+    """The answer that counts, of one version for one document."""
+
+    prompt_id: str
+    version: int
+    document_id: str
+    run_id: str
+    answer: Answer
+    is_edited: bool
+    is_verified: bool
+    edited_at: Moment | None
+    verified_at: Moment | None
+    earlier: list[EarlierAnswerResponse]
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, result: PromptResult) -> "PromptResultResponse":
+        """From the stored shape."""
+        fields = result.model_dump(include=set(cls.model_fields) - {"answer", "earlier"})
+        earlier = [
+            EarlierAnswerResponse(
+                answer=json.loads(item.answer) if item.is_structured else item.answer,
+                run_id=item.run_id,
+                is_edited=item.is_edited,
+                is_verified=item.is_verified,
+                replaced_at=item.replaced_at,
+            )
+            for item in result.earlier
+        ]
+        return cls(**fields, answer=answer_of(result), earlier=earlier)
+
+
+class PromptResultList(ResponseBody):
+    """A page of results."""
+
+    results: list[PromptResultResponse]
+    total_count: int = Field(description="How many match in all")
+    skip: int
