@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from api.context import ApplicationOf, CurrentOrganization
+from api.idempotency import IdempotentRoute
 from api.schemas.metadata_fields import MetadataFieldsAnswer, MetadataFieldsDeclaration, MetadataFieldsResponse
 
-router = APIRouter(prefix="/metadata-fields", tags=["documents"])
+router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_metadata_fields")
@@ -15,7 +16,7 @@ async def get_metadata_fields(application: ApplicationOf, organization: CurrentO
     return MetadataFieldsResponse(fields=dict(declared.types))
 
 
-@router.put("", operation_id="update_metadata_fields")
+@router.put("", operation_id="declare_metadata_fields")
 async def declare_metadata_fields(
     application: ApplicationOf, organization: CurrentOrganization, body: MetadataFieldsDeclaration
 ) -> MetadataFieldsAnswer:
