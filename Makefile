@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check bench bench-peers lock clean
+.PHONY: help setup setup-dev ocr-data demo test check bench eval-retrieval bench-peers lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,11 @@ check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests:
 
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
+
+eval-retrieval: setup-dev ## nDCG@10 and recall@100 by mode: COLLECTIONS=DIRECTORY, in the layout of BEIR
+	@test -n "$(COLLECTIONS)" || { echo "Name the directory of the collections: make eval-retrieval" \
+		"COLLECTIONS=/path/to/collections (docs/reference/evaluation.md says how they are laid out)"; exit 1; }
+	$(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS)
 
 bench-peers: ## Make .venv-benchmarks, with other vector libraries for `python -m benchmarks.vectors --peers`
 	"$(PYTHON)" -m venv --clear .venv-benchmarks

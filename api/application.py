@@ -13,6 +13,7 @@ from api.requests import RequestContext
 from api.routes import (
     documents,
     erasure,
+    forecast,
     jobs,
     knowledge_bases,
     llm_providers,
@@ -21,6 +22,7 @@ from api.routes import (
     organizations,
     prompt_runs,
     prompts,
+    reconcile,
     search,
     tags,
     usage,
@@ -61,8 +63,11 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    modules = (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure)
-    for module in (*modules, models, prompts, prompt_runs):
+    modules = (
+        organizations, tags, documents, knowledge_bases, forecast, jobs, search, llm_providers, usage, erasure,
+        reconcile, models, prompts, prompt_runs,
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     app.add_middleware(RequestContext)

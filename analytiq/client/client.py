@@ -11,6 +11,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
+from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
 from analytiq.client.models import (
     AccessToken,
@@ -31,6 +32,7 @@ from analytiq.client.models import (
 )
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
+from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
@@ -41,12 +43,17 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, PromptCalls):
+class Client(JobCalls, ProviderCalls, PromptCalls, ReconcileCalls, ForecastCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
         """The organization that the token opens."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
+
+    def set_cache_scope(self, scope: str) -> Organization:
+        """Share embeddings with other organizations (`global`), or with none (`organization`)."""
+        answer = self._transport.call("PUT", "", json={"cache_scope": scope})
+        return Organization.model_validate_json(answer)
 
     def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
         """SPUs charged within [since, until), and those that the cache saved."""

@@ -98,10 +98,10 @@ class Documents:
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)
-            if "tag_ids" in changes:
-                await self._jobs.enqueue(
-                    [document_changed(organization_id, document_id)], request_id=request_id, session=session
-                )
+            # Name and metadata move nothing in or out, but chunks may carry them for a search server.
+            await self._jobs.enqueue(
+                [document_changed(organization_id, document_id)], request_id=request_id, session=session
+            )
             return changed
 
         return await run_in_transaction(self._connection, commit)

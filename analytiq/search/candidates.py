@@ -140,8 +140,9 @@ class Merged:
             return fusion.reciprocal_ranks(
                 _in_order((item.scores.vector_rank, item.key) for item in candidates),
                 _in_order((item.scores.lexical_rank, item.key) for item in candidates),
+                alpha=plan.weights.vector,
             )
-        return fusion.weighted(vector, lexical, alpha=plan.alpha)
+        return fusion.weighted(vector, lexical, alpha=plan.weights.vector)
 
 
 def _order(item: Candidate) -> tuple[float, int, str, int, str]:

@@ -15,6 +15,7 @@ from analytiq.search.candidates import Candidate, Merged, Scope
 from analytiq.search.check import Check, Checked
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan
+from analytiq.search.request import Mode
 from analytiq.search.selecting import selection_of
 from analytiq.search.tag_names import tag_names_in, with_tag_ids
 from analytiq.search.trail import Trail
@@ -141,6 +142,7 @@ class Finding:
         if plan.has_vector_leg and result.found.vector:
             await self._compare(scopes, merged, trail)
         candidates = tuple(merged.ranked(plan))
+        trail.is_fused = plan.mode is Mode.HYBRID and bool(result.found.vector) and bool(result.found.lexical)
         trail.count(
             vector_candidates=len(result.found.vector),
             lexical_candidates=len(result.found.lexical),

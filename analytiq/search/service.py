@@ -19,10 +19,11 @@ from analytiq.search.finding import Finding, Ranking
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan, plan
 from analytiq.search.presenting import Presenting, Shown, sources_of
-from analytiq.search.request import SearchRequest, SearchResponse
+from analytiq.search.request import Mode, SearchRequest, SearchResponse
 from analytiq.search.selecting import NOTHING
 from analytiq.search.steps import ModelSteps, Understood
 from analytiq.search.trail import Trail
+from analytiq.search.weights import weights_of
 from analytiq.settings import SearchSettings
 from analytiq.telemetry import metrics
 from analytiq.vector_stores.base import Query, VectorStore
@@ -93,6 +94,7 @@ class Search:
         if chosen.hyde or chosen.rewrites:
             understood = await self._understand(organization, request, chosen, trail)
             chosen = replace(chosen, query=understood.question)
+        chosen = await self.weighed(scopes, chosen, request.alpha)
         queries = await self.queries_of(organization, scopes, chosen, trail, understood.passages)
         scopes = with_queries(scopes, queries)
         ranking, shown = await self._rank(organization, request, chosen, scopes, queries, tree, trail)
@@ -111,6 +113,7 @@ class Search:
             statistics=trail.statistics,
             generated_queries=generated,
             sources=sources_of(results),
+            weights=chosen.weights if trail.is_fused else None,
         )
 
     async def scopes_of(
@@ -140,6 +143,14 @@ class Search:
         if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
             raise TransientError("there is nothing to search by: this installation has no index of words")
         return queries
+
+    async def weighed(self, scopes: Sequence[Scope], chosen: SearchPlan, alpha: float | None) -> SearchPlan:
+        """The plan with the legs' weights, by what the models know of the question; `alpha` is the caller's."""
+        if alpha is not None or chosen.mode is not Mode.HYBRID:
+            return chosen
+        by_model = {scope.knowledge_base.embedding_model: scope.knowledge_base for scope in scopes}
+        shares = [await self._embedding.known_share(kb, chosen.query) for kb in by_model.values()]
+        return replace(chosen, weights=weights_of(None, shares))
 
     async def _understand(
         self, organization: Organization, request: SearchRequest, chosen: SearchPlan, trail: Trail

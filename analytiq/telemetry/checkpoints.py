@@ -34,6 +34,8 @@ CHECKPOINTS = (
     "knowledge_base.collection_dropped",
     "knowledge_base.entries_deleted",
     "knowledge_base.changes_deleted",
+    "embedding.claimed",
+    "embedding.answered",
     "metering.reserved",
     "metering.charged",
     "queue.claimed",
@@ -52,8 +54,12 @@ OPERATOR_CHECKPOINTS = (
     "erasure.collection_erased",
     "erasure.erased",
     "erasure.proved",
+    "reconcile.batch_found",
+    "reconcile.batch_repaired",
+    "eviction.batch_deleted",
+    "eviction.batch_committed",
 )
-"""Those that only backup, restore and erasure pass."""
+"""Those that only backup, restore, erasure and the reconciler's process pass."""
 
 PROMPT_CHECKPOINTS = (
     "prompts.run_begun",

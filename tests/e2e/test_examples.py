@@ -71,9 +71,9 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
                     if operation["operationId"] == "update_prompt_result":
                         wait_for_result(client, ids)
                     for example in schema["components"]["schemas"][name]["examples"]:
-                        response = client.request(
-                            method, path.removeprefix(PREFIX).format(**ids), json=with_real_ids(example, ids)
-                        )
+                        # The organization itself has no path below its own, and a slash too many is another.
+                        url = f"{client.base_url}".rstrip("/") + path.removeprefix(PREFIX).format(**ids)
+                        response = client.request(method, url, json=with_real_ids(example, ids))
                         assert response.is_success, f"{method} {path}: {response.text}"
                         sent.append(operation["operationId"])
     assert set(sent) >= {
@@ -91,11 +91,12 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     ids = {"tag_id": tag, "document_id": document, "kb_id": kb, "organization_id": running.organization_id}
     ids["erasure_id"] = erasure
     ids["prompt_id"] = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "?"}), 201)["prompt_id"]
+    ids["run_id"] = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
     walked = 0
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         reference = answer.get("application/json", {}).get("schema", {}).get("$ref")
-        if reference is None or "{job_id}" in path or "{run_id}" in path or "/results/" in path:
+        if reference is None or "{job_id}" in path or "{prompt_run_id}" in path or "/results/" in path:
             # A finished job has no row, a run needs a model: see test_http_jobs.py and test_http_prompts.py.
             continue
         url = f"{running.url}{path.format(**ids)}"

@@ -100,15 +100,17 @@ def victim(running: Running) -> Iterator[Victim]:
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
         wait_until_indexed(client, document)
         wait_until_active(client, kb)
+        run = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
+        eventually(lambda: accepted(client.get(f"/reconcile/runs/{run}"))["state"] == "done")
         erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
         second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
         with database_of(running.data_dir) as database:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
             eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
             assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
-            # Written behind: of both memberships, the extraction and the sync.
+            # Written behind: of both memberships, the extraction, the sync and the run.
             attempts = database["job_history"]
-            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 4)
+            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 5)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
         # The job first: its id holds others.
@@ -116,6 +118,7 @@ def victim(running: Running) -> Iterator[Victim]:
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure
+        ids["run_id"] = run
         with database_of(running.data_dir) as database:
             ids |= prompt_of(database, organization_id, tag, kb, document)
         yield Victim(client, organization_id, ids)
@@ -134,7 +137,7 @@ def prompt_of(database: Any, organization_id: str, tag: str, kb: str, document: 
     database["prompt_results"].insert_one(
         {**about, "run_id": str(run_id), "text_hash": "x", "answer": SECRET, "is_structured": False}
     )
-    return {"prompt_id": str(prompt_id), "run_id": str(run_id)}
+    return {"prompt_id": str(prompt_id), "prompt_run_id": str(run_id)}
 
 
 def dead_job(organization_id: str, kb_id: str, document_id: str) -> Body:

@@ -1,6 +1,8 @@
 """Collections `organizations` and `access_tokens`."""
 
-from pymongo import IndexModel
+from collections.abc import Collection
+
+from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
 from analytiq.models.organization import AccessToken, Organization
@@ -33,6 +35,15 @@ class OrganizationRepository:
         row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
         return decode(Organization, row) if row else None
 
+    async def change(self, organization_id: str, changes: Row) -> Organization | None:
+        """Change some of its fields; returns what it is then, None where there is none."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(organization_id, what="organization")},
+            {"$set": changes},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(Organization, row) if row else None
+
     async def first(self) -> Organization | None:
         """The oldest organization: the one that the first start made."""
         row: Row | None = await self._collection.find_one({}, sort=[("_id", 1)])
@@ -41,6 +52,11 @@ class OrganizationRepository:
     async def all(self) -> list[Organization]:
         """Every organization, oldest first; there are few, and only operators ask."""
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
+
+    async def existing(self, organization_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are an organization's; one that is being restored or erased is none."""
+        query: Row = {"_id": {"$in": object_ids(set(organization_ids))}}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
 
 class AccessTokenRepository:

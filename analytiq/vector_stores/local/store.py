@@ -59,6 +59,16 @@ class LocalVectorStore:
         self._pruning: asyncio.Task[None] | None = None
         self._next_pruning = 0.0
 
+    async def prepare(self, knowledge_base: KnowledgeBase) -> None:
+        """See VectorStore: the rows are all that it needs."""
+
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+        """See VectorStore: a search pulls what it misses."""
+
+    async def discard(self, knowledge_base: KnowledgeBase) -> None:
+        """See VectorStore."""
+        self.forget(knowledge_base.id)
+
     async def search(
         self,
         knowledge_base: KnowledgeBase,
