@@ -22,7 +22,7 @@ _CUT = "\n\n[The input goes on; it was cut here after {tokens:,} tokens.]"
 
 
 def opening(
-    configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None
+    configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None, boundary: str
 ) -> tuple[Message, ...]:
     """The first messages.
 
@@ -31,15 +31,17 @@ def opening(
         subject: the document's text, or the text that the prompt is run on, cut already.
         name: the document's.
         cut_after: tokens of the subject, where it was cut.
+        boundary: what nobody who writes a document can know, so that no text can end itself and go on as a task.
     """
     rules = [_RULES]
     if configuration.kb_id is not None:
         rules.append(_TOOL_RULES.format(name=NAME))
     if configuration.answer_schema is not None:
         rules.append(_SCHEMA_RULES.format(schema=configuration.answer_schema))
-    label = f"<input name={json.dumps(name, ensure_ascii=False)}>" if name else "<input>"
+    named = f" name={json.dumps(name, ensure_ascii=False)}" if name else ""
     cut = _CUT.format(tokens=cut_after) if cut_after is not None else ""
-    task = f"<task>\n{configuration.text}\n</task>\n\n{label}\n{subject}{cut}\n</input>"
+    tag = f"input-{boundary}"
+    task = f"<task>\n{configuration.text}\n</task>\n\n<{tag}{named}>\n{subject}{cut}\n</{tag}>"
     return (Message(Role.SYSTEM, "\n\n".join(rules)), Message(Role.USER, task))
 
 
