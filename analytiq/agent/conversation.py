@@ -18,6 +18,7 @@ You may call {name} to find passages in a knowledge base, several times and with
 _SCHEMA_RULES = """\
 Answer with one JSON object that follows this JSON schema, and nothing else, no code fence:
 {schema}"""
+_NOTHING = "(no answer)"
 _CUT = "\n\n[The input goes on; it was cut here after {tokens:,} tokens.]"
 
 
@@ -71,8 +72,9 @@ def result_text(step: RunStep) -> str:
 
 def _said(step: RunStep) -> Message:
     # A call that was not allowed is not answered either, and providers refuse a call without its answer.
-    if step.is_forced:
-        return Message(Role.ASSISTANT, step.text)
+    if step.is_forced or not step.tool_calls:
+        # Several providers refuse a message of nothing.
+        return Message(Role.ASSISTANT, step.text or _NOTHING)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in step.tool_calls)
     return Message(Role.ASSISTANT, step.text, tool_calls=calls)
 
