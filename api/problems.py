@@ -91,7 +91,8 @@ def problem(
     return JSONResponse(jsonable_encoder(content), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def _of_library(request: Request, error: Exception) -> JSONResponse:
+def of_library(request: Request, error: Exception) -> JSONResponse:
+    """What is told of an error of the library."""
     assert isinstance(error, AnalytiqError)  # noqa: S101  # registered for this class
     status = status_of(error)
     headers: dict[str, str] = {}
@@ -128,7 +129,7 @@ def _of_database(request: Request, error: Exception) -> JSONResponse:
     known = translate(error)
     if known is None:
         return of_anything(request, error)
-    return _of_library(request, known)
+    return of_library(request, known)
 
 
 def of_anything(request: Request, error: Exception) -> JSONResponse:
@@ -140,7 +141,7 @@ def of_anything(request: Request, error: Exception) -> JSONResponse:
 
 def install(app: FastAPI) -> None:
     """Answer errors with problem details; those that nobody foresaw are left to `api.requests`."""
-    app.add_exception_handler(AnalytiqError, _of_library)
+    app.add_exception_handler(AnalytiqError, of_library)
     app.add_exception_handler(RequestValidationError, _of_validation)
     app.add_exception_handler(HTTPException, _of_http)
     app.add_exception_handler(DatabaseError, _of_database)

@@ -21,6 +21,7 @@ log = structlog.get_logger("api")
 REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_BODY_BYTES = 2 * 1024 * 1024
 """Of every body but an upload's."""
+MCP_PATH = "/mcp"
 UPLOAD_PATH = re.compile(r"/v0/orgs/[^/]+/documents")
 QUIET_PATHS = ("/health", "/ready", "/metrics")
 SECURITY_HEADERS = (
@@ -102,9 +103,10 @@ def _request_id(scope: Scope) -> str:
 
 def _body_limit(scope: Scope) -> int | None:
     """Bytes that the body may have; None for a form of files, which is counted while it streams."""
-    if scope["method"] != "POST" or not UPLOAD_PATH.fullmatch(scope["path"]):
+    is_upload = UPLOAD_PATH.fullmatch(scope["path"]) is not None
+    if scope["method"] != "POST" or not (is_upload or scope["path"] == MCP_PATH):
         return MAX_BODY_BYTES
-    if Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
+    if is_upload and Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
         return None
     application = cast("Application", scope["app"].state.application)
     return application.settings.api.max_json_bytes

@@ -14,10 +14,12 @@ from analytiq.cli import (
     erase_commands,
     job_commands,
     knowledge_base_commands,
+    metadata_field_commands,
     prompt_commands,
     provider_commands,
     quota_commands,
     reconcile_commands,
+    user_commands,
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, note
@@ -39,8 +41,10 @@ app.add_typer(prompt_commands.app, name="prompt")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
+app.add_typer(user_commands.app, name="user")
 app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")
+app.add_typer(metadata_field_commands.app, name="fields")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
 app.command()(reconcile_commands.reconcile)
@@ -153,6 +157,27 @@ def search(
 
 
 @app.command()
+def chat(
+    *,
+    question: Annotated[str | None, typer.Argument(help="The only question; left out: a conversation.")] = None,
+    kb: Annotated[list[str] | None, typer.Option(help="Name or id; may be repeated, not needed for the only one.")] = (
+        None
+    ),
+    thread: Annotated[str | None, typer.Option(help="Go on with this thread: its id.")] = None,
+    model: Annotated[str | None, typer.Option(help="Chat model; the organization's default, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Ask questions that a chat model answers from the documents, with citations."""
+    from analytiq.cli.chatting import run_chat
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        is_well = run_chat(client, question, kbs=kb or [], thread_id=thread, model=model)
+    raise typer.Exit(0 if is_well else 1)
+
+
+@app.command()
 def explain(
     *,
     query: Annotated[str, typer.Argument(help="What is asked.")],
@@ -169,6 +194,16 @@ def explain(
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         run_explain(client, query, document, kb=kb, mode=mode, as_json=as_json)
+
+
+@app.command()
+def mcp(data_dir: DataDir = None) -> None:
+    """Serve the Model Context Protocol on standard input and output, for Claude Desktop, Cursor and others."""
+    from analytiq.cli.mcp import run_mcp
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        run_mcp(read_settings(), data_dir)
 
 
 @app.command()

@@ -6,6 +6,7 @@ with Client("http://127.0.0.1:8000", organization_id, token) as client:
     client.wait_until_indexed([item.document_id for item in uploaded.documents if item.document_id])
 """
 
+from analytiq.client.chat import ChatCitation, ChatEvent, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.client.client import Client
 from analytiq.client.errors import FieldProblem, ProblemError, UnreachableError
 from analytiq.client.models import (
@@ -29,6 +30,7 @@ from analytiq.client.models import (
     KnowledgeBase,
     LlmProvider,
     LlmProviderTest,
+    MetadataDeclaration,
     Organization,
     Page,
     Passage,
@@ -55,6 +57,12 @@ from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [
     "AccessToken",
+    "ChatCitation",
+    "ChatEvent",
+    "ChatMessage",
+    "ChatPassage",
+    "ChatThread",
+    "ChatUsage",
     "Client",
     "Degradation",
     "Document",
@@ -78,6 +86,7 @@ __all__ = [
     "LlmProvider",
     "LlmProviderTest",
     "LlmUsage",
+    "MetadataDeclaration",
     "Model",
     "Organization",
     "Page",

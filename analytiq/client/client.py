@@ -9,10 +9,12 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
 from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
+from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
     AccessToken,
     Document,
@@ -43,7 +45,7 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, PromptCalls, ReconcileCalls, ForecastCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -68,9 +70,9 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ReconcileCalls, ForecastCalls
 
     # Access tokens
 
-    def create_token(self, name: str, *, expires_at: datetime | None = None) -> IssuedAccessToken:
-        """Make an access token."""
-        body = {"name": name, "expires_at": expires_at and expires_at.isoformat()}
+    def create_token(self, name: str, *, scope: str = "admin", expires_at: datetime | None = None) -> IssuedAccessToken:
+        """Make an access token; `scope` is `read`, `write`, or `admin` for everything."""
+        body = {"name": name, "scope": scope, "expires_at": expires_at and expires_at.isoformat()}
         return IssuedAccessToken.model_validate_json(self._transport.call("POST", "/access-tokens", json=body))
 
     def tokens(self) -> Iterator[AccessToken]:
@@ -148,10 +150,16 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ReconcileCalls, ForecastCalls
             return UploadAnswer.model_validate_json(self._transport.send_files("/documents", fields, parts))
 
     def documents(
-        self, *, name_search: str | None = None, tag_ids: Sequence[str] = (), states: Sequence[str] = ()
+        self,
+        *,
+        name_search: str | None = None,
+        tag_ids: Sequence[str] = (),
+        states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
     ) -> Iterator[Document]:
         """All documents that fit, newest first; all of `tag_ids` must be on one, any of `states` may be its own."""
-        return self._all("/documents", "documents", Document, _document_query(name_search, tag_ids, states))
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        return self._all("/documents", "documents", Document, query)
 
     def documents_page(
         self,
@@ -159,11 +167,12 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ReconcileCalls, ForecastCalls
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states)
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
@@ -353,9 +362,12 @@ def _search_body(
     return {"query": query, "top_k": top_k, "skip": skip, **given}
 
 
-def _document_query(name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]) -> Query:
+def _document_query(
+    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str], metadata_filter: MetadataFilter | None
+) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,
         "state": list(states) or None,
+        "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
     }

@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from analytiq.models.metadata_field import FieldType
+
 Item = TypeVar("Item")
 
 
@@ -35,6 +37,7 @@ class AccessToken(_Answer):
 
     token_id: str
     name: str
+    scope: str
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -69,6 +72,14 @@ class LlmProviderTest(_Answer):
     milliseconds: int
     code: str | None
     detail: str
+
+
+class MetadataDeclaration(_Answer):
+    """The declared fields of documents' metadata, and what declaring them did."""
+
+    fields: dict[str, FieldType]
+    documents_rewritten: int = 0
+    values_removed: int = 0
 
 
 class UsageItem(_Answer):

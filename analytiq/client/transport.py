@@ -2,7 +2,7 @@
 
 import ipaddress
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import httpx
@@ -71,6 +71,19 @@ class Transport:
         if not response.is_success:
             raise ProblemError.of(response)
         return response.content
+
+    def lines(self, path: str, *, headers: Mapping[str, str]) -> Iterator[str]:
+        """The lines of an answer as they come.
+
+        Raises:
+            ProblemError: the API refuses it.
+            httpx.TransportError: the connection broke, or could not be made.
+        """
+        with self._http.stream("GET", self._prefix + path, headers=dict(headers)) as response:
+            if not response.is_success:
+                response.read()
+                raise ProblemError.of(response)
+            yield from response.iter_lines()
 
     def is_ready(self) -> bool:
         """Whether the API answers that it can do its work."""

@@ -4,6 +4,7 @@ import structlog
 
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -29,6 +30,7 @@ class Cleaning:
         holds: BackupHoldRepository,
         runs: PromptRunRepository,
         results: PromptResultRepository,
+        chats: ChatRepository,
     ) -> None:
         self._runs = runs
         self._results = results
@@ -38,6 +40,7 @@ class Cleaning:
         self._history = history
         self._jobs = jobs
         self._holds = holds
+        self._chats = chats
 
     async def handle(self, running: RunningJob) -> None:
         """Clean one document; all of it, where the document is gone."""
@@ -59,6 +62,7 @@ class Cleaning:
             await self._results.delete_of_document(organization_id, document_id)
             await self._jobs.delete_dead_of_document(organization_id, document_id)
             await self._history.delete_of_document(organization_id, document_id)
+            await self._chats.erase_document(organization_id, document_id)
             log.info("documents.cleaned", document_id=document_id, files=len(stored))
             return
         replaced = [file_id for file_id in stored if file_id != document.file_id]

@@ -175,6 +175,7 @@ class ChatService:
         await self._rate_limits.take_call(organization.id, chosen.model, tokens=_tokens_of(messages, options))
         text = ""
         is_noted = False
+        is_left = False
         try:
             async with aclosing(chosen.stream(messages, options)) as events:
                 async for event in events:
@@ -187,13 +188,13 @@ class ChatService:
         except RateLimitedError as error:
             await self._told_to_wait(organization, chosen, error)
             raise
+        except (asyncio.CancelledError, GeneratorExit):
+            # Also before the first piece: the provider has read the question by then, and counts it.
+            is_left = True
+            raise
         finally:
-            if text and not is_noted:
-                used = TokenUsage(
-                    _characters(messages) // CHARACTERS_PER_TOKEN + 1,
-                    len(text) // CHARACTERS_PER_TOKEN + 1,
-                    is_estimated=True,
-                )
+            if (text or is_left) and not is_noted:
+                used = estimated_usage(messages, text)
                 cut = Completion(text, usage=used, cost_usd=cost_usd(chosen.model, used))
                 await asyncio.shield(self._note(organization, chosen, cut, purpose, is_complete=False))
 
@@ -234,6 +235,13 @@ class ChatService:
                 used_at=clock.now(),
             )
         )
+
+
+def estimated_usage(messages: Sequence[Message], text: str) -> TokenUsage:
+    """What a call uses, or has used where it was cut after `text`, as far as characters tell."""
+    return TokenUsage(
+        _characters(messages) // CHARACTERS_PER_TOKEN + 1, len(text) // CHARACTERS_PER_TOKEN + 1, is_estimated=True
+    )
 
 
 def _pause(error: Exception) -> bool | float:

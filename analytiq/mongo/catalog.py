@@ -54,6 +54,13 @@ _OWN = "organization_id"
 COLLECTIONS: tuple[Collection, ...] = (
     Collection("organizations", "_id", Taken.ALWAYS, ("_id",)),
     Collection("access_tokens", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("members", _OWN, Taken.WHOLE, ("_id", _OWN, "user_id")),
+    Collection("invitations", _OWN, Taken.NEVER),
+    Collection("audit_log", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    # People belong to no organization; one who is in none any more is deleted with the last.
+    Collection("users", None, Taken.WHOLE, ("_id",), keeping=Keeping.KEPT),
+    Collection("user_sessions", None, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("one_time_links", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("tags", _OWN, Taken.ALWAYS, ("_id", _OWN)),
     Collection("docs", _OWN, Taken.ALWAYS, ("_id", _OWN, "file_id", "text_id", "tag_ids[]")),
     Collection(
@@ -112,6 +119,16 @@ COLLECTIONS: tuple[Collection, ...] = (
         _OWN,
         Taken.ALWAYS,
         ("_id", _OWN, "prompt_id", "document_id", "run_id", "earlier[].run_id"),
+    ),
+    Collection("chat_threads", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_ids[]", "running_message_id")),
+    Collection(
+        "chat_messages",
+        _OWN,
+        Taken.ALWAYS,
+        (
+            *("_id", _OWN, "thread_id", "document_ids[]"),
+            *("passages[].kb_id", "passages[].document_id", "citations[].kb_id", "citations[].document_id"),
+        ),
     ),
     Collection("llm_providers", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("uploads", _OWN, Taken.NEVER),

@@ -105,7 +105,7 @@ class Explain:
         chosen = plan(request, self._settings)
         knowledge_base, _ = await self._finding.read(organization.id, kb_id)
         document = await self._documents.get(organization.id, document_id)
-        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        tree = await self._finding.as_meant(organization, request.filter)
         judgements = [_tagged(document, knowledge_base.tag_ids, knowledge_base.name), _extracted(document)]
         if all(item.is_passed for item in judgements):
             judgements.append(await self._indexed(document, kb_id))

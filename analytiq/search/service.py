@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import structlog
+from pydantic import JsonValue
 
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError, TransientError
-from analytiq.models.filter import Filter
+from analytiq.models.filter import Filter, speaks_of_pages
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.selection import DocumentSet
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.search.candidates import Scope
+from analytiq.search.filters import parse_filter
 from analytiq.search.finding import Finding, Ranking
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan, plan
@@ -82,10 +84,21 @@ class Search:
         log.debug("search.answered", results=len(response.results), timings_ms=trail.timings_ms)
         return replace(response, timings_ms=trail.timings_ms)
 
+    async def filter_of_documents(self, organization: Organization, raw: Mapping[str, JsonValue]) -> Filter:
+        """A `metadata_filter` as it selects whole documents.
+
+        Raises:
+            InvalidInputError: names the place in it that is wrong, or it speaks of pages.
+        """
+        tree = parse_filter(raw)
+        if speaks_of_pages(tree):
+            raise InvalidInputError.of_field("metadata_filter", "page is of passages; documents are not filtered by it")
+        return await self._finding.as_meant(organization, tree)
+
     async def _answer(
         self, organization: Organization, kb_ids: list[str], request: SearchRequest, chosen: SearchPlan, trail: Trail
     ) -> SearchResponse:
-        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        tree = await self._finding.as_meant(organization, request.filter)
         scopes = await self.scopes_of(organization, kb_ids, tree, trail)
         # No model is asked, and paid, before it is known that there is something to be found.
         if not _can_find(scopes):

@@ -47,20 +47,18 @@ async def list_prompt_runs(
     return PromptRunList(runs=[PromptRunResponse.of(run) for run in found], total_count=total, skip=skip)
 
 
-@router.get("/runs/{prompt_run_id}", operation_id="get_prompt_run")
-async def get_prompt_run(
-    application: ApplicationOf, organization: CurrentOrganization, prompt_run_id: str
-) -> PromptRunDetail:
+@router.get("/runs/{run_id}", operation_id="get_prompt_run")
+async def get_prompt_run(application: ApplicationOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
     """One run with every step: what the model said, what it asked for, and the passages that it saw."""
-    return PromptRunDetail.with_steps(await application.prompt_runs.get(organization.id, prompt_run_id))
+    return PromptRunDetail.with_steps(await application.prompt_runs.get(organization.id, run_id))
 
 
-@router.post("/runs/{prompt_run_id}/cancel", operation_id="cancel_prompt_run")
+@router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
 async def cancel_prompt_run(
-    application: ApplicationOf, organization: CurrentOrganization, prompt_run_id: str
+    application: ApplicationOf, organization: CurrentOrganization, run_id: str
 ) -> PromptRunResponse:
     """Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over."""
-    return PromptRunResponse.of(await application.prompt_runs.cancel(organization.id, prompt_run_id))
+    return PromptRunResponse.of(await application.prompt_runs.cancel(organization.id, run_id))
 
 
 @router.get("/prompts/{prompt_id}/results", operation_id="list_prompt_results")

@@ -60,9 +60,9 @@ async def list_reconcile_runs(
     return ReconcileRunList(runs=[ReconcileRunResponse.of(run) for run in found], total_count=total, skip=skip)
 
 
-@router.get("/reconcile/runs/{run_id}", operation_id="get_reconcile_run")
+@router.get("/reconcile/runs/{reconcile_run_id}", operation_id="get_reconcile_run")
 async def get_reconcile_run(
-    application: ApplicationOf, organization: CurrentOrganization, run_id: str
+    application: ApplicationOf, organization: CurrentOrganization, reconcile_run_id: str
 ) -> ReconcileReport:
     """One run, as far as it is, with what it found by name."""
-    return ReconcileReport.with_drift(await application.reconciliations.get(organization.id, run_id))
+    return ReconcileReport.with_drift(await application.reconciliations.get(organization.id, reconcile_run_id))

@@ -11,6 +11,7 @@ import httpx
 from pymongo import MongoClient
 from pymongo.database import Database
 
+from analytiq import clock
 from analytiq.cli.embedded_address import address_of_running_database
 
 Body = dict[str, Any]
@@ -89,6 +90,16 @@ def upload(client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str
     assert response.status_code in (200, 201), response.text[:1000]
     document: Body = response.json()["documents"][0]["document"]
     return document
+
+
+def make_answer(client: httpx.Client, database: Database[Body], kb_id: str) -> dict[str, str]:
+    """A thread with an answer that no model was asked for; the ids of both."""
+    thread_id = str(accepted(client.post("/chat/threads", json={"kb_ids": [kb_id]}), 201)["thread_id"])
+    row = {
+        "organization_id": str(client.base_url).rstrip("/").rpartition("/")[2], "thread_id": thread_id, "number": 2,
+        "role": "assistant", "content": "An answer.", "state": "done", "is_grounded": False, "created_at": clock.now(),
+    }  # fmt: skip
+    return {"thread_id": thread_id, "message_id": str(database["chat_messages"].insert_one(row).inserted_id)}
 
 
 def get_document(client: httpx.Client, document_id: str) -> Body:

@@ -7,7 +7,18 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.driving import Body, accepted, eventually, make_knowledge_base, make_tag, unique, upload, wait_until_read
+from tests.e2e.driving import (
+    Body,
+    accepted,
+    database_of,
+    eventually,
+    make_answer,
+    make_knowledge_base,
+    make_tag,
+    unique,
+    upload,
+    wait_until_read,
+)
 from tests.e2e.running_platform import Running, client_of, make_organization
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.embedding_server import EmbeddingServer
@@ -51,6 +62,8 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         wait_until_read(client, document["document_id"])
         ids = {"tag_id": tag, "document_id": document["document_id"], "kb_id": make_knowledge_base(client, [tag])}
         ids["litellm_provider"] = "openai"
+        with database_of(running.data_dir) as database:
+            ids |= make_answer(client, database, ids["kb_id"])
         made = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "When is it due?"}), 201)
         ids["prompt_id"] = made["prompt_id"]
         for path, operations in schema["paths"].items():
@@ -79,6 +92,7 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
     assert set(sent) >= {
         "create_access_token", "create_tag", "update_tag", "upload_documents", "update_document",
         "create_knowledge_base", "update_knowledge_base", "search_knowledge_base",
+        "create_chat_thread", "update_chat_thread", "ask_chat_thread",
     }  # fmt: skip
 
 
@@ -90,13 +104,15 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
     ids = {"tag_id": tag, "document_id": document, "kb_id": kb, "organization_id": running.organization_id}
     ids["erasure_id"] = erasure
+    ids["reconcile_run_id"] = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
+    with database_of(running.data_dir) as database:
+        ids |= make_answer(client, database, kb)
     ids["prompt_id"] = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "?"}), 201)["prompt_id"]
-    ids["run_id"] = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
     walked = 0
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         reference = answer.get("application/json", {}).get("schema", {}).get("$ref")
-        if reference is None or "{job_id}" in path or "{prompt_run_id}" in path or "/results/" in path:
+        if reference is None or "{job_id}" in path or "{run_id}" in path or "/results/" in path:
             # A finished job has no row, a run needs a model: see test_http_jobs.py and test_http_prompts.py.
             continue
         url = f"{running.url}{path.format(**ids)}"

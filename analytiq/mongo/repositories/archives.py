@@ -26,6 +26,9 @@ from analytiq.mongo.session import Session
 
 IDS_PER_QUERY = 500
 """Rows that are looked up by id at once."""
+CHATS = ("chat_threads", "chat_messages")
+PASSAGES_PER_BATCH = 50
+"""Rows of answers, which hold every passage that their models saw: about 100 KB each."""
 PROMPTS = ("prompts", "prompt_versions", "prompt_results")
 RUNS_PER_BATCH = 20
 """A run holds every passage that its model saw: up to 2 MB."""
@@ -195,6 +198,9 @@ class ArchiveSource:
         secrets = ("access_tokens", "llm_providers") if is_whole else ()
         for name in ("spu_ledger", "llm_usage", *PROMPTS, *secrets):
             async for piece in self._read(name, own, session):
+                yield piece
+        for name in CHATS:
+            async for piece in self._read(name, own, session, rows_per_batch=PASSAGES_PER_BATCH):
                 yield piece
         # An archive holds no jobs: a run that is not over would wait for ever.
         over: Row = {**own, "status": {"$nin": [status.value for status in UNFINISHED]}}

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pymongo import IndexModel, ReturnDocument
+from pydantic import JsonValue
+from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
 from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
@@ -47,6 +50,17 @@ class DocumentQuery:
     states: tuple[DocumentState, ...] = ()
     sort_field: str = "created_at"
     descending: bool = True
+    filter: Filter = EVERYTHING
+    """It says nothing of pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMetadata:
+    """Some of a document's metadata."""
+
+    id: str
+    name: str
+    metadata: Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,8 @@ class DocumentRepository:
             wanted["tag_ids"] = {"$all": list(query.tag_ids)}
         if query.states:
             wanted["state"] = {"$in": [state.value for state in query.states]}
+        if query.filter != EVERYTHING:
+            wanted = {"$and": [wanted, dict(compile_filter(query.filter))]}
         direction = -1 if query.descending else 1
         order = [(query.sort_field, direction), ("_id", direction)]
         cursor = self._collection.find(wanted).sort(order).skip(skip).limit(limit)
@@ -141,6 +157,39 @@ class DocumentRepository:
                 code="document_exists",
             ) from error
         return decode(Document, row) if row else None
+
+    async def with_metadata(self, organization_id: str, names: Sequence[str]) -> AsyncIterator[DocumentMetadata]:
+        """Documents whose metadata has one of these keys, with the values of these keys only."""
+        if not names:
+            return
+        paths = [f"metadata.{name}" for name in names]
+        query: Row = {"organization_id": organization_id, "$or": [{path: {"$exists": True}} for path in paths]}
+        # In an index's order: a document that is rewritten while the list is read does not move in it.
+        cursor = self._majority.find(query, {"document_name": 1, **dict.fromkeys(paths, 1)})
+        async for row in cursor.sort([("created_at", -1), ("_id", -1)]):
+            yield DocumentMetadata(str(row["_id"]), str(row["document_name"]), row["metadata"])
+
+    async def with_ids(self, session: Session, organization_id: str, document_ids: Sequence[str]) -> list[Document]:
+        """The organization's documents among these."""
+        query: Row = {"_id": {"$in": object_ids(list(document_ids))}, "organization_id": organization_id}
+        return [decode(Document, row) async for row in self._collection.find(query, session=session)]
+
+    async def change_metadata_values(
+        self,
+        session: Session,
+        organization_id: str,
+        changes: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]],
+    ) -> None:
+        """Document id → values to set in its metadata, and keys to take out of it."""
+        updates: list[UpdateOne] = []
+        for document_id, (values, removed) in changes.items():
+            update: Row = {"$inc": {"rev": 1}, "$set": {"updated_at": clock.now()}}
+            update["$set"] |= {f"metadata.{name}": value for name, value in values.items()}
+            if removed:
+                update["$unset"] = {f"metadata.{name}": "" for name in removed}
+            updates.append(UpdateOne({"_id": object_id(document_id), "organization_id": organization_id}, update))
+        if updates:
+            await self._collection.bulk_write(updates, session=session)
 
     async def delete(self, session: Session, organization_id: str, document_id: str) -> Document | None:
         """Remove the row; what hangs on it follows by jobs."""

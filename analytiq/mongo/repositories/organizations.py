@@ -1,14 +1,16 @@
 """Collections `organizations` and `access_tokens`."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
+from analytiq.models.metadata_field import FieldType
 from analytiq.models.organization import AccessToken, Organization
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
 
 INDEXES = {
     "organizations": [IndexModel([("name", 1)])],
@@ -29,10 +31,10 @@ class OrganizationRepository:
         """Store a new organization."""
         await self._collection.insert_one(encode(organization))
 
-    async def get(self, organization_id: str) -> Organization | None:
+    async def get(self, organization_id: str, *, session: Session | None = None) -> Organization | None:
         """The organization with this id."""
         ids = object_ids([organization_id])
-        row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
+        row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(Organization, row) if row else None
 
     async def change(self, organization_id: str, changes: Row) -> Organization | None:
@@ -43,6 +45,23 @@ class OrganizationRepository:
             return_document=ReturnDocument.AFTER,
         )
         return decode(Organization, row) if row else None
+
+    async def declare_metadata_fields(
+        self, organization_id: str, types: Mapping[str, FieldType], *, after: int
+    ) -> bool:
+        """Replace the declaration, unless it is no longer the one of revision `after`."""
+        # A missing revision is 0, as the model reads it: rows may be older than the field.
+        revision: Row = {"metadata_fields_revision": after or {"$in": [0, None]}}
+        result = await self._collection.update_one(
+            {"_id": object_id(organization_id, what="organization"), **revision},
+            {
+                "$set": {
+                    "metadata_fields": {name: kind.value for name, kind in types.items()},
+                    "metadata_fields_revision": after + 1,
+                }
+            },
+        )
+        return result.matched_count == 1
 
     async def first(self) -> Organization | None:
         """The oldest organization: the one that the first start made."""
@@ -72,6 +91,13 @@ class AccessTokenRepository:
     async def with_hash(self, token_hash: str) -> AccessToken | None:
         """The token with this hash, revoked and expired ones included."""
         row: Row | None = await self._collection.find_one({"token_hash": token_hash})
+        return decode(AccessToken, row) if row else None
+
+    async def get(self, organization_id: str, token_id: str) -> AccessToken | None:
+        """The organization's token with this id."""
+        ids = object_ids([token_id])
+        query: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query)
         return decode(AccessToken, row) if row else None
 
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:

@@ -129,8 +129,8 @@ def rows_of(document_id: str, vectors: Sequence[NDArray[np.float32]] | NDArray[n
             token_count=1,
             start=index,
             end=index + 1,
-            first_page=1,
-            last_page=1,
+            first_page=1 + index // 2,
+            last_page=1 + (index + 1) // 2,
         )
         for index, vector in enumerate(vectors)
     ]

@@ -1,0 +1,80 @@
+"""`analytiq chat`: a conversation with knowledge bases in the terminal."""
+
+import sys
+from collections.abc import Sequence
+
+from rich.markup import escape
+
+from analytiq.cli import knowledge_bases
+from analytiq.cli.console import fail, note, output
+from analytiq.client import ChatMessage, Client
+
+PROMPT = "\nyou> "
+
+
+def run_chat(
+    client: Client, question: str | None, *, kbs: Sequence[str], thread_id: str | None, model: str | None
+) -> bool:
+    """Answer one question, or ask for questions until the input ends; False where the last answer failed.
+
+    Args:
+        client: of the organization.
+        question: the only one; None for a conversation.
+        kbs: names or ids of knowledge bases; the only one where there is only one.
+        thread_id: to go on with; None begins a thread.
+        model: a chat model; None for the organization's default.
+    """
+    if thread_id is None:
+        chosen = [knowledge_bases.choose(client, kb) for kb in kbs] or [knowledge_bases.choose(client, None)]
+        thread = client.create_thread([kb.kb_id for kb in chosen], model=model)
+        thread_id = thread.thread_id
+        note(f"Talking with {', '.join(kb.name for kb in chosen)}; go on later with --thread {thread_id}")
+    else:
+        note(f"Going on with {client.thread(thread_id).title!r}")
+    if question is not None:
+        return _answered(client, thread_id, question)
+    note("Ask, and end with Ctrl-D; Ctrl-C stops an answer.")
+    is_well = True
+    while (asked := _asked()) is not None:
+        if asked.strip():
+            is_well = _answered(client, thread_id, asked)
+    return is_well
+
+
+def _asked() -> str | None:
+    try:
+        return input(PROMPT if sys.stdin.isatty() else "")
+    except (EOFError, KeyboardInterrupt):
+        return None
+
+
+def _answered(client: Client, thread_id: str, question: str) -> bool:
+    answer = client.begin_answer(thread_id, question)
+    ended: ChatMessage | None = None
+    try:
+        for event in client.follow_answer(thread_id, answer.message_id):
+            if event.name == "tool_call" and event.data["call_id"] != "question":
+                note(f"… searching again: {event.data['arguments']}")
+            output.print(escape(event.text), end="")
+            ended = event.message or ended
+    except KeyboardInterrupt:
+        ended = client.stop_answer(thread_id, answer.message_id)
+        note(" … stopped")
+    output.print()
+    if ended is None:
+        return False
+    _print_sources(ended)
+    return ended.state != "failed"
+
+
+def _print_sources(answer: ChatMessage) -> None:
+    if answer.error is not None:
+        fail(answer.error.detail)
+    for citation in answer.citations:
+        quote = " ".join(citation.quote.split())
+        output.print(
+            f"  [bold]{escape(f'[{citation.number}]')}[/] {escape(citation.source)}, page {citation.page}"
+            f"   [dim]{escape(quote)}[/]"
+        )
+    if answer.state == "done" and not answer.is_grounded:
+        note("This answer cites nothing from the documents.")

@@ -1,0 +1,39 @@
+"""`analytiq mcp`: the Model Context Protocol on standard input and output."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from mcp.server.mcpserver import Context
+
+from analytiq.cli.connection import find_connection
+from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
+from analytiq.mcp_server.server import new_server
+from analytiq.mongo.data_directory import ConnectionFile
+from analytiq.settings import Settings
+from analytiq.telemetry import logs
+
+
+def run_mcp(settings: Settings, data_dir: Path | None) -> None:
+    """Serve the tools until standard input ends. Logs go to standard error: standard output is the protocol's."""
+    logs.configure(as_json=settings.log_json, level=settings.log_level, process="mcp")
+    asyncio.run(_serve(find_connection(settings, data_dir)))
+
+
+async def _serve(connection: ConnectionFile) -> None:
+    headers = {"Authorization": f"Bearer {connection.token.get_secret_value()}"}
+    # Proxies of the environment do not reach this machine's loopback.
+    is_local = httpx.URL(connection.url).host in ("127.0.0.1", "localhost", "::1")
+    async with httpx.AsyncClient(
+        base_url=connection.url.rstrip("/"), headers=headers, timeout=TIMEOUT_SECONDS, trust_env=not is_local
+    ) as http:
+        api = RestApi(http, connection.organization_id)
+
+        @asynccontextmanager
+        async def open_api(_: Context[Any, Any]) -> AsyncGenerator[RestApi]:
+            yield api
+
+        await new_server(open_api).run_stdio_async()

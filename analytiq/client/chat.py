@@ -1,0 +1,218 @@
+"""The client's calls about conversations, and what they answer."""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from analytiq.client.connection import Connection
+from analytiq.client.errors import UnreachableError
+from analytiq.client.models import Failure
+
+MOST_RECONNECTS = 20
+RECONNECT_SECONDS = 0.5
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ChatUsage(_Answer):
+    """Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+    spus: int
+    is_estimated: bool
+
+
+class ChatThread(_Answer):
+    """A conversation with knowledge bases."""
+
+    thread_id: str
+    title: str
+    kb_ids: list[str]
+    model: str | None
+    score_threshold: float
+    top_k: int
+    searches_again: bool
+    token_budget: int | None
+    message_count: int
+    usage: ChatUsage
+    running_message_id: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class ChatPassage(_Answer):
+    """What the model was shown; answers cite it as `[number]`."""
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str
+    chunk_index: int
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    relevance: float
+    content: str
+
+
+class ChatCitation(_Answer):
+    """What an answer rests on: `quote` is `text[start:end]` of the document's text, on `page`."""
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str
+    chunk_index: int
+    page: int
+    start: int
+    end: int
+    quote: str
+    marks: list[tuple[int, int]]
+
+
+class ChatMessage(_Answer):
+    """A question, or an answer: running, done, stopped or failed."""
+
+    message_id: str
+    thread_id: str
+    number: int
+    role: str
+    content: str
+    state: str
+    question: str
+    is_grounded: bool | None
+    citations: list[ChatCitation]
+    passages: list[ChatPassage]
+    has_erased_passages: bool
+    model: str | None
+    usage: ChatUsage
+    error: Failure | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class ChatEvent(_Answer):
+    """An event of an answer: `name` is token, tool_call, passages, usage, error or done."""
+
+    id: str
+    name: str
+    data: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """Of a token; empty for others."""
+        return str(self.data.get("text", "")) if self.name == "token" else ""
+
+    @property
+    def message(self) -> ChatMessage | None:
+        """Of done: the whole answer; None for others."""
+        return ChatMessage.model_validate(self.data) if self.name == "done" else None
+
+
+class _Asked(BaseModel):
+    answer: ChatMessage
+
+
+class ChatCalls(Connection):
+    """Conversations with knowledge bases."""
+
+    def create_thread(self, kb_ids: Sequence[str], **options: Any) -> ChatThread:
+        """Begin a thread; `options` are the API's: title, model, score_threshold, top_k, token_budget and more."""
+        body = {"kb_ids": list(kb_ids), **{name: value for name, value in options.items() if value is not None}}
+        return ChatThread.model_validate_json(self._transport.call("POST", "/chat/threads", json=body))
+
+    def threads(self) -> Iterator[ChatThread]:
+        """All threads, the one that was last written in first."""
+        return self._all("/chat/threads", "threads", ChatThread)
+
+    def thread(self, thread_id: str) -> ChatThread:
+        """One thread, with what its answers have used."""
+        return ChatThread.model_validate_json(self._transport.call("GET", f"/chat/threads/{thread_id}"))
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete a thread with its messages; an answer that is being given is stopped."""
+        self._transport.call("DELETE", f"/chat/threads/{thread_id}")
+
+    def chat_messages(self, thread_id: str) -> Iterator[ChatMessage]:
+        """All messages of a thread, oldest first."""
+        return self._all(f"/chat/threads/{thread_id}/messages", "messages", ChatMessage)
+
+    def chat_message(self, thread_id: str, message_id: str) -> ChatMessage:
+        """One message."""
+        path = f"/chat/threads/{thread_id}/messages/{message_id}"
+        return ChatMessage.model_validate_json(self._transport.call("GET", path))
+
+    def begin_answer(self, thread_id: str, question: str) -> ChatMessage:
+        """Ask; the answer as it begins. Follow it, or it is stopped after a while."""
+        path = f"/chat/threads/{thread_id}/messages"
+        answer = self._transport.call("POST", path, json={"content": question})
+        return _Asked.model_validate_json(answer).answer
+
+    def follow_answer(self, thread_id: str, message_id: str, *, after: str | None = None) -> Iterator[ChatEvent]:
+        """An answer's events to the last, `done`; a connection that breaks is made again, and nothing comes twice.
+
+        Args:
+            thread_id: of the thread.
+            message_id: of the answer.
+            after: the id of the last event that is known.
+
+        Raises:
+            ProblemError: there is no such answer.
+            UnreachableError: the connection could not be made again.
+        """
+        path = f"/chat/threads/{thread_id}/messages/{message_id}/events"
+        failures = 0
+        while True:
+            try:
+                for event in _events(self._transport.lines(path, headers={"Last-Event-ID": after} if after else {})):
+                    after, failures = event.id, 0
+                    yield event
+                    if event.name == "done":
+                        return
+                # It ended without its last event, or everything was known already.
+                if after is not None and after.endswith(".3"):
+                    return
+                failures += 1
+            except httpx.TransportError as error:
+                failures += 1
+                if failures > MOST_RECONNECTS:
+                    raise UnreachableError.of(error, self.url) from error
+            if failures > MOST_RECONNECTS:
+                raise UnreachableError(f"The API at {self.url} keeps ending the answer before its end; call again.")
+            time.sleep(RECONNECT_SECONDS)
+
+    def ask(self, thread_id: str, question: str) -> Iterator[ChatEvent]:
+        """Ask, and follow the answer to its end; see `follow_answer`."""
+        answer = self.begin_answer(thread_id, question)
+        return self.follow_answer(thread_id, answer.message_id)
+
+    def stop_answer(self, thread_id: str, message_id: str) -> ChatMessage:
+        """Stop an answer; what was said stays, and is paid for."""
+        path = f"/chat/threads/{thread_id}/messages/{message_id}/stop"
+        return ChatMessage.model_validate_json(self._transport.call("POST", path))
+
+
+def _events(lines: Iterator[str]) -> Iterator[ChatEvent]:
+    """Server-sent events from their lines; comments and `retry` are passed over."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        elif "data" in fields:
+            yield ChatEvent(id=fields.get("id", ""), name=fields.get("event", ""), data=json.loads(fields["data"]))
+            fields = {}
+        else:
+            fields = {}

@@ -1,0 +1,137 @@
+"""What the tools answer. Field names are those of the REST API."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from analytiq.client import Document, KnowledgeBase, Passage
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class FoundPassage(_Answer):
+    """A passage with its citation: `content` is characters `start` to `end` of the document's text."""
+
+    content: str
+    source: Annotated[str, Field(description="The document's name")]
+    document_id: str
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    relevance: Annotated[float, Field(description="From 0 to 1")]
+    is_matched: Annotated[bool, Field(description="false for a neighbour of a match")]
+    kb_id: str
+
+    @classmethod
+    def of(cls, passage: Passage) -> "FoundPassage":
+        """From what the API answers."""
+        return cls.model_validate(passage, from_attributes=True)
+
+
+class FoundPassages(_Answer):
+    """Passages, best first. `notes` says what could not be done."""
+
+    passages: list[FoundPassage]
+    notes: list[str]
+
+
+class KnowledgeBaseSummary(_Answer):
+    """A knowledge base; `tags` are the names of those whose documents it gathers."""
+
+    kb_id: str
+    name: str
+    description: str
+    tags: list[str]
+    status: str
+    document_count: int
+    chunk_count: int
+
+    @classmethod
+    def of(cls, knowledge_base: KnowledgeBase, tags: list[str]) -> "KnowledgeBaseSummary":
+        """From what the API answers."""
+        return cls(
+            kb_id=knowledge_base.kb_id,
+            name=knowledge_base.name,
+            description=knowledge_base.description,
+            tags=tags,
+            status=knowledge_base.status,
+            document_count=knowledge_base.document_count,
+            chunk_count=knowledge_base.chunk_count,
+        )
+
+
+class KnowledgeBasePage(_Answer):
+    """Some of the knowledge bases, newest first; `total_count` is how many there are."""
+
+    knowledge_bases: list[KnowledgeBaseSummary]
+    total_count: int
+    skip: int
+
+
+class DocumentSummary(_Answer):
+    """A document; its state is uploaded, extracting, extracted or failed."""
+
+    document_id: str
+    document_name: str
+    state: str
+    tags: list[str]
+    metadata: dict[str, JsonValue]
+    page_count: int | None
+    byte_size: int
+    created_at: str
+    error: str | None
+
+    @classmethod
+    def of(cls, document: Document, tags: list[str]) -> "DocumentSummary":
+        """From what the API answers."""
+        return cls(
+            document_id=document.document_id,
+            document_name=document.document_name,
+            state=document.state,
+            tags=tags,
+            metadata=document.metadata,
+            page_count=document.page_count,
+            byte_size=document.byte_size,
+            created_at=document.created_at.isoformat(),
+            error=document.error.detail if document.error else None,
+        )
+
+
+class DocumentPage(_Answer):
+    """Some of the documents, newest first; `total_count` is how many there are."""
+
+    documents: list[DocumentSummary]
+    total_count: int
+    skip: int
+
+
+class ReadPage(_Answer):
+    """Text of a page, from the `offset`th of its characters on."""
+
+    page_number: int
+    offset: int
+    text: str
+
+
+class ReadDocument(_Answer):
+    """Pages of a document. Where there is more, `next_page` and `next_offset` say how to go on."""
+
+    document_id: str
+    document_name: str
+    page_count: int
+    pages: list[ReadPage]
+    next_page: int | None
+    next_offset: int
+
+
+class Uploaded(_Answer):
+    """What became of an upload: `outcome` is created, returned (it was there already) or replaced."""
+
+    document_id: str
+    document_name: str
+    outcome: str
+    state: str
+    note: str

@@ -1,0 +1,163 @@
+"""`/chat/threads`: conversations with knowledge bases, answered by server-sent events."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Response
+
+from analytiq.bootstrap import Application
+from analytiq.chat.events import ALL_TOLD, Position
+from analytiq.models.chat import ChatMessage
+from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream, event
+from api.idempotency import IdempotentRoute
+from api.schemas.chat import (
+    ChatAsked,
+    ChatMessageList,
+    ChatMessageResponse,
+    ChatQuestion,
+    ChatThreadCreate,
+    ChatThreadDeleted,
+    ChatThreadList,
+    ChatThreadResponse,
+    ChatThreadUpdate,
+    event_data,
+)
+
+router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=IdempotentRoute)
+
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id",
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+    },
+    204: {"description": "The caller has been told everything: `Last-Event-ID` is that of `done`"},
+}
+
+
+@router.post("", status_code=201, operation_id="create_chat_thread")
+async def create_chat_thread(
+    application: ApplicationOf, organization: CurrentOrganization, body: ChatThreadCreate
+) -> ChatThreadResponse:
+    """Begin a conversation with knowledge bases."""
+    return ChatThreadResponse.of(await application.chats.create(organization, body.wanted()))
+
+
+@router.get("", operation_id="list_chat_threads")
+async def list_chat_threads(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    kb_id: str | None = None,
+) -> ChatThreadList:
+    """A page of threads, the one that was last written in first."""
+    found, total = await application.chats.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
+    return ChatThreadList(threads=[ChatThreadResponse.of(item) for item in found], total_count=total, skip=skip)
+
+
+@router.get("/{thread_id}", operation_id="get_chat_thread")
+async def get_chat_thread(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str
+) -> ChatThreadResponse:
+    """One thread, with what its answers have used."""
+    return ChatThreadResponse.of(await application.chats.get(organization.id, thread_id))
+
+
+@router.put("/{thread_id}", operation_id="update_chat_thread")
+async def update_chat_thread(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, body: ChatThreadUpdate
+) -> ChatThreadResponse:
+    """Change its title, or how answers to come are made."""
+    changes = body.model_dump(exclude_none=True)
+    if not changes:
+        return ChatThreadResponse.of(await application.chats.get(organization.id, thread_id))
+    return ChatThreadResponse.of(await application.chats.change(organization, thread_id, changes))
+
+
+@router.delete("/{thread_id}", operation_id="delete_chat_thread")
+async def delete_chat_thread(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str
+) -> ChatThreadDeleted:
+    """Delete a thread with its messages; an answer that is being given is stopped, and paid for."""
+    await application.chats.delete(organization.id, thread_id)
+    return ChatThreadDeleted()
+
+
+@router.get("/{thread_id}/messages", operation_id="list_chat_messages")
+async def list_chat_messages(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, skip: Skip = 0, limit: Limit = 10
+) -> ChatMessageList:
+    """A page of a thread's messages, oldest first."""
+    found, total = await application.chats.messages(organization.id, thread_id, skip=skip, limit=limit)
+    return ChatMessageList(messages=[ChatMessageResponse.of(item) for item in found], total_count=total, skip=skip)
+
+
+@router.post("/{thread_id}/messages", status_code=202, operation_id="ask_chat_thread")
+async def ask_chat_thread(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, body: ChatQuestion
+) -> ChatAsked:
+    """Ask; the answer is made from now on, for as long as somebody reads it.
+
+    Follow it at `events_path`. 409 (`answer_running`) where the thread's last answer is still being given.
+    """
+    question, answer = await application.chats.ask(organization, thread_id, body.content)
+    return ChatAsked(
+        question=ChatMessageResponse.of(question),
+        answer=ChatMessageResponse.of(answer),
+        events_path=f"/v0/orgs/{organization.id}/chat/threads/{thread_id}/messages/{answer.id}/events",
+    )
+
+
+@router.get("/{thread_id}/messages/{message_id}", operation_id="get_chat_message")
+async def get_chat_message(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, message_id: str
+) -> ChatMessageResponse:
+    """One message; looking at an answer that is being given keeps it going, as following it does."""
+    return ChatMessageResponse.of(await application.chats.message(organization.id, thread_id, message_id))
+
+
+@router.get(
+    "/{thread_id}/messages/{message_id}/events",
+    status_code=200,
+    operation_id="follow_chat_message",
+    response_class=EventStream,
+    responses=_EVENTS,
+)
+async def follow_chat_message(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    thread_id: str,
+    message_id: str,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
+) -> Response:
+    """An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
+
+    A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
+    """
+    message = await application.chats.message(organization.id, thread_id, message_id)
+    position = Position.of(last_event_id)
+    if position.ending == ALL_TOLD:
+        return Response(status_code=204)
+    return EventStream(_events(application, message, position))
+
+
+@router.post("/{thread_id}/messages/{message_id}/stop", operation_id="stop_chat_message")
+async def stop_chat_message(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, message_id: str
+) -> ChatMessageResponse:
+    """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
+    return ChatMessageResponse.of(await application.chats.stop(organization.id, thread_id, message_id))
+
+
+async def _events(application: Application, message: ChatMessage, position: Position) -> AsyncGenerator[str]:
+    yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
+    following = application.chats.follow(message.organization_id, message.thread_id, message.id, position)
+    async with aclosing(following) as items:
+        async for events, answer in items:
+            for item in events:
+                data = event_data(item, answer).model_dump_json()
+                yield event(item.name.value, data, str(item.position))
+            if not events:
+                yield KEEP_ALIVE

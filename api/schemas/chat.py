@@ -1,0 +1,350 @@
+"""Wire shapes of conversations."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from analytiq.chat.events import Event, EventName
+from analytiq.chat.service import NewThread
+from analytiq.models.chat import (
+    AnswerState,
+    ChatCitation,
+    ChatMessage,
+    ChatPassage,
+    ChatRole,
+    ChatStep,
+    ChatThread,
+    ChatUsage,
+    StepKind,
+)
+from api.schemas.documents import FailureResponse
+from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
+
+Title = Annotated[str, Field(max_length=200), NO_CONTROLS]
+Threshold = Annotated[float, Field(ge=0, le=1, description="The least relevance of a passage that the model is shown")]
+TopK = Annotated[int, Field(ge=1, le=50, description="Passages of the first search of an answer")]
+Model = Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS]
+Budget = Annotated[int, Field(ge=1, description="Tokens of all answers together; beyond it questions answer 402")]
+
+
+class ChatThreadCreate(RequestBody):
+    """A conversation with knowledge bases. What is left out is the default's."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"kb_ids": ["507f1f77bcf86cd799439011"]},
+                {
+                    "kb_ids": ["507f1f77bcf86cd799439011"],
+                    "title": "Supplier contracts",
+                    "score_threshold": 0.6,
+                    "top_k": 5,
+                    "searches_again": False,
+                    "token_budget": 100000,
+                },
+            ]
+        },
+    )
+
+    kb_ids: Annotated[list[str], Field(min_length=1, max_length=20)]
+    title: Title = ""
+    model: Model | None = Field(None, description="A chat model; left out: the organization's default")
+    score_threshold: Threshold | None = None
+    top_k: TopK | None = None
+    searches_again: Annotated[bool, Field(description="The model may search further by itself")] = True
+    token_budget: Budget | None = None
+
+    def wanted(self) -> NewThread:
+        """As the library takes it."""
+        return NewThread(
+            kb_ids=tuple(self.kb_ids),
+            title=self.title.strip(),
+            model=self.model,
+            score_threshold=self.score_threshold,
+            top_k=self.top_k,
+            searches_again=self.searches_again,
+            token_budget=self.token_budget,
+        )
+
+
+class ChatThreadUpdate(RequestBody):
+    """What is left out stays; it holds for answers to come."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"title": "Contracts of 2026"}]})
+
+    title: Title | None = None
+    model: Model | None = None
+    score_threshold: Threshold | None = None
+    top_k: TopK | None = None
+    searches_again: bool | None = None
+    token_budget: Budget | None = None
+
+
+class ChatQuestion(RequestBody):
+    """A question, in words."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"content": "How much notice is needed to end the agreement?"}]}
+    )
+
+    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), NO_NUL]
+
+
+class ChatUsageResponse(ResponseBody):
+    """Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float
+    unpriced_calls: int
+    spus: int
+    is_estimated: bool
+
+    @classmethod
+    def of(cls, usage: ChatUsage) -> "ChatUsageResponse":
+        """From the stored shape."""
+        return cls.model_validate(usage, from_attributes=True)
+
+
+class ChatThreadResponse(ResponseBody):
+    """A thread; `running_message_id` is the answer that is being given."""
+
+    thread_id: str
+    title: str
+    kb_ids: list[str]
+    model: str | None
+    score_threshold: float
+    top_k: int
+    searches_again: bool
+    token_budget: int | None
+    message_count: int
+    usage: ChatUsageResponse
+    running_message_id: str | None
+    created_at: Moment
+    updated_at: Moment
+
+    @classmethod
+    def of(cls, thread: ChatThread) -> "ChatThreadResponse":
+        """From the stored shape."""
+        return cls(
+            thread_id=thread.id,
+            title=thread.title,
+            kb_ids=list(thread.kb_ids),
+            model=thread.model,
+            score_threshold=thread.score_threshold,
+            top_k=thread.top_k,
+            searches_again=thread.searches_again,
+            token_budget=thread.token_budget,
+            message_count=thread.message_count,
+            usage=ChatUsageResponse.of(thread.usage),
+            running_message_id=thread.running_message_id,
+            created_at=thread.created_at,
+            updated_at=thread.updated_at,
+        )
+
+
+class ChatThreadList(ResponseBody):
+    """A page of threads, the one that was last written in first."""
+
+    threads: list[ChatThreadResponse]
+    total_count: int
+    skip: int
+
+
+class ChatPassageResponse(ResponseBody):
+    """What the model was shown: `text[start:end]` of the document's text; answers cite it as `[number]`."""
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str = Field(description="The document's name")
+    chunk_index: int
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    relevance: float
+    content: str
+
+    @classmethod
+    def of(cls, passage: ChatPassage) -> "ChatPassageResponse":
+        """From the stored shape."""
+        return cls.model_validate(passage, from_attributes=True)
+
+
+class ChatCitationResponse(ResponseBody):
+    """What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+
+    `marks`: where `[number]` stands in the answer, as [start, end) in characters.
+    """
+
+    number: int
+    kb_id: str
+    document_id: str
+    source: str
+    chunk_index: int
+    page: int
+    start: int
+    end: int
+    quote: str
+    marks: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, citation: ChatCitation) -> "ChatCitationResponse":
+        """From the stored shape."""
+        return cls.model_validate(citation, from_attributes=True)
+
+
+class ChatStepResponse(ResponseBody):
+    """What was done after `at` characters of the answer: a search that was asked for, or what it found (`numbers`)."""
+
+    kind: StepKind
+    at: int
+    call_id: str
+    name: str
+    arguments: str = Field(description="JSON, as the model wrote it")
+    query: str
+    numbers: list[int]
+    notes: list[str]
+    error: str | None
+
+    @classmethod
+    def of(cls, step: ChatStep) -> "ChatStepResponse":
+        """From the stored shape."""
+        return cls.model_validate(step, from_attributes=True)
+
+
+class ChatMessageResponse(ResponseBody):
+    """A question, or an answer with what it rests on."""
+
+    message_id: str
+    thread_id: str
+    number: int = Field(description="From 1 within the thread")
+    role: ChatRole
+    content: str
+    state: AnswerState
+    question: str = Field(description="Of an answer: what was searched for, worded so that it stands alone")
+    is_grounded: bool | None = Field(
+        description="The answer cites a passage; null for questions, and while it is given"
+    )
+    citations: list[ChatCitationResponse]
+    passages: list[ChatPassageResponse]
+    steps: list[ChatStepResponse]
+    has_erased_passages: bool = Field(description="It was made from a document that is deleted, and says nothing now")
+    model: str | None
+    usage: ChatUsageResponse
+    error: FailureResponse | None
+    created_at: Moment
+    finished_at: Moment | None
+
+    @classmethod
+    def of(cls, message: ChatMessage) -> "ChatMessageResponse":
+        """From the stored shape."""
+        return cls(
+            message_id=message.id,
+            thread_id=message.thread_id,
+            number=message.number,
+            role=message.role,
+            content=message.content,
+            state=message.state,
+            question=message.question,
+            is_grounded=message.is_grounded,
+            citations=[ChatCitationResponse.of(item) for item in message.citations],
+            passages=[ChatPassageResponse.of(item) for item in message.passages],
+            steps=[ChatStepResponse.of(item) for item in message.steps],
+            has_erased_passages=message.has_erased_passages,
+            model=message.model,
+            usage=ChatUsageResponse.of(message.usage),
+            error=FailureResponse.of(message.error),
+            created_at=message.created_at,
+            finished_at=message.finished_at,
+        )
+
+
+class ChatMessageList(ResponseBody):
+    """A page of a thread's messages, oldest first."""
+
+    messages: list[ChatMessageResponse]
+    total_count: int
+    skip: int
+
+
+class ChatAsked(ResponseBody):
+    """The question, and its answer, which has just begun: follow it at `events_path`, or get it until it is over."""
+
+    question: ChatMessageResponse
+    answer: ChatMessageResponse
+    events_path: str
+
+
+class ChatThreadDeleted(ResponseBody):
+    """It is gone."""
+
+    message: Literal["Thread deleted"] = "Thread deleted"
+
+
+class TokenEvent(ResponseBody):
+    """`token`: the next piece of the answer."""
+
+    text: str
+
+
+class ToolCallEvent(ResponseBody):
+    """`tool_call`: a search is made; `arguments` is JSON."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+class PassagesEvent(ResponseBody):
+    """`passages`: what a search has found; `error` says why it found nothing, as the model was told."""
+
+    call_id: str
+    query: str
+    passages: list[ChatPassageResponse]
+    notes: list[str]
+    error: str | None
+
+
+class ErrorEvent(ResponseBody):
+    """`error`: why the answer ends before its end."""
+
+    code: str
+    detail: str
+
+
+def event_data(event: Event, message: ChatMessage) -> ResponseBody:
+    """The data of an event."""
+    match event.name:
+        case EventName.TOKEN:
+            return TokenEvent(text=event.text)
+        case EventName.TOOL_CALL | EventName.PASSAGES:
+            return _step_data(event, message)
+        case EventName.USAGE:
+            return ChatUsageResponse.of(message.usage)
+        case EventName.ERROR:
+            failure: Any = message.error
+            return ErrorEvent(code=failure.code, detail=failure.detail)
+        case EventName.DONE:
+            return ChatMessageResponse.of(message)
+
+
+def _step_data(event: Event, message: ChatMessage) -> ResponseBody:
+    step = event.step
+    if step is None:
+        raise ValueError(f"an event {event.name.value!r} is of a step")
+    if event.name is EventName.TOOL_CALL:
+        return ToolCallEvent(call_id=step.call_id, name=step.name, arguments=step.arguments)
+    shown = [passage for passage in message.passages if passage.number in step.numbers]
+    # Best first, as they were found.
+    shown.sort(key=lambda passage: step.numbers.index(passage.number))
+    return PassagesEvent(
+        call_id=step.call_id,
+        query=step.query,
+        passages=[ChatPassageResponse.of(passage) for passage in shown],
+        notes=list(step.notes),
+        error=step.error,
+    )
