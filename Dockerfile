@@ -1,5 +1,12 @@
 # One image for every process: `python -m api`, `python -m workers`, `python -m reconciler`.
 
+FROM node:22-bookworm-slim AS ui
+WORKDIR /src/ui
+COPY ui/package.json ui/package-lock.json ui/.npmrc ./
+RUN npm ci --ignore-scripts
+COPY ui ./
+RUN NEXT_TELEMETRY_DISABLED=1 npm run build
+
 FROM python:3.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/analytiq
@@ -12,6 +19,7 @@ RUN pip install --require-hashes --only-binary :all: -r requirements/runtime.loc
 COPY pyproject.toml README.md LICENSE ./
 COPY analytiq analytiq
 COPY api api
+COPY --from=ui /src/api/ui api/ui
 COPY workers workers
 COPY reconciler reconciler
 # hatchling comes from the lock, so that building fetches nothing.

@@ -18,10 +18,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check bench bench-peers lock clean
+.PHONY: help setup setup-dev ocr-data demo test check bench eval-retrieval bench-peers lock clean ui ui-if-possible \
+	ui-dev ui-check ui-e2e
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -63,12 +64,54 @@ ocr-data:
 
 # ── Run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-demo: setup ## Start everything with sample documents, ask three questions, serve until Ctrl-C
+demo: setup ui-if-possible ## Start everything with sample documents, ask three questions, serve until Ctrl-C
 	@exec $(BIN)/analytiq demo
+
+# ── The management UI ──────────────────────────────────────────────────────────────────────────────────────────────
+
+NODE_IS_THERE := node -e 'const [major, minor] = process.versions.node.split("."); process.exit(Number(major) * 100 + Number(minor) < 2009 ? 1 : 0)' \
+	>/dev/null 2>&1 && command -v npm >/dev/null
+HOW_TO_GET_NODE := Node 20.9 or newer and npm are needed for it: https://nodejs.org, or your system's packages.
+NPM := npm --prefix ui --loglevel=error
+UI_SOURCES = $(shell find ui \( -name node_modules -o -name .next -o -name out -o -path ui/public/pdf -o -path ui/tests \
+	-o -name test-results -o -name next-env.d.ts -o -name tsconfig.tsbuildinfo -o -name .built \) -prune -o -type f -print)
+
+ui: ui/.built ## Build the management UI; the API process serves it
+
+ui-if-possible:
+	@if $(NODE_IS_THERE); then \
+		$(MAKE) --no-print-directory ui || echo "Note: the management UI could not be built; everything else works."; \
+	elif [ ! -f api/ui/index.html ]; then \
+		echo "Note: the management UI is left out. $(HOW_TO_GET_NODE)"; \
+	fi
+
+ui/node_modules/.installed: ui/package-lock.json
+	@$(NODE_IS_THERE) || { echo "The management UI cannot be built. $(HOW_TO_GET_NODE)"; exit 1; }
+	@echo "Installing the packages of ui/package-lock.json; the first time takes half a minute"
+	$(NPM) ci --ignore-scripts
+	@touch $@
+
+ui/.built: ui/node_modules/.installed $(UI_SOURCES)
+	@echo "Building the management UI; this takes about a minute"
+	NEXT_TELEMETRY_DISABLED=1 $(NPM) run --silent build
+	@touch $@
+
+ui-dev: ui/node_modules/.installed ## Serve the UI at :3100 and renew it as files change; ANALYTIQ_API_URL says where the API is
+	NEXT_TELEMETRY_DISABLED=1 $(NPM) run dev
+
+ui-check: ui/node_modules/.installed ## Check the UI's types and generated client, run its unit tests
+	$(NPM) run --silent generate -- --check
+	$(NPM) run --silent types
+	$(NPM) run --silent unit
+
+ui-e2e: setup-dev ui ## Drive the UI in Debian's Chromium, on a platform of its own
+	$(NPM) run --silent e2e
 
 # ── Work on it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test: setup-dev ## Run every test, on a real MongoDB
+	@if $(NODE_IS_THERE); then $(MAKE) --no-print-directory ui ui-check; \
+		else echo "Note: the management UI is neither built nor tested. $(HOW_TO_GET_NODE)"; fi
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 
 check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests: under a minute
@@ -83,6 +126,11 @@ check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests:
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)
 
+eval-retrieval: setup-dev ## nDCG@10 and recall@100 by mode: COLLECTIONS=DIRECTORY, in the layout of BEIR
+	@test -n "$(COLLECTIONS)" || { echo "Name the directory of the collections: make eval-retrieval" \
+		"COLLECTIONS=/path/to/collections (docs/reference/evaluation.md says how they are laid out)"; exit 1; }
+	$(BIN)/python -m benchmarks.retrieval "$(COLLECTIONS)" $(EVALUATION_ARGUMENTS)
+
 bench-peers: ## Make .venv-benchmarks, with other vector libraries for `python -m benchmarks.vectors --peers`
 	"$(PYTHON)" -m venv --clear .venv-benchmarks
 	.venv-benchmarks/bin/python -m pip install --disable-pip-version-check --quiet -r requirements/benchmarks.txt
@@ -93,4 +141,5 @@ lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for n
 
 clean: ## Remove .venv and caches; data directories stay
 	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf api/ui ui/node_modules ui/.next ui/out ui/public/pdf ui/.built
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -90,6 +90,12 @@ class EmbeddingSettings(_Section):
     batch_size: int = Field(default=100, ge=1, le=2048)
     timeout_seconds: float = 60.0
     local_threads: int = Field(default=1, ge=1)
+    claim_lease_seconds: float = Field(default=15.0, ge=0.2)
+    """So long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
+    cache_max_bytes: int = Field(default=8192 * MEBIBYTE, ge=0)
+    """Of cached embeddings, as BSON; beyond it those go that were not used for longest. 0: no bound."""
+    cache_unused_days: int = Field(default=180, ge=0)
+    """Embeddings that nobody used for so long go; 0: never."""
 
 
 class ProviderSettings(_Section):
@@ -133,6 +139,12 @@ class SearchSettings(_Section):
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
+    vector_store: Literal["auto", "local", "mongodb"] = "auto"
+    """Of new knowledge bases; `auto`: `mongodb` where the server lists search indexes. `local` serves all locally."""
+    quantization: Literal["none", "scalar", "binary"] = "none"
+    candidates_per_result: int = Field(default=20, ge=1, le=10_000)
+    """`numCandidates` for each result asked of MongoDB's vector search, as its documentation advises."""
+    visibility_seconds: float = 120.0
     snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
     """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
     leg_timeout_seconds: float = 10.0
@@ -150,8 +162,16 @@ class LexicalSettings(_Section):
 class ReconcilerSettings(_Section):
     """The daemon that repairs drift."""
 
-    interval_seconds: float = 300.0
+    is_enabled: bool = True
+    """Whether passes run by themselves; those that somebody asks for always do."""
+    interval_seconds: float = Field(default=300.0, gt=0)
+    full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
     orphan_grace_seconds: float = 3600.0
+    lease_seconds: float = Field(default=30.0, ge=0.5)
+    """After which another reconciler leads where the leader is gone."""
+    most_repairs: int = Field(default=25_000, ge=1)
+    """Of one kind in a pass: about what the workers of one machine do until the next."""
+    report_days: int = Field(default=14, ge=1, le=365)
 
 
 class ErasureSettings(_Section):

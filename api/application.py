@@ -15,20 +15,24 @@ from api.routes import (
     chat,
     documents,
     erasure,
+    forecast,
     jobs,
     knowledge_bases,
     llm_providers,
+    metadata_fields,
     models,
     operations,
     organizations,
     prompt_runs,
     prompts,
+    reconcile,
     search,
     tags,
     usage,
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
+from api.static_ui import StaticUi
 
 PREFIX = "/v0/orgs/{organization_id}"
 
@@ -64,12 +68,16 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     responses: dict[int | str, dict[str, Any]] = {
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
     }
-    modules = (organizations, tags, documents, knowledge_bases, jobs, search, llm_providers, usage, erasure)
-    for module in (*modules, models, prompts, prompt_runs, chat):
+    modules = (
+        organizations, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models,
+        prompts, prompt_runs, chat, usage, erasure, reconcile,
+    )  # fmt: skip
+    for module in modules:
         app.include_router(module.router, prefix=PREFIX, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)
     mcp.install()
+    app.add_middleware(StaticUi)
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app

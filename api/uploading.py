@@ -149,7 +149,8 @@ class UploadSession:
         """The content of one file of a JSON upload, once all that is said of it has proved good."""
         try:
             validated_name(upload.name, field="name")
-            validated_metadata(upload.metadata or {})
+            if upload.metadata:
+                await self.application.metadata_fields.fitted(self.organization.id, validated_metadata(upload.metadata))
             if upload.tag_ids is not None:
                 await self.application.tags.require(self.organization.id, upload.tag_ids)
             return upload.decoded("content")

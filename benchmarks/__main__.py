@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks import commit, growth, ingest, knowledge_bases, queue, rate_limits, search
+from benchmarks import commit, embedding_cache, growth, ingest, knowledge_bases, queue, rate_limits, search
 
-for benchmark in (ingest, commit, queue, search, growth, knowledge_bases, rate_limits):
+for benchmark in (ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache):
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

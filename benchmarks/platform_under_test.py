@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from analytiq.bootstrap import Application, bootstrap
+from analytiq.chunking.registry import DEFAULT_CHUNKER
 from analytiq.credentials.encryption import new_secret_key
 from analytiq.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.knowledge_base import KnowledgeBase
@@ -19,11 +20,19 @@ from analytiq.models.tag import Tag
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
 from analytiq.parsing.sandbox import stop_server
-from analytiq.settings import IndexingSettings, MongoSettings, SearchSettings, Settings
+from analytiq.settings import (
+    IndexingSettings,
+    LexicalSettings,
+    MongoSettings,
+    RateLimitSettings,
+    SearchSettings,
+    Settings,
+)
 from analytiq.telemetry import logs
 from benchmarks.processor_time import ProcessorClock
 
 POLL_SECONDS = 0.2
+NO_LIMITS = RateLimitSettings(requests_per_minute=0, tokens_per_minute=0, documents_per_minute=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,28 @@ class Platform:
         )
         return await self.application.knowledge_bases.create(self.organization, wanted)
 
+    async def knowledge_base_named(
+        self, name: str, tag: Tag, *, model: str | None, chunk_size: int, chunk_overlap: int
+    ) -> KnowledgeBase:
+        """That of this name, made where there is none; `model` None: the default one."""
+        found, _ = await self.application.knowledge_bases.page(
+            self.organization.id, skip=0, limit=100, name_search=name
+        )
+        exact = [one for one in found if one.name == name]
+        if exact:
+            return exact[0]
+        wanted = NewKnowledgeBase(
+            name=name,
+            description="",
+            tag_ids=(tag.id,),
+            chunker_type=DEFAULT_CHUNKER,
+            chunk_size=chunk_size,
+            chunk_overlap=chunk_overlap,
+            embedding_model=model,
+            coalesce_neighbors=0,
+        )
+        return await self.application.knowledge_bases.create(self.organization, wanted)
+
     async def until_idle(self) -> None:
         """Wait until no job is left; a dead one ends the benchmark."""
         while counts := await self.application.jobs.counts():
@@ -68,28 +99,49 @@ class Platform:
             await asyncio.sleep(POLL_SECONDS)
 
 
+async def tag_named(application: Application, organization: Organization, name: str) -> Tag:
+    """The organization's tag of this name, made where there is none."""
+    found, _ = await application.tags.page(organization.id, skip=0, limit=100, name_search=name, descending=False)
+    exact = [tag for tag in found if tag.name == name]
+    if exact:
+        return exact[0]
+    return await application.tags.create(organization.id, name=name, color="#000000", description="")
+
+
 @asynccontextmanager
-async def running_server() -> AsyncGenerator[Server]:
-    """The embedded mongod with its default limits."""
+async def running_server(kept: Path | None = None) -> AsyncGenerator[Server]:
+    """The embedded mongod with its default limits; `kept`: a directory whose data stay, and are there again."""
     logs.configure(as_json=False, level="WARNING", process="benchmark")
-    with (
-        tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory,
-        DataDirectory.claim(Path(directory)) as claimed,
-    ):
+    passing = tempfile.TemporaryDirectory(prefix="analytiq-benchmark-")
+    with passing as directory, DataDirectory.claim(kept or Path(directory)) as claimed:
         server = EmbeddedServer(claimed)
         uri = await server.start()
         try:
             assert server.pid is not None
-            yield Server(uri, server.pid, Path(directory))
+            yield Server(uri, server.pid, claimed.path)
         finally:
             await server.stop()
             stop_server()
 
 
 @asynccontextmanager
-async def platform(server: Server, database: str, *, local_store_bytes: int | None = None) -> AsyncGenerator[Platform]:
-    """The library in this process on an empty database of the server, which is dropped afterwards."""
+async def platform(
+    server: Server,
+    database: str,
+    *,
+    local_store_bytes: int | None = None,
+    most_results: int | None = None,
+    is_limited: bool = True,
+    is_kept: bool = False,
+) -> AsyncGenerator[Platform]:
+    """The library in this process on a database of the server.
+
+    `is_kept`: the database stays, and is taken up where it is there already; else it is dropped afterwards.
+    `is_limited`: whether the usual rate limits hold. `most_results`: of one search.
+    """
     search = SearchSettings(load_wait_seconds=600.0)
+    if most_results is not None:
+        search = search.model_copy(update={"max_top_k": most_results})
     if local_store_bytes is not None:
         search = search.model_copy(update={"local_store_bytes": local_store_bytes})
     settings = Settings(
@@ -99,14 +151,17 @@ async def platform(server: Server, database: str, *, local_store_bytes: int | No
         # The wait before a sweep protects readers; here its work is to be counted.
         indexing=IndexingSettings(sweep_delay_seconds=0.0),
         search=search,
+        lexical=LexicalSettings(build_wait_seconds=600.0),
+        rate_limits=RateLimitSettings() if is_limited else NO_LIMITS,
     )
     application = await bootstrap(settings)
     try:
-        organization = await application.organizations.create("Benchmark")
-        tag = await application.tags.create(organization.id, name="benchmark", color="#000000", description="")
+        organization = await application.organizations.first() or await application.organizations.create("Benchmark")
+        tag = await tag_named(application, organization, "benchmark")
         yield Platform(application, organization, tag, ProcessorClock(server.pid))
     finally:
-        await application.connection.client.drop_database(database)
+        if not is_kept:
+            await application.connection.client.drop_database(database)
         await application.close()
 
 

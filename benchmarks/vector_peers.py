@@ -104,7 +104,7 @@ def chroma(collection: Collection, directory: Path) -> Search:
     import chromadb
 
     client = chromadb.PersistentClient(str(directory), chromadb.Settings(anonymized_telemetry=False))
-    stored = client.create_collection("c", metadata={"hnsw:space": "cosine"})
+    stored = client.create_collection("collection", metadata={"hnsw:space": "cosine"})
     ranks = _ranks(collection)
     for start in range(0, len(ranks), BATCH):
         rows = range(start, min(start + BATCH, len(ranks)))

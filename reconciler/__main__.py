@@ -1,7 +1,6 @@
-"""`python -m reconciler`: parse settings, bootstrap, pass after pass, stop."""
+"""`python -m reconciler`: parse settings, bootstrap, lead or wait to lead, stop."""
 
 import asyncio
-import contextlib
 import signal
 import sys
 
@@ -9,7 +8,6 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
-from analytiq.mongo.session import DatabaseError
 from analytiq.settings import Settings, read_settings
 from analytiq.telemetry import logs, metrics, traces
 
@@ -17,24 +15,14 @@ log = structlog.get_logger("reconciler")
 
 
 async def run(settings: Settings) -> None:
-    """A pass every interval until SIGTERM or SIGINT; a pass that fails is made up for by the next."""
+    """Do chores while this process leads, until SIGTERM or SIGINT."""
     application = await bootstrap(settings)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     log.info("reconciler.started", interval_seconds=settings.reconciler.interval_seconds)
-    while not stopping.is_set():
-        try:
-            report = await application.reconciler.run_pass()
-            log.info("reconciler.pass", knowledge_bases=report.knowledge_bases, drift=report.counts())
-            await application.retention.apply()
-            await application.erasures.keep_up()
-        except (AnalytiqError, DatabaseError):
-            log.exception("reconciler.pass_failed")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(settings.reconciler.interval_seconds):
-                await stopping.wait()
+    await application.reconcile_leader().run(stopping)
     await application.close()
     log.info("reconciler.stopped")
 

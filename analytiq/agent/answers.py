@@ -30,13 +30,23 @@ class Rejected:
     reason: str
 
 
-def judge(text: str, finish_reason: str | None, schema: str | None) -> Accepted | Rejected:
-    """Judge what a model said last. `schema`: the JSON schema's text; None: any text that is not empty."""
+def judge(
+    text: str, finish_reason: str | None, schema: str | None, *, has_called_tools: bool = False
+) -> Accepted | Rejected:
+    """Judge what a model said last.
+
+    Args:
+        text: what it said.
+        finish_reason: why it ended there, as the provider says.
+        schema: the JSON schema's text; None: any text that is not empty.
+        has_called_tools: though it was offered none.
+    """
     if finish_reason == FinishReason.CONTENT_FILTER:
         return Rejected("content_filtered", "the provider's filter withheld the answer")
     is_cut = finish_reason == FinishReason.LENGTH
     if not text.strip():
-        return Rejected("empty_answer", "the answer is empty")
+        called = "no tool can be called any more, and there is no answer" if has_called_tools else "the answer is empty"
+        return Rejected("empty_answer", called)
     if schema is None:
         return Accepted(text.strip(), "the answer was cut: the model's tokens were used up" if is_cut else None)
     try:

@@ -134,7 +134,7 @@ def _call(configuration: PromptConfiguration, waiting: tuple[RecordedCall, ...],
 
 
 def _judge(configuration: PromptConfiguration, steps: Sequence[RunStep], last: RunStep) -> Correct | Finish | Fail:
-    verdict = judge(last.text, last.finish_reason, configuration.answer_schema)
+    verdict = judge(last.text, last.finish_reason, configuration.answer_schema, has_called_tools=bool(last.tool_calls))
     if not isinstance(verdict, Rejected):
         return Finish(verdict.answer, verdict.warning)
     is_corrected = any(step.kind is StepKind.CORRECTION for step in steps)

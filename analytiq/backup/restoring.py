@@ -367,7 +367,7 @@ def _ordered(contents: Contents, organization_id: str) -> list[Section]:
 
 
 def _first_memberships(organization_id: str, kb_ids: Sequence[str]) -> list[JobRequest]:
-    """A knowledge base whose first indexing had not begun waits for it forever: the job is not in the archive."""
+    """What is not in the archive: the job that a first indexing waits for, and the indexes of a search server."""
     return [kb_changed(organization_id, kb_id) for kb_id in kb_ids]
 
 

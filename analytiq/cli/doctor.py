@@ -64,6 +64,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     if settings.mongo.uri is None:
         yield _checked("mongod", _mongod)
     yield _checked("MongoDB", lambda: _database(settings, data_dir))
+    yield _checked("Vector store", lambda: check_vector_store(settings, data_dir))
     yield _checked("SPUs", lambda: _books(settings, data_dir))
     yield check_ocr(settings.extraction.ocr_languages)
     yield _checked("Local embedding model", lambda: _local_model(directory))
@@ -140,6 +141,45 @@ def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
     except NotFoundError:
         return Finding(Verdict.NOTE, "MongoDB", "the embedded one does not run; `analytiq up` starts it")
     return describe(uri, settings.mongo.database)
+
+
+def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | str:
+    """Which store finds the chunks, and why.
+
+    Raises:
+        AnalytiqError: the one that the settings ask for is not there, or MongoDB does not answer.
+    """
+    from analytiq.cli.local_database import address_of_database, run_on_database
+    from analytiq.models.knowledge_base import VectorStoreKind
+    from analytiq.mongo.client import MongoConnection
+    from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+    from analytiq.mongo.search.indexes import SearchIndexes
+    from analytiq.vector_stores.choice import StoreChoice, choose
+
+    subject = "Vector store"
+
+    async def ask(connection: MongoConnection) -> tuple[StoreChoice, dict[VectorStoreKind, int]]:
+        choice = await choose(SearchIndexes(connection), settings.search)
+        return choice, await KnowledgeBaseRepository(connection).counts_by_store()
+
+    try:
+        uri = address_of_database(settings, data_dir)
+    except NotFoundError:
+        return Finding(Verdict.NOTE, subject, "it is chosen when the database runs")
+    choice, counts = run_on_database(uri, settings.mongo.database, ask)
+    total, remote = sum(counts.values()), counts.get(VectorStoreKind.MONGODB, 0)
+    if choice.kind is VectorStoreKind.LOCAL:
+        detail = f"local, for all of {total} knowledge bases: {choice.reason}"
+        if not remote:
+            return detail
+        remedy = (
+            "nothing, while they fit into ANALYTIQ_SEARCH__LOCAL_STORE_BYTES; else give MongoDB its search server back"
+        )
+        return Finding(Verdict.NOTE, subject, f"{detail}; {remote} were made for MongoDB's own search", remedy)
+    detail = f"mongodb, for {remote} of {total} knowledge bases and all new ones: {choice.reason}"
+    if choice.is_away:
+        return Finding(Verdict.BAD, subject, detail, "start mongot, and see its log; searches answer 503 until then")
+    return detail
 
 
 def _books(settings: Settings, data_dir: Path | None) -> Finding | str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from analytiq.cli.console import note, output, print_rows
 from analytiq.cli.local_database import address_of_database, run_on_database
+from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
 from analytiq.erasure.erasing import Wait
 from analytiq.erasure.retention import Retention
@@ -246,13 +247,9 @@ def _pair(item: str) -> tuple[str, str | int | float | bool]:
 
 
 def _documents(connection: MongoConnection) -> Documents:
-    return Documents(
-        connection,
-        DocumentRepository(connection),
-        TextRepository(connection),
-        FileStore(connection),
-        JobRepository(connection),
-    )
+    documents, jobs = DocumentRepository(connection), JobRepository(connection)
+    fields = MetadataFields(connection, OrganizationRepository(connection), documents, jobs)
+    return Documents(connection, documents, TextRepository(connection), FileStore(connection), jobs, fields)
 
 
 def _operator() -> str:

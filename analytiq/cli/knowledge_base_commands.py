@@ -53,6 +53,9 @@ def kb_delete(
     *,
     name: Annotated[str, typer.Argument(metavar="NAME-OR-ID")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Also where prompts search it: each gets a version without it.")
+    ] = False,
     data_dir: DataDir = None,
 ) -> None:
     """Delete a knowledge base; its documents stay."""
@@ -64,5 +67,5 @@ def kb_delete(
         found = knowledge_bases.choose(client, name)
         if not yes:
             typer.confirm(f"Delete {found.name!r} with {found.document_count} documents indexed?", abort=True)
-        client.delete_knowledge_base(found.kb_id)
+        client.delete_knowledge_base(found.kb_id, detaches_prompts=detach)
         note(f"{found.name!r} is deleted; its documents are still there.")

@@ -10,12 +10,15 @@ import typer
 from analytiq.cli import (
     access_commands,
     backup_commands,
+    cache_commands,
     erase_commands,
     job_commands,
     knowledge_base_commands,
+    metadata_field_commands,
     prompt_commands,
     provider_commands,
     quota_commands,
+    reconcile_commands,
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, note
@@ -38,8 +41,12 @@ app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
 app.add_typer(erase_commands.app, name="erase")
+app.add_typer(cache_commands.app, name="cache")
+app.add_typer(metadata_field_commands.app, name="fields")
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
+app.command()(reconcile_commands.reconcile)
+app.command()(reconcile_commands.reports)
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on; the loopback unless told otherwise.")]
 Port = Annotated[int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")]
@@ -255,6 +262,27 @@ def usage(
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
         print_usage(client, since=since, until=until, by_day=by_day)
+
+
+@app.command()
+def forecast(
+    *,
+    tag: Annotated[list[str], typer.Option(help="It would gather documents with any of these.")],
+    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
+    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
+    chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
+    chunk_overlap: Annotated[
+        int | None, typer.Option(min=0, max=4096, help="Tokens; 128 or a quarter of the chunk, if left out.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show what a knowledge base would cost, before it is made."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.forecast import print_forecast
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        print_forecast(client, tag, chunker=chunker, chunk_size=chunk_size, chunk_overlap=chunk_overlap, model=model)
 
 
 def run() -> None:

@@ -180,6 +180,9 @@ def print_models(client: Client, name_search: str | None) -> None:
 
 
 def _print_answer(ended: PromptRunDetail) -> bool:
+    if not ended.is_over:
+        note(f"The run is {ended.status}; there is no answer yet.")
+        return False
     for warning in ended.warnings:
         note(f"Note: {warning}.")
     if ended.error is not None:

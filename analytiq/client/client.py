@@ -12,7 +12,9 @@ from pydantic import JsonValue, TypeAdapter
 from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
+from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
+from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
     AccessToken,
     Document,
@@ -32,6 +34,7 @@ from analytiq.client.models import (
 )
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
+from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy
@@ -42,12 +45,17 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, PromptCalls, ChatCalls):
+class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
         """The organization that the token opens."""
         return Organization.model_validate_json(self._transport.call("GET", ""))
+
+    def set_cache_scope(self, scope: str) -> Organization:
+        """Share embeddings with other organizations (`global`), or with none (`organization`)."""
+        answer = self._transport.call("PUT", "", json={"cache_scope": scope})
+        return Organization.model_validate_json(answer)
 
     def usage(self, *, since: datetime | None = None, until: datetime | None = None, by_day: bool = False) -> Usage:
         """SPUs charged within [since, until), and those that the cache saved."""
@@ -142,10 +150,16 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ChatCalls):
             return UploadAnswer.model_validate_json(self._transport.send_files("/documents", fields, parts))
 
     def documents(
-        self, *, name_search: str | None = None, tag_ids: Sequence[str] = (), states: Sequence[str] = ()
+        self,
+        *,
+        name_search: str | None = None,
+        tag_ids: Sequence[str] = (),
+        states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
     ) -> Iterator[Document]:
         """All documents that fit, newest first; all of `tag_ids` must be on one, any of `states` may be its own."""
-        return self._all("/documents", "documents", Document, _document_query(name_search, tag_ids, states))
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        return self._all("/documents", "documents", Document, query)
 
     def documents_page(
         self,
@@ -153,11 +167,12 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ChatCalls):
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states)
+        query = _document_query(name_search, tag_ids, states, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
@@ -264,9 +279,13 @@ class Client(JobCalls, ProviderCalls, PromptCalls, ChatCalls):
             body["embedding_model"] = embedding_model
         return KnowledgeBase.model_validate_json(self._transport.call("POST", "/knowledge-bases", json=body))
 
-    def delete_knowledge_base(self, kb_id: str) -> None:
-        """Delete it; nothing is found in it from now on. Its documents stay."""
-        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}")
+    def delete_knowledge_base(self, kb_id: str, *, detaches_prompts: bool = False) -> None:
+        """Delete it; nothing is found in it from now on. Its documents stay.
+
+        409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
+        """
+        query: Query = {"on_use": "detach" if detaches_prompts else None}
+        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}", query=query)
 
     def search(
         self,
@@ -343,9 +362,12 @@ def _search_body(
     return {"query": query, "top_k": top_k, "skip": skip, **given}
 
 
-def _document_query(name_search: str | None, tag_ids: Sequence[str], states: Sequence[str]) -> Query:
+def _document_query(
+    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str], metadata_filter: MetadataFilter | None
+) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,
         "state": list(states) or None,
+        "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
     }

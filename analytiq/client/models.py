@@ -5,6 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from analytiq.models.metadata_field import FieldType
+
 Item = TypeVar("Item")
 
 
@@ -26,6 +28,7 @@ class Organization(_Answer):
 
     organization_id: str
     name: str
+    cache_scope: str
     created_at: datetime
 
 
@@ -70,6 +73,14 @@ class LlmProviderTest(_Answer):
     detail: str
 
 
+class MetadataDeclaration(_Answer):
+    """The declared fields of documents' metadata, and what declaring them did."""
+
+    fields: dict[str, FieldType]
+    documents_rewritten: int = 0
+    values_removed: int = 0
+
+
 class UsageItem(_Answer):
     """SPUs of one knowledge base, operation and model; `day` is None unless days are told apart."""
 
@@ -99,6 +110,53 @@ class Quota(_Answer):
     used_spus: int
     reserved_spus: int
     left_spus: int | None
+
+
+class Range(_Answer):
+    """A number, and where it probably lies where it is estimated; else all three are the same."""
+
+    value: int
+    low: int
+    high: int
+
+
+class PriceRange(_Answer):
+    """US dollars, and where they probably lie."""
+
+    value: float
+    low: float
+    high: float
+
+
+class UnknownDocument(_Answer):
+    """A document whose text is not extracted yet, or cannot be."""
+
+    document_id: str
+    document_name: str
+    state: str
+
+
+class Forecast(_Answer):
+    """What indexing a knowledge base would need; `price_usd` is None where the model's price is not known.
+
+    `unknown_documents` are the first of `unknown_document_count`, which no number includes. Where `is_cache_known` is
+    False, all is taken to be new.
+    """
+
+    embedding_model: str
+    document_count: int
+    unknown_document_count: int
+    unknown_documents: list[UnknownDocument]
+    chunks: Range
+    tokens: Range
+    cached_chunks: Range
+    cached_share: float | None
+    spus: Range
+    price_usd: PriceRange | None
+    is_cache_known: bool
+    is_estimated: bool
+    sampled_documents: int
+    sampled_characters: int
 
 
 class Tag(_Answer):
@@ -232,6 +290,49 @@ class JobReplay(_Answer):
     replayed: int
 
 
+class FoundDrift(_Answer):
+    """Something that was not as it should be, with the names that it had then."""
+
+    kind: str
+    kb_id: str | None
+    kb_name: str | None
+    document_id: str | None
+    document_name: str | None
+    detail: str | None
+
+
+class ReconcileRun(_Answer):
+    """A run of the reconciler: queued, running, done or failed; `counts` says how much of each kind it found."""
+
+    run_id: str
+    kb_id: str | None
+    depth: str
+    dry_run: bool
+    state: str
+    progress: JobProgress | None
+    counts: dict[str, int]
+    repairs: int
+    is_cut: bool
+    knowledge_bases: int
+    checked: int
+    error: Failure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state in ("done", "failed")
+
+
+class ReconcileReport(ReconcileRun):
+    """A run, and what it found: some of each kind by name; `more` says how many of a kind are not named."""
+
+    drift: list[FoundDrift]
+    more: dict[str, int]
+
+
 class DocumentStatus(_Answer):
     """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
 
@@ -345,6 +446,14 @@ class Degradation(_Answer):
     detail: str
 
 
+class LegWeights(_Answer):
+    """How much each leg of a hybrid search counted, and why."""
+
+    vector: float
+    lexical: float
+    reason: str
+
+
 class SearchAnswer(_Answer):
     """Passages, best first, neighbours beside their match in the order of the document."""
 
@@ -354,6 +463,7 @@ class SearchAnswer(_Answer):
     mode: str = "vector"
     degraded: list[Degradation] = []
     timings_ms: dict[str, float] = {}
+    weights: LegWeights | None = None
 
 
 class Judgement(_Answer):
@@ -374,6 +484,7 @@ class Explanation(_Answer):
     stages: list[Judgement]
     passages: list[Passage]
     degraded: list[Degradation]
+    weights: LegWeights | None = None
 
 
 MetadataFilter = dict[str, Any]

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from analytiq.errors import InvalidInputError
+from analytiq.errors import FieldError, InvalidInputError
+from analytiq.models.metadata_field import FieldTypes, Misfit, fitted
 
 LONGEST_METADATA_CHARACTERS = 64_000
 DEEPEST = 8
@@ -23,6 +24,26 @@ def validated_metadata(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue
         budget.take_key(key, "metadata")
         budget.take(value, f"metadata.{key}", depth=1)
     return dict(metadata)
+
+
+def fitted_metadata(metadata: Mapping[str, JsonValue], types: FieldTypes) -> dict[str, JsonValue]:
+    """The metadata with the values of declared fields as they are kept; others stay as they are.
+
+    Raises:
+        InvalidInputError: names each field whose value is of another type, and what was expected.
+    """
+    kept = dict(metadata)
+    problems: list[FieldError] = []
+    for name in metadata.keys() & types.keys():
+        try:
+            kept[name] = fitted(metadata[name], types[name])
+        except Misfit as misfit:
+            problems.append(FieldError(f"metadata.{name}", f"is declared as {types[name].value}: {misfit}"))
+    if problems:
+        problems.sort(key=lambda problem: problem.field)
+        named = "; ".join(f"{problem.field} {problem.reason}" for problem in problems)
+        raise InvalidInputError(named, errors=problems, code="metadata_misfit")
+    return kept
 
 
 class _Budget:

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analytiq.documents.metadata import validated_metadata
+from analytiq.documents.metadata_fields import DeclaredFields, MetadataFields
 from analytiq.documents.naming import identity_of, validated_name
 from analytiq.documents.requests import clean_request, extract_request
 from analytiq.errors import ConflictError, NotFoundError
@@ -40,12 +41,14 @@ class Documents:
         texts: TextRepository,
         files: FileStore,
         jobs: JobRepository,
+        metadata_fields: MetadataFields,
     ) -> None:
         self._connection = connection
         self._documents = documents
         self._texts = texts
         self._files = files
         self._jobs = jobs
+        self._metadata_fields = metadata_fields
 
     async def get(self, organization_id: str, document_id: str) -> Document:
         """The document with this id."""
@@ -73,10 +76,12 @@ class Documents:
         """Change name, tags (known to exist) or metadata; leaving a knowledge base takes effect at once.
 
         Raises:
+            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
             ConflictError: another document has the new name and the same bytes.
         """
         document = await self.get(organization_id, document_id)
         changes: dict[str, Any] = {}
+        declared: DeclaredFields | None = None
         if document_name is not None:
             name = validated_name(document_name)
             if name != document.document_name:
@@ -84,7 +89,9 @@ class Documents:
         if tag_ids is not None:
             changes["tag_ids"] = list(tag_ids)
         if metadata is not None:
-            changes["metadata"] = validated_metadata(metadata)
+            changes["metadata"], declared = await self._metadata_fields.fitted(
+                organization_id, validated_metadata(metadata)
+            )
         if not changes:
             return document
 
@@ -98,13 +105,14 @@ class Documents:
             changed = await self._documents.change(session, organization_id, document_id, changes)
             if changed is None:
                 raise unknown_document(document_id)
-            if "tag_ids" in changes:
-                await self._jobs.enqueue(
-                    [document_changed(organization_id, document_id)], request_id=request_id, session=session
-                )
+            # Name and metadata move nothing in or out, but chunks may carry them for a search server.
+            await self._jobs.enqueue(
+                [document_changed(organization_id, document_id)], request_id=request_id, session=session
+            )
             return changed
 
-        return await run_in_transaction(self._connection, commit)
+        changed = await run_in_transaction(self._connection, commit)
+        return changed if declared is None else await self._metadata_fields.settle(changed, declared)
 
     async def delete(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> None:
         """Delete it: no search finds it from now on; vectors, text and file follow within seconds."""

@@ -43,6 +43,10 @@ class EmbeddingModels:
         """The model that needs no key; loaded at its first use."""
         return self._local
 
+    async def known_share(self, model: str, text: str) -> float | None:
+        """The share of a text's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
+        return await asyncio.to_thread(self._local.known_share, text) if model == LOCAL_MODEL else None
+
     async def default_model(self, organization: Organization) -> str:
         """What a knowledge base gets that names no model."""
         credential = await self._credentials.find(organization.id, "openai")

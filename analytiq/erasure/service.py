@@ -7,6 +7,7 @@ from datetime import timedelta
 import structlog
 
 from analytiq import clock
+from analytiq.documents.metadata import fitted_metadata
 from analytiq.documents.service import Documents
 from analytiq.erasure.erasing import Erasing, Wait
 from analytiq.errors import (
@@ -27,6 +28,7 @@ from analytiq.models.erasure import (
     ErasureState,
 )
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.organization import Organization
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
@@ -121,7 +123,7 @@ class Erasures:
             NotFoundError: no such organization.
             InvalidInputError: nothing is selected by anything, or too many are.
         """
-        await self._require_organization(organization_id)
+        organization = await self._require_organization(organization_id)
         if selection == DocumentSelection():
             raise InvalidInputError(
                 "Say which documents: by id, tag, name, metadata or age. All of them go with the organization.",
@@ -129,7 +131,8 @@ class Erasures:
             )
         now = clock.now()
         until = now if selection.uploaded_before is None else min(now, selection.uploaded_before)
-        selection = selection.model_copy(update={"uploaded_before": until})
+        metadata = fitted_metadata(selection.metadata, organization.metadata_fields)
+        selection = selection.model_copy(update={"uploaded_before": until, "metadata": metadata})
         count = await self._selecting.count_selected(organization_id, selection)
         if count > MOST_DOCUMENTS:
             raise InvalidInputError(
@@ -258,9 +261,11 @@ class Erasures:
         )
         await self._jobs.enqueue([request])
 
-    async def _require_organization(self, organization_id: str) -> None:
-        if await self._organizations.get(organization_id) is None:
+    async def _require_organization(self, organization_id: str) -> Organization:
+        organization = await self._organizations.get(organization_id)
+        if organization is None:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
+        return organization
 
     async def _stored_dry_run(self, erasure: Erasure, counts: dict[str, int], *, documents: int) -> Erasure:
         named = {name.replace(".", "_"): count for name, count in counts.items()}

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from analytiq import clock
 from analytiq.errors import ConflictError
+from analytiq.indexing.plan import projection_in
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
@@ -235,6 +236,7 @@ def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[I
 
 
 def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Generation) -> IndexEntry:
+    projection = projection_in(knowledge_base, document)
     return IndexEntry(
         organization_id=document.organization_id,
         kb_id=knowledge_base.id,
@@ -243,5 +245,6 @@ def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Genera
         text_hash=document.text_hash or "",
         configuration_hash=knowledge_base.configuration_hash,
         chunk_count=generation.chunk_count,
+        projection_hash=projection.hash if projection else None,
         indexed_at=clock.now(),
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, IndexEntry
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.projection import Projection, projection_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,14 @@ class Remove:
 
     entry: IndexEntry
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Its chunks are right; write anew what they carry of their document for the search server."""
+
+    entry: IndexEntry
+    projection: Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ def plan(
     document: Document | None,
     entry: IndexEntry | None,
     current: Sequence[Generation] = (),
-) -> Index | Remove | Retire | Nothing:
+) -> Index | Remove | Project | Retire | Nothing:
     """Decide from the truth as it was just read.
 
     `current` are the pair's generations in that state. A commit leaves one, which the entry names; there are others
@@ -63,8 +72,16 @@ def plan(
         and entry.text_hash == document.text_hash
         and entry.configuration_hash == knowledge_base.configuration_hash
     ):
+        projection = projection_in(knowledge_base, document)
+        if projection is not None and entry.projection_hash != projection.hash:
+            return Project(entry, projection)
         return _settled(current, entry, "it is indexed already")
     return Index(document.text_id, document.text_hash)
+
+
+def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
+    """What chunks of the document carry in this knowledge base, where a search server filters them."""
+    return projection_of(document) if knowledge_base.vector_store is VectorStoreKind.MONGODB else None
 
 
 def _settled(current: Sequence[Generation], entry: IndexEntry | None, reason: str) -> Retire | Nothing:

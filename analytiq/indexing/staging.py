@@ -14,7 +14,7 @@ from analytiq.embedding.base import Vectors
 from analytiq.embedding.cache_key import chunk_hash
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.service import EmbeddingService
-from analytiq.indexing.plan import Index
+from analytiq.indexing.plan import Index, projection_in
 from analytiq.models.chunk import Chunk
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, GenerationState
@@ -29,6 +29,7 @@ from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import IndexingSettings
 from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.vector_stores.base import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Staging:
         vectors: VectorRepository,
         embedding: EmbeddingService,
         models: EmbeddingModels,
+        store: VectorStore,
         settings: IndexingSettings,
     ) -> None:
         self._texts = texts
@@ -57,6 +59,7 @@ class Staging:
         self._vectors = vectors
         self._embedding = embedding
         self._models = models
+        self._store = store
         self._settings = settings
 
     async def stage(self, running: RunningJob, pair: Pair, wanted: Index) -> Generation:
@@ -89,6 +92,8 @@ class Staging:
             await checkpoint("indexing.window_staged")
             if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
                 await running.report(start + len(window), len(chunks), "chunks")
+        # Where the store follows behind, the present chunks are shown until it knows the new ones (design 2.2).
+        await self._store.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
         return generation
 
     def _chunker(self, knowledge_base: KnowledgeBase) -> Chunker:
@@ -134,6 +139,7 @@ def _owner(pair: Pair, generation: Generation) -> VectorOwner:
             "metadata": document.metadata,
         },
         indexed_at=generation.created_at,
+        projection=projection_in(pair.knowledge_base, document),
     )
 
 

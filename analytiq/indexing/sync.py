@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 import structlog
 
+from analytiq.embedding.sharing import ELSEWHERE_CODE
 from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, QuotaExceededError, RateLimitedError
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
-from analytiq.indexing.plan import Index, Nothing, Remove, Retire, plan
+from analytiq.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
+from analytiq.indexing.projecting import Projecting
 from analytiq.indexing.staging import Pair, Staging
 from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -38,6 +40,7 @@ class Sync:
         jobs: JobRepository,
         staging: Staging,
         commit: Commit,
+        projecting: Projecting,
         rate_limits: RateLimits,
     ) -> None:
         self._organizations = organizations
@@ -48,6 +51,7 @@ class Sync:
         self._jobs = jobs
         self._staging = staging
         self._commit = commit
+        self._projecting = projecting
         self._rate_limits = rate_limits
 
     async def handle(self, running: RunningJob) -> None:
@@ -68,8 +72,8 @@ class Sync:
         except LeaseLostError:
             raise
         except AnalytiqError as error:
-            # A document that waits for its knowledge base's turn, or for SPUs, has not failed.
-            if error.code != DOCUMENTS_CODE and not isinstance(error, QuotaExceededError):
+            # A document that waits for its knowledge base's turn, for SPUs, or for another's call has not failed.
+            if error.code not in (DOCUMENTS_CODE, ELSEWHERE_CODE) and not isinstance(error, QuotaExceededError):
                 metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
             raise
         except Exception:
@@ -92,6 +96,9 @@ class Sync:
                 await self._commit.take_out(running, removed, current)
                 await checkpoint("indexing.taken_out")
                 log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
+            case Project() as wanted:
+                changed = await self._projecting.apply(wanted)
+                log.info("indexing.projected", kb_id=kb_id, document_id=document_id, chunks=changed)
             case Retire(unnamed, reason):
                 await self._commit.retire(running, unnamed)
                 lost = [generation.id for generation in unnamed]

@@ -17,6 +17,7 @@ from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import RunningJob
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.vector_stores.base import VectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,7 @@ class KnowledgeBaseLifeCycle:
         history: JobHistoryRepository,
         rate_limits: RateLimits,
         holds: BackupHoldRepository,
+        store: VectorStore,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -50,6 +52,7 @@ class KnowledgeBaseLifeCycle:
         self._history = history
         self._rate_limits = rate_limits
         self._holds = holds
+        self._store = store
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -72,6 +75,8 @@ class KnowledgeBaseLifeCycle:
             return
         pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
         await self._knowledge_bases.note_first_membership(job.organization_id, knowledge_base.id)
+        # Its search indexes are not in an archive; where they are there, this is one question.
+        await self._store.prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 
     async def handle_drop(self, running: RunningJob) -> None:
@@ -80,9 +85,11 @@ class KnowledgeBaseLifeCycle:
         if job.subject.kb_id is None:
             raise ValueError("a drop names the knowledge base")
         kb_id = job.subject.kb_id
-        if await self._knowledge_bases.get_deleting(job.organization_id, kb_id) is None:
+        knowledge_base = await self._knowledge_bases.get_deleting(job.organization_id, kb_id)
+        if knowledge_base is None:
             return
         await self._holds.require_free(job.organization_id)
+        await self._store.discard(knowledge_base)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)
@@ -140,13 +147,13 @@ class KnowledgeBaseLifeCycle:
         is_counted = await self._knowledge_bases.write_statistics(
             knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
         )
-        status = await self._status_of(knowledge_base)
+        status = await self.status_of(knowledge_base)
         if status is not knowledge_base.status and await self._knowledge_bases.set_status(knowledge_base, status):
             log.info("knowledge_bases.status", kb_id=kb_id, status=status.value, documents=documents, chunks=chunks)
             return True
         return is_counted
 
-    async def _status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
+    async def status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
         """What it has come to; once active it stays so, whatever its documents meet."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:

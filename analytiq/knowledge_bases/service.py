@@ -12,7 +12,7 @@ from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import NotFoundError
 from analytiq.membership import kb_changed
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
-from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
 from analytiq.models.organization import Organization
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
@@ -25,6 +25,7 @@ from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.prompt_uses import OnUse, PromptUses
 from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.vector_stores.base import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,8 @@ class KnowledgeBases:
         jobs: JobRepository,
         embedding: EmbeddingService,
         models: EmbeddingModels,
+        store: VectorStore,
+        store_of_new: VectorStoreKind,
         prompt_uses: PromptUses,
     ) -> None:
         self._prompt_uses = prompt_uses
@@ -77,6 +80,8 @@ class KnowledgeBases:
         self._jobs = jobs
         self._embedding = embedding
         self._models = models
+        self._store = store
+        self._store_of_new = store_of_new
 
     async def create(
         self, organization: Organization, wanted: NewKnowledgeBase, *, request_id: str | None = None
@@ -86,6 +91,7 @@ class KnowledgeBases:
         Raises:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
             TransientError: the model's provider cannot be reached to detect the dimensions.
+            ConflictError: MongoDB's search server refuses another index.
         """
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
         model = wanted.embedding_model or await self._models.default_model(organization)
@@ -108,6 +114,7 @@ class KnowledgeBases:
             coalesce_neighbors=wanted.coalesce_neighbors,
             status=KnowledgeBaseStatus.INDEXING,
             vectors_uuid=vectors_uuid,
+            vector_store=self._store_of_new,
             created_at=now,
             updated_at=now,
         )
@@ -118,6 +125,7 @@ class KnowledgeBases:
             await self._jobs.enqueue([kb_changed(organization.id, kb_id)], request_id=request_id, session=session)
 
         try:
+            await self._store.prepare(knowledge_base)
             await run_in_transaction(self._connection, commit)
         except BaseException:
             if await self._knowledge_bases.get(organization.id, kb_id) is None:

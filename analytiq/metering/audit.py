@@ -21,9 +21,11 @@ class Imbalance:
 def imbalances(books: Books) -> list[Imbalance]:
     """Everything in the books that does not balance, by organization."""
     found: list[Imbalance] = []
-    for organization_id, model in sorted(books.cached.keys() | books.charged.keys()):
+    for organization_id, model in sorted(books.cached.keys() | books.removed.keys() | books.charged.keys()):
         key = (organization_id, model)
-        stored, charged = books.cached.get(key, 0), books.charged.get(key, 0)
+        # What eviction took out was stored all the same.
+        stored = books.cached.get(key, 0) + books.removed.get(key, 0)
+        charged = books.charged.get(key, 0)
         if stored != charged:
             detail = f"{charged} SPUs were charged for {model}, and {stored} of its embeddings were first stored for it"
             found.append(Imbalance(organization_id, detail, is_explained=stored < charged))

@@ -7,7 +7,10 @@ from analytiq.models.stored import Stored
 
 
 class IndexEntry(Stored):
-    """A row of `document_index`: the truth of what is searchable."""
+    """A row of `document_index`: the truth of what is searchable.
+
+    `projection_hash`: of what the chunks carry of their document, where they carry anything.
+    """
 
     organization_id: str
     kb_id: str
@@ -16,6 +19,7 @@ class IndexEntry(Stored):
     text_hash: str
     configuration_hash: str
     chunk_count: int
+    projection_hash: str | None = None
     indexed_at: datetime
 
 

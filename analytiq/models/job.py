@@ -18,6 +18,7 @@ class JobKind(StrEnum):
     CLEAN_DOCUMENT = "clean_document"
     DROP_KB = "drop_kb"
     ERASE = "erase"
+    RECONCILE = "reconcile"
     RUN_PROMPT = "run_prompt"
     MEMBERSHIP_PROMPT = "membership_prompt"
     CLEAN_PROMPT = "clean_prompt"
@@ -77,8 +78,10 @@ class JobRequest(Stored):
     def deduplication_key(self) -> str:
         """One row exists for each key, however often the work is asked for."""
         subject = self.subject
-        names = (subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id)
-        names += (subject.prompt_id, subject.run_id)
+        names = (
+            subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.prompt_id,
+            subject.run_id,
+        )  # fmt: skip
         return ":".join([self.kind.value, *(name for name in names if name is not None)])
 
     @property

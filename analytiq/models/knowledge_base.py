@@ -22,12 +22,20 @@ class KnowledgeBaseStatus(StrEnum):
     RESTORING = "restoring"
 
 
+class VectorStoreKind(StrEnum):
+    """Who finds the chunks of a knowledge base; the rows are the same."""
+
+    LOCAL = "local"
+    MONGODB = "mongodb"
+
+
 class KnowledgeBase(Stored):
     """A row of `knowledge_bases`, the fields of the seed and what the swap needs.
 
     `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring
     a dropped collection back (design 2.2). `first_membership_at` is when the pairs of the first indexing had
-    been enqueued. The two counts were read at `counted_epoch` or later.
+    been enqueued. The two counts were read at `counted_epoch` or later. Where `vector_store` is
+    `mongodb`, its chunks carry what the search server filters by.
     """
 
     id: str
@@ -46,6 +54,7 @@ class KnowledgeBase(Stored):
     chunk_count: int = 0
     counted_epoch: int = 0
     vectors_uuid: str
+    vector_store: VectorStoreKind = VectorStoreKind.LOCAL
     first_membership_at: datetime | None = None
     last_indexed_at: datetime | None = None
     created_at: datetime

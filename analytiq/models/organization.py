@@ -3,6 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
+from analytiq.models.metadata_field import FieldType
 from analytiq.models.stored import Stored
 
 
@@ -24,6 +27,10 @@ class Organization(Stored):
     cache_scope: CacheScope = CacheScope.GLOBAL
     document_retention_days: int | None = None
     """After so many days documents are deleted; None: they are kept."""
+    metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
+    """The keys of documents' metadata whose type is declared."""
+    metadata_fields_revision: int = 0
+    """Raised by each declaration: see `analytiq.documents.metadata_fields`."""
     created_at: datetime
 
 

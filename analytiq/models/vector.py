@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from analytiq.models.projection import Projection
+
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:
@@ -25,7 +27,7 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorOwner:
-    """What all rows of one staging share."""
+    """What all rows of one staging share. `projection`: where a search server filters them."""
 
     organization_id: str
     kb_id: str
@@ -34,6 +36,7 @@ class VectorOwner:
     generation_id: str
     metadata_snapshot: dict[str, JsonValue]
     indexed_at: datetime
+    projection: Projection | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,13 @@ COLLECTIONS: tuple[Collection, ...] = (
         VECTORS_PREFIX,
         _OWN,
         Taken.ALWAYS,
-        ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]"),
+        ("_id", _OWN, "document_id", "generation_id", "metadata_snapshot.tag_ids[]", "projection.tag_ids[]"),
     ),
     Collection("embedding_cache", "payer_organization_id", Taken.ALWAYS, keeping=Keeping.BY_CHOICE),
+    # Hashes and tokens of calls under way, of no organization; they expire.
+    Collection("embedding_claims", None, Taken.NEVER, keeping=Keeping.KEPT),
+    # Of what an archive has no rows any more either: a restored organization has charges without rows.
+    Collection("embedding_cache_removed", _OWN, Taken.NEVER),
     Collection("spu_ledger", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id"), keeping=Keeping.BY_CHOICE),
     # A restored organization's account is made anew from its ledger.
     Collection("spu_accounts", _OWN, Taken.NEVER),

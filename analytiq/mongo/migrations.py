@@ -21,12 +21,14 @@ from analytiq.mongo.repositories import (
     chats,
     documents,
     embedding_cache,
+    embedding_claims,
     erasures,
     idempotency,
     index_entries,
     job_history,
     jobs,
     knowledge_bases,
+    leases,
     ledger,
     llm_usage,
     organizations,
@@ -36,6 +38,7 @@ from analytiq.mongo.repositories import (
     providers,
     quotas,
     rate_limits,
+    reconcile_reports,
     restores,
     tags,
     texts,
@@ -65,7 +68,8 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
     modules = (
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
-        backup_holds, restores, erasures, prompts, prompt_runs, prompt_results, chats,
+        backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
+        prompt_results, chats,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -78,7 +82,7 @@ async def _create_indexes(connection: MongoConnection) -> None:
             await connection.database[collection].create_indexes(indexes)
     # Collections that have no index of their own must exist before a transaction writes to them.
     existing = set(await connection.database.list_collection_names())
-    for collection in ("kb_epochs", "organizations"):
+    for collection in ("kb_epochs", "organizations", "leases"):
         if collection not in existing:
             await connection.database.create_collection(collection, check_exists=False)
 
@@ -107,8 +111,10 @@ MIGRATIONS = (
     Migration(8, "index of jobs by kind", _order_lists_of_jobs),
     Migration(9, "indexes that find the rows of an organization", _create_indexes),
     Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
-    Migration(15, "indexes of prompts, runs and results", _create_indexes),
-    Migration(16, "indexes of chats", _create_indexes),
+    Migration(11, "leases and reports of the reconciler", _create_indexes),
+    Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
+    Migration(13, "indexes of prompts, runs and results", _create_indexes),
+    Migration(14, "indexes of chats", _create_indexes),
 )
 
 

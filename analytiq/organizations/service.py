@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, NotFoundError
-from analytiq.models.organization import AccessToken, Organization
+from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 
@@ -51,6 +51,19 @@ class Organizations:
         if organization is None:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
         return organization
+
+    async def set_cache_scope(self, organization_id: str, scope: CacheScope) -> Organization:
+        """Share the cache of embeddings with everybody, or keep one to itself, from the next call on.
+
+        What it shared until now stays shared; an erasure of its cache takes that out.
+
+        Raises:
+            NotFoundError: there is no such organization.
+        """
+        changed = await self._organizations.change(organization_id, {"cache_scope": scope.value})
+        if changed is None:
+            raise NotFoundError(f"no organization has the id {organization_id!r}")
+        return changed
 
     async def issue_token(self, organization_id: str, *, name: str, expires_at: datetime | None = None) -> IssuedToken:
         """Make an access token."""

@@ -1,272 +1,210 @@
-"""A pass: `find` reads, `repair` enqueues."""
+"""A pass: stage after stage looks, what is found is counted and mended, batch by batch."""
 
-from collections.abc import Collection
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
 
 import structlog
 
-from analytiq import clock
-from analytiq.documents.requests import extract_request
-from analytiq.indexing.commit import sweep_request
-from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
-from analytiq.knowledge_bases.service import drop_request
-from analytiq.membership import sync_request
-from analytiq.models.document import Document
-from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
-from analytiq.models.job import Job, JobKind, JobRequest, JobSubject, Priority
-from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
-from analytiq.models.upload import Upload
-from analytiq.mongo.files import FileStore
-from analytiq.mongo.ids import is_made_before
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.reconciliation import Depth, DriftKind, RunPosition
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.mongo.repositories.texts import StagedText, TextRepository
-from analytiq.mongo.repositories.uploads import UploadRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.reconcile.report import Drift, DriftKind, Report
-from analytiq.settings import ReconcilerSettings
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.reconcile.fences import Fence, NoFence
+from analytiq.reconcile.repairs import Repairs
+from analytiq.reconcile.report import Drift, Report
+from analytiq.reconcile.stages import EVERYTHING, Batch, KnowledgeBaseStage, Scope, SystemStage
+from analytiq.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
-STUCK_SECONDS = 60.0
-"""A document whose extraction is not even enqueued after so long has lost its job."""
-BOUND = 10_000
-"""Repairs of one kind that a pass enqueues at most; the next pass goes on."""
+UNBOUNDED = frozenset({DriftKind.UNCACHED})
+"""Kinds whose repair asks for no job: the bound keeps the queue short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a pass is: `done` of `total` knowledge bases and other parts, and where a resumed one goes on."""
+
+    position: RunPosition
+    done: int
+    total: int
+
+
+OnStep = Callable[[Report, Step], Awaitable[None]]
+"""Told after each batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassOptions:
+    """What a pass does.
+
+    `resume`: where an earlier process had come to. With `rebuilds_cache` it also puts embeddings back into the cache.
+    """
+
+    scope: Scope = EVERYTHING
+    depth: Depth = Depth.QUICK
+    is_dry: bool = False
+    rebuilds_cache: bool = False
+    resume: RunPosition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A stage, in one knowledge base where it is of that kind."""
+
+    position: RunPosition
+    look: Callable[[str], AsyncGenerator[Batch]]
 
 
 class Reconciler:
-    """Finds and repairs drift of every organization."""
+    """Finds and repairs drift, of every organization or of one."""
 
     def __init__(
         self,
-        documents: DocumentRepository,
-        texts: TextRepository,
+        organizations: OrganizationRepository,
         knowledge_bases: KnowledgeBaseRepository,
-        entries: IndexEntryRepository,
-        generations: GenerationRepository,
-        vectors: VectorRepository,
-        jobs: JobRepository,
-        uploads: UploadRepository,
-        files: FileStore,
-        life_cycle: KnowledgeBaseLifeCycle,
-        settings: ReconcilerSettings,
+        repairs: Repairs,
+        *,
+        kb_stages: Sequence[KnowledgeBaseStage],
+        system_stages: Sequence[SystemStage],
+        cache_stage: KnowledgeBaseStage,
+        most_repairs: int,
     ) -> None:
-        self._documents = documents
-        self._texts = texts
-        self._knowledge_bases = knowledge_bases
-        self._entries = entries
-        self._generations = generations
-        self._vectors = vectors
-        self._jobs = jobs
-        self._uploads = uploads
-        self._files = files
-        self._life_cycle = life_cycle
-        self._settings = settings
+        """Put together.
 
-    async def run_pass(self, *, is_dry: bool = False) -> Report:
-        """Look at everything once; enqueue repairs unless `is_dry`."""
-        report = Report()
-        requests: list[JobRequest] = []
-        shown = await self._knowledge_bases.all_shown()
-        for knowledge_base in shown:
-            requests += await self._find_pairs(knowledge_base, report)
-            requests += await self._find_unknown_generations(knowledge_base, report)
-        requests += await self._find_left_generations(report)
-        requests += await self._find_half_deleted(report)
-        stuck, given_up = await self._find_stuck_documents(report)
-        requests += stuck
-        abandoned = await self._find_abandoned_uploads(report)
-        abandoned_texts = await self._find_abandoned_texts(report)
-        half_created = await self._find_half_created(report)
+        Args:
+            organizations: whose state is looked at.
+            knowledge_bases: which there are.
+            repairs: what mends.
+            kb_stages: look at each knowledge base, in this order.
+            system_stages: look outside of them, afterwards.
+            cache_stage: looks only where that is asked for.
+            most_repairs: of one kind that a pass asks for; the next pass goes on.
+        """
+        self._organizations = organizations
+        self._knowledge_bases = knowledge_bases
+        self._repairs = repairs
+        self._kb_stages = kb_stages
+        self._system_stages = system_stages
+        self._cache_stage = cache_stage
+        self._most_repairs = most_repairs
+
+    async def run_pass(
+        self,
+        *,
+        is_dry: bool = False,
+        depth: Depth = Depth.QUICK,
+        scope: Scope = EVERYTHING,
+        fence: Fence | None = None,
+    ) -> Report:
+        """Look at everything once; repair unless `is_dry`."""
+        return await self.reconcile(PassOptions(scope, depth, is_dry), fence or NoFence())
+
+    async def reconcile(
+        self, options: PassOptions, fence: Fence, *, report: Report | None = None, on_step: OnStep | None = None
+    ) -> Report:
+        """Look once, as the options say; goes on with `report` where it resumes.
+
+        Raises:
+            LeaseLostError: the fence gave way; another process goes on.
+        """
+        report = Report() if report is None else report
+        shown = await self._knowledge_bases.shown_of(options.scope.organization_id, options.scope.kb_id)
         report.knowledge_bases = len(shown)
-        if not is_dry:
-            await self._jobs.enqueue(requests)
-            for document, job in given_up:
-                await self._fail(document, job)
-            for upload in abandoned:
-                await self._give_up(upload)
-            for text in abandoned_texts:
-                await self._texts.delete_unless_served(text.organization_id, text.document_id, text.text_id)
-            for kb_id in half_created:
-                await self._vectors.drop_collection(kb_id)
-            for knowledge_base in shown:
-                await self._settle(knowledge_base, report)
-        if report.drift:
-            log.warning("reconcile.drift", is_dry=is_dry, **report.counts())
+        parts = self._parts(options, shown)
+        left = _left_of(parts, options.resume)
+        began = monotonic()
+        for number, (part, after) in enumerate(left, start=len(parts) - len(left)):
+            async with aclosing(part.look(after)) as batches:
+                async for batch in batches:
+                    await self._take(batch, options, fence, report)
+                    if on_step is not None:
+                        position = part.position.model_copy(update={"after": batch.after})
+                        await on_step(report, Step(position, number, len(parts)))
+                    if self._is_bounded(batch, options, report):
+                        report.is_cut = True
+                        break
+        metrics.pass_seconds.labels(depth=options.depth.value).observe(monotonic() - began)
+        if report.found:
+            log.warning("reconcile.drift", is_dry=options.is_dry, depth=options.depth.value, **report.counts())
         return report
 
-    async def _find_pairs(self, knowledge_base: KnowledgeBase, report: Report) -> list[JobRequest]:
-        """Missing, outdated and stale pairs of one knowledge base, by merging two sorted scans in key ranges."""
-        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
-        drift: list[Drift] = []
-        async for members in self._documents.member_ids(organization_id, knowledge_base.tag_ids):
-            text_hashes = dict(members)
-            entries = await self._entries.of_documents(organization_id, kb_id, text_hashes)
-            drift += _unlike(knowledge_base, text_hashes, entries)
-            if len(drift) >= BOUND:
-                break
-        async for batch in self._entries.document_ids(organization_id, kb_id):
-            report.entries += len(batch)
-            indexed = [entry.document_id for entry in batch]
-            names = await self._documents.names_of_members(organization_id, indexed, knowledge_base.tag_ids)
-            drift += [
-                Drift(DriftKind.STALE, organization_id, kb_id, document_id)
-                for document_id in indexed
-                if document_id not in names
-            ]
-        return await self._without_jobs(drift[:BOUND], report)
-
-    async def _without_jobs(self, drift: list[Drift], report: Report) -> list[JobRequest]:
-        """What a job is waiting for is not drift; what a job has given up is for a person to replay."""
-        requests = {
-            item: sync_request(item.organization_id, item.kb_id or "", item.document_id or "", priority=Priority.BULK)
-            for item in drift
-        }
-        keys = [request.deduplication_key for request in requests.values()]
-        known = await self._jobs.existing(keys)
-        left = {item: job for item, job in requests.items() if job.deduplication_key not in known}
-        report.drift += list(left)
-        return list(left.values())
-
-    async def _find_unknown_generations(self, knowledge_base: KnowledgeBase, report: Report) -> list[JobRequest]:
-        """Vectors without a `generations` row, which is always written before the first of them."""
-        present = await self._vectors.generation_ids(knowledge_base.id)
-        known = await self._generations.known(knowledge_base.id, present)
-        unknown = [generation_id for generation_id in present if generation_id not in known]
-        report.drift += [
-            Drift(DriftKind.ORPHAN, knowledge_base.organization_id, knowledge_base.id, None, generation_id)
-            for generation_id in unknown
+    def _parts(self, options: PassOptions, shown: Sequence[KnowledgeBase]) -> list[_Part]:
+        """What the pass consists of, in an order that stays the same for a pass that resumes it."""
+        kb_stages = [stage for stage in self._kb_stages if _is_wanted(stage.depth, options.depth)]
+        if options.rebuilds_cache:
+            kb_stages.append(self._cache_stage)
+        parts = [
+            _Part(RunPosition(stage=stage.name, kb_id=item.id), _look_in(stage, item, options.depth))
+            for stage in kb_stages
+            for item in shown
         ]
-        return [
-            JobRequest(
-                kind=JobKind.SWEEP,
-                organization_id=knowledge_base.organization_id,
-                subject=JobSubject(kb_id=knowledge_base.id, generation_id=generation_id),
-                priority=Priority.CLEANING,
-            )
-            for generation_id in unknown[:BOUND]
+        if options.scope.kb_id is not None:
+            return parts
+        organization_id = options.scope.organization_id
+        return parts + [
+            _Part(RunPosition(stage=stage.name), _look_at(stage, organization_id))
+            for stage in self._system_stages
+            if _is_wanted(stage.depth, options.depth) and not (stage.needs_everything and organization_id is not None)
         ]
 
-    async def _find_left_generations(self, report: Report) -> list[JobRequest]:
-        """Staged by an attempt that is over, or superseded and never swept."""
-        grace = timedelta(seconds=self._settings.orphan_grace_seconds)
-        states = [GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING]
-        left = await self._generations.left_since(states, clock.now() - grace, limit=BOUND)
-        held = await self._jobs.held_tokens({generation.lease_token for generation in left})
-        requests = {
-            generation.id: sweep_request(generation, delay_seconds=0.0)
-            for generation in left
-            if not _is_held(generation, held)
-        }
-        known = await self._jobs.existing([request.deduplication_key for request in requests.values()])
-        found = [item for item in left if item.id in requests]
-        found = [item for item in found if requests[item.id].deduplication_key not in known]
-        report.drift += [
-            Drift(DriftKind.ORPHAN, item.organization_id, item.kb_id, item.document_id, item.id) for item in found
-        ]
-        return [requests[item.id] for item in found]
+    async def _take(self, batch: Batch, options: PassOptions, fence: Fence, report: Report) -> None:
+        report.entries += batch.entries
+        drift = await self._of_existing_organizations(batch.drift) if batch.drift else []
+        report.add(drift)
+        if drift and not options.is_dry:
+            for item in drift:
+                metrics.drift_found.labels(kind=item.kind.value).inc()
+            repaired = await self._repairs.apply(drift, fence)
+            report.repairs += repaired
+            metrics.repairs.inc(repaired)
 
-    async def _find_half_deleted(self, report: Report) -> list[JobRequest]:
-        deleting = await self._knowledge_bases.all_deleting()
-        requests = {item.id: drop_request(item.organization_id, item.id) for item in deleting}
-        known = await self._jobs.existing([request.deduplication_key for request in requests.values()])
-        found = [item for item in deleting if requests[item.id].deduplication_key not in known]
-        report.drift += [Drift(DriftKind.HALF_DELETED, item.organization_id, item.id) for item in found]
-        return [requests[item.id] for item in found]
+    async def _of_existing_organizations(self, drift: Sequence[Drift]) -> list[Drift]:
+        """Without what belongs to no organization yet, or none any more.
 
-    async def _find_half_created(self, report: Report) -> list[str]:
-        """Empty collections without a knowledge base, older than the grace: a younger one may be about to get its row.
-
-        One with vectors is left alone: after a partial restore its row may still be on the way.
-
-        A creation ends within its transaction's deadline of half a minute, an hour before the default grace does.
+        A restore brings an organization's row last of all, and may be killed and gone on with days later; an erasure
+        takes it away first. What they have left so far departs from everything, and is theirs to finish.
         """
-        latest = clock.now() - timedelta(seconds=self._settings.orphan_grace_seconds)
-        # Collections first, rows after: one that is created in between is on neither list.
-        present = [kb_id for kb_id in await self._vectors.kb_ids() if is_made_before(kb_id, latest)]
-        known = await self._knowledge_bases.existing(present)
-        nameless = [kb_id for kb_id in present if kb_id not in known][:BOUND]
-        found = [kb_id for kb_id in nameless if await self._vectors.is_empty(kb_id)]
-        report.drift += [Drift(DriftKind.HALF_CREATED, "", kb_id) for kb_id in found]
-        return found
+        ids = {item.organization_id for item in drift if item.organization_id}
+        known = await self._organizations.existing(ids) if ids else set[str]()
+        return [item for item in drift if not item.organization_id or item.organization_id in known]
 
-    async def _find_stuck_documents(self, report: Report) -> tuple[list[JobRequest], list[tuple[Document, Job]]]:
-        """Documents that wait for an extraction which nothing will do, and those whose extraction was given up."""
-        grace = timedelta(seconds=min(self._settings.orphan_grace_seconds, STUCK_SECONDS))
-        waiting = await self._documents.stuck_before(clock.now() - grace, limit=BOUND)
-        requests = {item.id: extract_request(item.organization_id, item.id) for item in waiting}
-        keys = [request.deduplication_key for request in requests.values()]
-        known = await self._jobs.existing(keys)
-        dead = {job.id: job for job in await self._jobs.dead_among(keys)}
-        stuck = [item for item in waiting if requests[item.id].deduplication_key not in known]
-        given_up = [
-            (item, dead[requests[item.id].deduplication_key])
-            for item in waiting
-            if requests[item.id].deduplication_key in dead
-        ]
-        report.drift += [
-            Drift(DriftKind.STUCK_DOCUMENT, item.organization_id, document_id=item.id)
-            for item in [*stuck, *(document for document, _ in given_up)]
-        ]
-        return [requests[item.id] for item in stuck], given_up
-
-    async def _fail(self, document: Document, job: Job) -> None:
-        """A worker that died with its document cannot say so; its job's row does."""
-        if job.error is not None:
-            await self._documents.mark_failed(document.organization_id, document.id, document.file_id, job.error)
-
-    async def _find_abandoned_uploads(self, report: Report) -> list[Upload]:
-        abandoned = await self._uploads.abandoned(limit=BOUND)
-        report.drift += [Drift(DriftKind.ABANDONED_UPLOAD, item.organization_id) for item in abandoned]
-        return abandoned
-
-    async def _find_abandoned_texts(self, report: Report) -> list[StagedText]:
-        """Staged texts that no job will serve: the next extraction would remove them, but may never come."""
-        grace = timedelta(seconds=self._settings.orphan_grace_seconds)
-        # Texts first, jobs after: a text is served in the transaction that ends its job, so one that is listed, and
-        # whose document has no job then, was served or never will be; the deletion spares the served.
-        staged = await self._texts.staged_before(clock.now() - grace, limit=BOUND)
-        keys = {
-            text.text_id: extract_request(text.organization_id, text.document_id).deduplication_key for text in staged
-        }
-        known = await self._jobs.existing(set(keys.values()))
-        found = [text for text in staged if keys[text.text_id] not in known]
-        report.drift += [
-            Drift(DriftKind.ABANDONED_TEXT, text.organization_id, document_id=text.document_id) for text in found
-        ]
-        return found
-
-    async def _give_up(self, upload: Upload) -> None:
-        """End the lease first: from then on the upload cannot commit, and its bytes are nobody's."""
-        if await self._uploads.give_up(upload):
-            await self._files.delete_unfinished(upload.file_id)
-            await self._uploads.forget(upload)
-
-    async def _settle(self, knowledge_base: KnowledgeBase, report: Report) -> None:
-        is_behind = await self._life_cycle.settle(knowledge_base.organization_id, knowledge_base.id)
-        if is_behind and knowledge_base.status is not KnowledgeBaseStatus.INDEXING:
-            report.drift.append(Drift(DriftKind.UNSETTLED, knowledge_base.organization_id, knowledge_base.id))
+    def _is_bounded(self, batch: Batch, options: PassOptions, report: Report) -> bool:
+        kinds = {item.kind for item in batch.drift} - UNBOUNDED
+        return not options.is_dry and any(report.count(kind) >= self._most_repairs for kind in kinds)
 
 
-def _unlike(knowledge_base: KnowledgeBase, text_hashes: dict[str, str], entries: dict[str, IndexEntry]) -> list[Drift]:
-    """The members that have no entry, or one of another text or configuration."""
-    found: list[Drift] = []
-    for document_id, text_hash in text_hashes.items():
-        entry = entries.get(document_id)
-        if entry is None:
-            kind = DriftKind.MISSING
-        elif (entry.text_hash, entry.configuration_hash) != (
-            text_hash,
-            knowledge_base.configuration_hash,
-        ):
-            kind = DriftKind.OUTDATED
-        else:
+def _is_wanted(of_stage: Depth, of_pass: Depth) -> bool:
+    return of_stage is Depth.QUICK or of_pass is Depth.FULL
+
+
+def _look_in(
+    stage: KnowledgeBaseStage, knowledge_base: KnowledgeBase, depth: Depth
+) -> Callable[[str], AsyncGenerator[Batch]]:
+    return lambda after: stage.look(knowledge_base, depth, after=after)
+
+
+def _look_at(stage: SystemStage, organization_id: str | None) -> Callable[[str], AsyncGenerator[Batch]]:
+    return lambda after: stage.look(organization_id, after=after)
+
+
+def _left_of(parts: Sequence[_Part], resume: RunPosition | None) -> list[tuple[_Part, str]]:
+    """The parts that are still to be done, each with the key that it begins behind.
+
+    A knowledge base that was deleted meanwhile is passed over: those of the stage with later ids are left.
+    """
+    if resume is None:
+        return [(part, "") for part in parts]
+    names = [part.position.stage for part in parts]
+    if resume.stage not in names:
+        return [(part, "") for part in parts]
+    first = names.index(resume.stage)
+    left: list[tuple[_Part, str]] = []
+    for number, part in enumerate(parts):
+        if number < first or (part.position.stage == resume.stage and part.position.kb_id < resume.kb_id):
             continue
-        found.append(Drift(kind, knowledge_base.organization_id, knowledge_base.id, document_id))
-    return found
-
-
-def _is_held(generation: Generation, held_tokens: Collection[str]) -> bool:
-    return generation.state is GenerationState.STAGING and generation.lease_token in held_tokens
+        is_same = (part.position.stage, part.position.kb_id) == (resume.stage, resume.kb_id)
+        left.append((part, resume.after if is_same else ""))
+    return left

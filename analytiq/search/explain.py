@@ -29,6 +29,7 @@ from analytiq.search.presenting import Presenting, Shown
 from analytiq.search.request import Degradation, Mode, SearchRequest, SearchResult
 from analytiq.search.service import Search, with_queries
 from analytiq.search.trail import Trail
+from analytiq.search.weights import Weights
 from analytiq.settings import SearchSettings
 from analytiq.vector_stores.base import Query
 
@@ -69,6 +70,8 @@ class Explanation:
     place: int | None = None
     passages: tuple[SearchResult, ...] = ()
     degraded: tuple[Degradation, ...] = ()
+    weights: Weights | None = None
+    """Of the two legs; None where one of them found nothing."""
 
 
 class Explain:
@@ -102,7 +105,7 @@ class Explain:
         chosen = plan(request, self._settings)
         knowledge_base, _ = await self._finding.read(organization.id, kb_id)
         document = await self._documents.get(organization.id, document_id)
-        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        tree = await self._finding.as_meant(organization, request.filter)
         judgements = [_tagged(document, knowledge_base.tag_ids, knowledge_base.name), _extracted(document)]
         if all(item.is_passed for item in judgements):
             judgements.append(await self._indexed(document, kb_id))
@@ -133,13 +136,14 @@ class Explain:
         trail = Trail()
         deep = replace(chosen, wanted=RANKED_DEPTH, depth=RANKED_DEPTH, score_threshold=None, deduplicates=False)
         scopes = await self._search.scopes_of(organization, [kb_id], tree, trail)
+        deep = await self._search.weighed(scopes, deep, request.alpha)
         queries = await self._search.queries_of(organization, scopes, deep, trail)
         scopes = with_queries(scopes, queries)
         alone = await self._alone(scopes[0], document, deep, tree, queries, trail)
         passages = await self._passages(request, deep, alone, trail)
         if not alone.checked.candidates:
             judgements.append(_failed(Stage.MATCHED, _nothing_matched(chosen, tree)))
-            return _explanation(document, judgements, None, passages, trail, is_found=False)
+            return _explanation(document, judgements, None, passages, trail, None, is_found=False)
         best = max(item.relevance for item in passages) if passages else 0.0
         judgements.append(_passed(Stage.MATCHED, f"its best chunk has a relevance of {best:.2f}"))
         if chosen.score_threshold is not None:
@@ -155,7 +159,8 @@ class Explain:
         judgements.append(_rank_judgement(of_shown, request))
         judgements = _to_the_first_failure(judgements)
         is_found = judgements[-1].is_passed
-        return _explanation(document, judgements, of_shown or place, passages, trail, is_found=is_found)
+        weights = deep.weights if trail.is_fused else None
+        return _explanation(document, judgements, of_shown or place, passages, trail, weights, is_found=is_found)
 
     async def _alone(
         self,
@@ -187,6 +192,7 @@ def _explanation(
     place: int | None,
     passages: Sequence[SearchResult],
     trail: Trail,
+    weights: Weights | None,
     *,
     is_found: bool,
 ) -> Explanation:
@@ -198,6 +204,7 @@ def _explanation(
         place=place,
         passages=tuple(passages),
         degraded=tuple(trail.degraded),
+        weights=weights,
     )
 
 

@@ -5,9 +5,8 @@ does not know is refused by name and place, so that a misspelt filter never turn
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import cast
 
 from pydantic import JsonValue
@@ -31,6 +30,7 @@ from analytiq.models.filter import (
     evaluate,
     value_class,
 )
+from analytiq.models.moment import read_moment, to_milliseconds
 
 __all__ = ["combine", "evaluate", "parse_filter"]
 
@@ -52,7 +52,6 @@ _EQUALITY = {Comparator.EQUAL, Comparator.NOT_EQUAL}
 _IDS = {BuiltInField.DOCUMENT_ID, BuiltInField.TAG_IDS}
 
 _INT64_RANGE = range(-(2**63), 2**63)
-_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE)
 
 
 def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter") -> Filter:
@@ -315,12 +314,12 @@ def _require_text(value: str, path: str, max_bytes: int) -> None:
 
 def _rfc3339(raw: object, path: str) -> datetime:
     problem = "upload_date is compared to a time as RFC 3339 writes it, such as 2024-01-31T00:00:00Z"
-    if not isinstance(raw, str) or not _RFC3339.fullmatch(raw):
+    if not isinstance(raw, str):
         raise InvalidInputError.of_field(path, problem)
     try:
-        return _moment(datetime.fromisoformat(raw.upper()), path)
+        return read_moment(raw)
     except ValueError as error:
-        raise InvalidInputError.of_field(path, f"{problem}; this one is on no calendar ({error})") from error
+        raise InvalidInputError.of_field(path, f"{problem}; {error}") from error
 
 
 def _moment(value: datetime, path: str) -> datetime:
@@ -328,10 +327,9 @@ def _moment(value: datetime, path: str) -> datetime:
     if value.tzinfo is None:
         raise InvalidInputError.of_field(path, "the time names no offset; end it with Z for UTC")
     try:
-        moment = value.astimezone(UTC)
+        return to_milliseconds(value)
     except OverflowError as error:
         raise InvalidInputError.of_field(path, "in UTC this time is outside the years 1 to 9999") from error
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _below(path: str, key: str) -> str:

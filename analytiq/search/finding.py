@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from analytiq.errors import AnalytiqError, NotFoundError, TransientError
 from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.organization import Organization
 from analytiq.models.selection import ChunkFilter
 from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -13,8 +14,10 @@ from analytiq.mongo.repositories.knowledge_bases import EpochRepository, Knowled
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.search.candidates import Candidate, Merged, Scope
 from analytiq.search.check import Check, Checked
+from analytiq.search.declared_types import with_declared_types
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan
+from analytiq.search.request import Mode
 from analytiq.search.selecting import selection_of
 from analytiq.search.tag_names import tag_names_in, with_tag_ids
 from analytiq.search.trail import Trail
@@ -71,10 +74,15 @@ class Finding:
             raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
         return knowledge_base, epoch
 
-    async def with_tag_ids(self, organization_id: str, tree: Filter) -> Filter:
-        """The filter with ids for the names of tags in it."""
-        names = tag_names_in(tree)
-        return with_tag_ids(tree, await self._tags.ids_of_names(organization_id, names)) if names else tree
+    async def as_meant(self, organization: Organization, tree: Filter) -> Filter:
+        """The filter with ids for the names of tags in it, and literals of the types that the organization declares.
+
+        Raises:
+            InvalidInputError: names a declared field, and the literal that is of another type.
+        """
+        typed = with_declared_types(tree, organization.metadata_fields)
+        names = tag_names_in(typed)
+        return with_tag_ids(typed, await self._tags.ids_of_names(organization.id, names)) if names else typed
 
     async def chunk_filter(self, knowledge_base: KnowledgeBase, tree: Filter) -> ChunkFilter | None:
         """The chunks of the knowledge base that pass; None for all."""
@@ -141,6 +149,7 @@ class Finding:
         if plan.has_vector_leg and result.found.vector:
             await self._compare(scopes, merged, trail)
         candidates = tuple(merged.ranked(plan))
+        trail.is_fused = plan.mode is Mode.HYBRID and bool(result.found.vector) and bool(result.found.lexical)
         trail.count(
             vector_candidates=len(result.found.vector),
             lexical_candidates=len(result.found.lexical),

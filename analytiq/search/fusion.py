@@ -24,12 +24,15 @@ def weighted(vector: Mapping[Key, float], lexical: Mapping[Key, float], *, alpha
     return {key: alpha * from_vector.get(key, 0.0) + (1 - alpha) * from_lexical.get(key, 0.0) for key in keys}
 
 
-def reciprocal_ranks(*rankings: Sequence[Key]) -> dict[Key, float]:
-    """The sum of 1 / (k + rank) over the rankings that have the key; ranks count from 1."""
-    scores: dict[Key, float] = {key: 0.0 for ranking in rankings for key in ranking}
-    for ranking in rankings:
+def reciprocal_ranks(vector: Sequence[Key], lexical: Sequence[Key], *, alpha: float) -> dict[Key, float]:
+    """The sum of weight / (k + rank) over the rankings that have the key; ranks count from 1.
+
+    Weights are 2 x alpha and 2 x (1 - alpha), so that one half gives the scores of the paper.
+    """
+    scores: dict[Key, float] = dict.fromkeys([*vector, *lexical], 0.0)
+    for ranking, weight in ((vector, 2 * alpha), (lexical, 2 * (1 - alpha))):
         for rank, key in enumerate(ranking[:FUSED_RANKS], start=1):
-            scores[key] += 1.0 / (RRF_K + rank)
+            scores[key] += weight / (RRF_K + rank)
     return scores
 
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from analytiq.errors import InvalidInputError
 from analytiq.search.request import Fusion, Mode, Preset, SearchRequest
+from analytiq.search.weights import Weights, weights_of
 from analytiq.settings import SearchSettings
 
-DEFAULT_ALPHA = 0.5
-"""The vector leg's weight: mean nDCG@10 over four collections 0.646 at 0.5, 0.642 at 0.4 and 0.6; RRF 0.638."""
 FIRST_DEPTH = 100
 """Chunks that each leg is asked for at first; recall@100 is where the legs' recall flattens."""
 RANKED_DEPTH = 1000
@@ -16,12 +15,15 @@ RANKED_DEPTH = 1000
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """The steps of one search. `wanted`: how many results, from the first, must be known to answer the page."""
+    """The steps of one search. `wanted`: how many results, from the first, must be known to answer the page.
+
+    `weights`: of the legs, as far as they are known before the question is read.
+    """
 
     query: str
     mode: Mode
     fusion: Fusion
-    alpha: float
+    weights: Weights
     wanted: int
     depth: int
     score_threshold: float | None
@@ -66,7 +68,7 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
         query=request.query,
         mode=mode,
         fusion=request.fusion or Fusion.WEIGHTED,
-        alpha=DEFAULT_ALPHA if request.alpha is None else request.alpha,
+        weights=weights_of(request.alpha, ()),
         wanted=wanted,
         depth=_depth(wanted) if mode is Mode.HYBRID else wanted,
         score_threshold=request.score_threshold,
@@ -109,5 +111,3 @@ def _require(request: SearchRequest, settings: SearchSettings) -> None:
     for name, value in (("alpha", request.alpha), ("score_threshold", request.score_threshold)):
         if value is not None and not 0.0 <= value <= 1.0:
             raise InvalidInputError.of_field(name, "must be from 0 to 1")
-    if request.alpha is not None and request.fusion is Fusion.RRF:
-        raise InvalidInputError.of_field("alpha", "weights are of `weighted` fusion; `rrf` goes by ranks alone")

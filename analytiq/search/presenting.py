@@ -12,7 +12,7 @@ from analytiq.search import coalescing
 from analytiq.search.candidates import Candidate, Key, Scope
 from analytiq.search.deduplication import duplicates
 from analytiq.search.finding import Ranking
-from analytiq.search.highlight import highlights
+from analytiq.search.highlight import Highlighter
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan
 from analytiq.search.request import HitScores, SearchRequest, SearchResult, SourceSummary
@@ -136,6 +136,7 @@ class Presenting:
         places = coalescing.plan(hits, neighbors=neighbors, chunk_counts=ranking.checked.chunk_counts)
         beside = [_key(place) for place in places if place.hit is None]
         passages, relevances = await self._neighbours(ranking.scopes, shown, beside, trail)
+        highlighter = Highlighter(plan.query)
         results: list[SearchResult] = []
         for place in places:
             passage = passages.get(_key(place))
@@ -146,7 +147,8 @@ class Presenting:
                 place.kb_id, place.generation_id, place.document_id, place.chunk_index, scores
             )
             name = ranking.checked.names[place.document_id]
-            results.append(_result(passage, candidate, name, plan.query, is_matched=place.hit is not None))
+            marked = highlighter.spans(passage.chunk_text) if place.hit is not None else ()
+            results.append(_result(passage, candidate, name, marked, is_matched=place.hit is not None))
         return results
 
     async def _neighbours(
@@ -221,8 +223,9 @@ def _key(place: coalescing.Place) -> Key:
     return place.kb_id, place.generation_id, place.chunk_index
 
 
-def _result(passage: Passage, candidate: Candidate, name: str, question: str, *, is_matched: bool) -> SearchResult:
-    marked = highlights(question, passage.chunk_text) if is_matched else ()
+def _result(
+    passage: Passage, candidate: Candidate, name: str, marked: tuple[tuple[int, int], ...], *, is_matched: bool
+) -> SearchResult:
     return SearchResult(
         kb_id=candidate.kb_id,
         content=passage.chunk_text,

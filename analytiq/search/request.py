@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from analytiq.models.filter import EVERYTHING, Filter
+from analytiq.search.weights import Weights
 
 
 class Mode(StrEnum):
@@ -21,7 +22,7 @@ class Fusion(StrEnum):
     WEIGHTED = "weighted"
     """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
     RRF = "rrf"
-    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009)."""
+    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009), each leg with its weight."""
 
 
 class Preset(StrEnum):
@@ -45,8 +46,9 @@ class Turn:
 class SearchRequest:
     """A question to knowledge bases of an organization. What is None is left to the preset, else to the defaults.
 
-    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector leg, from 0 to 1.
-    `model`: the chat model of the steps that need one.
+    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector leg, from 0 to 1; None: by
+    how much of the question the embedding model knows (`analytiq.search.weights`). `model`: the chat model of the steps
+    that need one.
     """
 
     query: str
@@ -145,7 +147,8 @@ class SourceSummary:
 class SearchResponse:
     """Results, best first, neighbours beside their match; `total_count`: chunks that pass the filter.
 
-    `generated_queries`: what was searched for beside the question, or instead of it.
+    `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two legs; None
+    where there was one.
     """
 
     results: tuple[SearchResult, ...]
@@ -156,3 +159,4 @@ class SearchResponse:
     statistics: Statistics = Statistics()
     generated_queries: tuple[str, ...] = ()
     sources: tuple[SourceSummary, ...] = ()
+    weights: Weights | None = None

@@ -6,23 +6,26 @@ from dataclasses import replace
 
 import numpy as np
 import structlog
+from pydantic import JsonValue
 
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError, TransientError
-from analytiq.models.filter import Filter
+from analytiq.models.filter import Filter, speaks_of_pages
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.selection import DocumentSet
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.search.candidates import Scope
+from analytiq.search.filters import parse_filter
 from analytiq.search.finding import Finding, Ranking
 from analytiq.search.legs import Legs
 from analytiq.search.plan import SearchPlan, plan
 from analytiq.search.presenting import Presenting, Shown, sources_of
-from analytiq.search.request import SearchRequest, SearchResponse
+from analytiq.search.request import Mode, SearchRequest, SearchResponse
 from analytiq.search.selecting import NOTHING
 from analytiq.search.steps import ModelSteps, Understood
 from analytiq.search.trail import Trail
+from analytiq.search.weights import weights_of
 from analytiq.settings import SearchSettings
 from analytiq.telemetry import metrics
 from analytiq.vector_stores.base import Query, VectorStore
@@ -81,10 +84,21 @@ class Search:
         log.debug("search.answered", results=len(response.results), timings_ms=trail.timings_ms)
         return replace(response, timings_ms=trail.timings_ms)
 
+    async def filter_of_documents(self, organization: Organization, raw: Mapping[str, JsonValue]) -> Filter:
+        """A `metadata_filter` as it selects whole documents.
+
+        Raises:
+            InvalidInputError: names the place in it that is wrong, or it speaks of pages.
+        """
+        tree = parse_filter(raw)
+        if speaks_of_pages(tree):
+            raise InvalidInputError.of_field("metadata_filter", "page is of passages; documents are not filtered by it")
+        return await self._finding.as_meant(organization, tree)
+
     async def _answer(
         self, organization: Organization, kb_ids: list[str], request: SearchRequest, chosen: SearchPlan, trail: Trail
     ) -> SearchResponse:
-        tree = await self._finding.with_tag_ids(organization.id, request.filter)
+        tree = await self._finding.as_meant(organization, request.filter)
         scopes = await self.scopes_of(organization, kb_ids, tree, trail)
         # No model is asked, and paid, before it is known that there is something to be found.
         if not _can_find(scopes):
@@ -93,6 +107,7 @@ class Search:
         if chosen.hyde or chosen.rewrites:
             understood = await self._understand(organization, request, chosen, trail)
             chosen = replace(chosen, query=understood.question)
+        chosen = await self.weighed(scopes, chosen, request.alpha)
         queries = await self.queries_of(organization, scopes, chosen, trail, understood.passages)
         scopes = with_queries(scopes, queries)
         ranking, shown = await self._rank(organization, request, chosen, scopes, queries, tree, trail)
@@ -111,6 +126,7 @@ class Search:
             statistics=trail.statistics,
             generated_queries=generated,
             sources=sources_of(results),
+            weights=chosen.weights if trail.is_fused else None,
         )
 
     async def scopes_of(
@@ -140,6 +156,14 @@ class Search:
         if not queries and not (chosen.has_lexical_leg and self._legs.has_lexical):
             raise TransientError("there is nothing to search by: this installation has no index of words")
         return queries
+
+    async def weighed(self, scopes: Sequence[Scope], chosen: SearchPlan, alpha: float | None) -> SearchPlan:
+        """The plan with the legs' weights, by what the models know of the question; `alpha` is the caller's."""
+        if alpha is not None or chosen.mode is not Mode.HYBRID:
+            return chosen
+        by_model = {scope.knowledge_base.embedding_model: scope.knowledge_base for scope in scopes}
+        shares = [await self._embedding.known_share(kb, chosen.query) for kb in by_model.values()]
+        return replace(chosen, weights=weights_of(None, shares))
 
     async def _understand(
         self, organization: Organization, request: SearchRequest, chosen: SearchPlan, trail: Trail

@@ -21,6 +21,8 @@ class Trail:
     timings_ms: dict[str, float] = field(default_factory=dict[str, float])
     statistics: Statistics = field(default_factory=Statistics)
     degraded: list[Degradation] = field(default_factory=list[Degradation])
+    is_fused: bool = False
+    """Whether both legs found something."""
 
     @contextlib.contextmanager
     def step(self, name: str) -> Generator[None]:

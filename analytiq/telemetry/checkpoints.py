@@ -34,6 +34,8 @@ CHECKPOINTS = (
     "knowledge_base.collection_dropped",
     "knowledge_base.entries_deleted",
     "knowledge_base.changes_deleted",
+    "embedding.claimed",
+    "embedding.answered",
     "metering.reserved",
     "metering.charged",
     "queue.claimed",
@@ -52,8 +54,21 @@ OPERATOR_CHECKPOINTS = (
     "erasure.collection_erased",
     "erasure.erased",
     "erasure.proved",
+    "reconcile.batch_found",
+    "reconcile.batch_repaired",
+    "eviction.batch_deleted",
+    "eviction.batch_committed",
 )
-"""Those that only backup, restore and erasure pass."""
+"""Those that only backup, restore, erasure and the reconciler's process pass."""
+
+PROMPT_CHECKPOINTS = (
+    "prompts.run_begun",
+    "agent.asking",
+    "agent.answered",
+    "agent.searched",
+    "prompts.run_committed",
+)
+"""Those that only runs of prompts pass."""
 
 _hook: Hook | None = None
 
@@ -67,6 +82,6 @@ def install(hook: Hook | None) -> None:
 async def checkpoint(name: str) -> None:
     """A named place; costs a comparison."""
     if _hook is not None:
-        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS:
+        if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS:
             raise ValueError(f"{name!r} is no known checkpoint")
         await _hook(name)

@@ -20,6 +20,11 @@ indexing_errors = Counter("kb_indexing_errors_total", "Indexing attempts that fa
 search_results = Histogram(
     "kb_search_results_count", "Results that a search returned", buckets=(0, 1, 2, 5, 10, 20, 50, 100)
 )
+cache_evictions = Counter("kb_embedding_cache_evictions_total", "Embeddings that the cache let go", ["reason"])
+cache_rows = Gauge(
+    "kb_embedding_cache_rows", "Embeddings in the cache, as of its last upkeep", multiprocess_mode="mostrecent"
+)
+cache_bytes = Gauge("kb_embedding_cache_bytes", "Bytes of them, uncompressed, likewise", multiprocess_mode="mostrecent")
 spus_charged = Counter("kb_spu_charged_total", "SPUs charged", ["operation_type"])
 queue_depth = Gauge(
     "kb_indexing_queue_depth",
@@ -27,9 +32,20 @@ queue_depth = Gauge(
     multiprocess_mode="mostrecent",
 )
 
+drift_found = Counter("kb_reconcile_drift_total", "Departures of state from intent that passes found", ["kind"])
+repairs = Counter("kb_reconcile_repairs_total", "Repairs that the reconciler asked for or made")
+pass_seconds = Histogram(
+    "kb_reconcile_pass_seconds",
+    "How long a pass of the reconciler took",
+    ["depth"],
+    buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600),
+)
+
 
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
+    drift_found, repairs, pass_seconds,
+    cache_evictions, cache_rows, cache_bytes,
 )  # fmt: skip
 
 

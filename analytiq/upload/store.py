@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from analytiq import clock
 from analytiq.documents.metadata import validated_metadata
+from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.naming import validated_name
 from analytiq.errors import TransientError
 from analytiq.models.document import Document
@@ -67,6 +68,7 @@ class Uploads:
         documents: DocumentRepository,
         files: FileStore,
         jobs: JobRepository,
+        metadata_fields: MetadataFields,
         *,
         max_bytes: int,
     ) -> None:
@@ -74,6 +76,7 @@ class Uploads:
         self._uploads = uploads
         self._files = files
         self._placing = Placing(documents, files, jobs, uploads)
+        self._metadata_fields = metadata_fields
         self._max_bytes = max_bytes
 
     async def stage(
@@ -123,9 +126,12 @@ class Uploads:
         None for tags or metadata means none for a new document, and unchanged for a replaced one.
 
         Raises:
-            InvalidInputError: the metadata cannot be kept.
+            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
             ConflictError: it is not clear which document is to be replaced.
         """
+        kept, declared = None if metadata is None else validated_metadata(metadata), None
+        if kept:
+            kept, declared = await self._metadata_fields.fitted(staged.upload.organization_id, kept)
         placement = Placement(
             upload=staged.upload,
             stored=staged.stored,
@@ -133,7 +139,7 @@ class Uploads:
             document_name=staged.document_name,
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),
-            metadata=None if metadata is None else validated_metadata(metadata),
+            metadata=kept,
             request_id=request_id,
         )
         existing = await self._placing.already_there(placement, policy)
@@ -143,6 +149,8 @@ class Uploads:
             place = await self._placing.choose(placement, policy)
             document, outcome = await run_in_transaction(self._connection, place)
             await checkpoint("upload.committed")
+            if declared is not None:
+                document = await self._metadata_fields.settle(document, declared)
         if outcome is UploadOutcome.RETURNED:
             await self.discard(staged)
         log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)

@@ -32,6 +32,22 @@ class VectorStore(Protocol):
     StoreLoadingError while a knowledge base is being loaded.
     """
 
+    async def prepare(self, knowledge_base: KnowledgeBase) -> None:
+        """Make what the store needs beside the collection, which exists; may be repeated."""
+        ...
+
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+        """Return when a search could find the chunks of a staged generation, so that it may become the current one.
+
+        Raises:
+            TransientError: that takes too long.
+        """
+        ...
+
+    async def discard(self, knowledge_base: KnowledgeBase) -> None:
+        """Remove what `prepare` has made, before the collection of a deleted knowledge base is dropped."""
+        ...
+
     async def search(
         self,
         knowledge_base: KnowledgeBase,

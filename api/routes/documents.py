@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
+from analytiq.models.filter import EVERYTHING
 from analytiq.mongo.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
@@ -21,6 +22,7 @@ from api.schemas.documents import (
     DocumentUpdate,
     TextPageResponse,
     UploadAnswer,
+    filter_in_query,
 )
 from api.schemas.jobs import DocumentLogResponse, DocumentStatus
 from api.uploading import UploadSession
@@ -31,6 +33,9 @@ Sort = Literal[
     "created_at", "-created_at", "updated_at", "-updated_at", "document_name", "-document_name",
     "byte_size", "-byte_size", "state", "-state",
 ]  # fmt: skip
+
+LONGEST_FILTER = 16_000
+"""Characters in a query; a search's body takes longer ones."""
 
 _MULTIPART_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -103,15 +108,22 @@ async def list_documents(
     name_search: NameSearch = None,
     tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
     state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
+    metadata_filter: Annotated[
+        str | None, Query(description="As in a search, written as JSON; without `page`", max_length=LONGEST_FILTER)
+    ] = None,
     sort: Annotated[Sort, Query(description="With a minus, descending")] = "-created_at",
 ) -> DocumentList:
     """A page of documents."""
+    wanted = EVERYTHING
+    if metadata_filter is not None:
+        wanted = await application.search.filter_of_documents(organization, filter_in_query(metadata_filter))
     query = DocumentQuery(
         name_search=name_search,
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
         sort_field=sort.removeprefix("-"),
         descending=sort.startswith("-"),
+        filter=wanted,
     )
     found, total = await application.documents.page(organization.id, query, skip=skip, limit=limit)
     return DocumentList(documents=[DocumentResponse.of(item) for item in found], total_count=total, skip=skip)

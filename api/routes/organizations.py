@@ -12,6 +12,7 @@ from api.schemas.organizations import (
     AccessTokenList,
     AccessTokenResponse,
     OrganizationResponse,
+    OrganizationUpdate,
 )
 
 router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
@@ -21,6 +22,14 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 async def get_organization(organization: CurrentOrganization) -> OrganizationResponse:
     """The organization that the token opens."""
     return OrganizationResponse.of(organization)
+
+
+@router.put("", operation_id="update_organization")
+async def update_organization(
+    application: ApplicationOf, organization: CurrentOrganization, body: OrganizationUpdate
+) -> OrganizationResponse:
+    """Share embeddings with other organizations, or not. What was shared until now stays in the shared cache."""
+    return OrganizationResponse.of(await application.organizations.set_cache_scope(organization.id, body.cache_scope))
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")

@@ -4,7 +4,8 @@ import base64
 import binascii
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic_core import from_json
 
 from analytiq.documents.indexing_state import KnowledgeBaseState
 from analytiq.documents.service import TextPage
@@ -238,3 +239,20 @@ class DocumentTextResponse(ResponseBody):
     document_name: str
     page_count: int
     pages: list[TextPageResponse]
+
+
+_FILTER = TypeAdapter(dict[str, JsonValue])
+
+
+def filter_in_query(text: str) -> dict[str, JsonValue]:
+    """A filter that stands in a query as JSON.
+
+    Raises:
+        InvalidInputError: it is no JSON object.
+    """
+    try:
+        return _FILTER.validate_python(from_json(text, allow_inf_nan=False))
+    except ValueError as error:
+        raise InvalidInputError.of_field(
+            "metadata_filter", 'a filter is a JSON object, such as {"customer": "Acme"}'
+        ) from error

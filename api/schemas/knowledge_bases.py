@@ -94,6 +94,7 @@ class KnowledgeBaseUpdate(RequestBody):
     chunk_overlap: Immutable = None
     embedding_model: Immutable = None
     embedding_dimensions: Immutable = None
+    vector_store: Immutable = None
 
 
 class KnowledgeBaseResponse(ResponseBody):
@@ -109,6 +110,7 @@ class KnowledgeBaseResponse(ResponseBody):
     embedding_model: str
     embedding_dimensions: int
     coalesce_neighbors: int
+    vector_store: str = Field(description="who finds its chunks: `local`, or `mongodb`'s own search")
     status: str = Field(description="`indexing` until the first indexing has ended, then `active`; or `error`")
     document_count: int
     chunk_count: int
@@ -130,6 +132,7 @@ class KnowledgeBaseResponse(ResponseBody):
             embedding_model=knowledge_base.embedding_model,
             embedding_dimensions=knowledge_base.embedding_dimensions,
             coalesce_neighbors=knowledge_base.coalesce_neighbors,
+            vector_store=knowledge_base.vector_store.value,
             status=knowledge_base.status.value,
             document_count=knowledge_base.document_count,
             chunk_count=knowledge_base.chunk_count,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from analytiq.models.organization import AccessToken, Organization
+from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.organizations.service import IssuedToken
 from api.schemas.search import Time
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
@@ -27,6 +27,18 @@ class OrganizationResponse(ResponseBody):
             cache_scope=organization.cache_scope.value,
             created_at=organization.created_at,
         )
+
+
+class OrganizationUpdate(RequestBody):
+    """What to change of the organization."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"cache_scope": "organization"}]})
+
+    cache_scope: CacheScope = Field(
+        description="`global`: embeddings are shared with all organizations that share theirs, so that a text that"
+        " another has embedded costs nothing, and others can tell by price or time that a text was embedded before;"
+        " `organization`: none is shared. Counts from the next call on"
+    )
 
 
 class AccessTokenCreate(RequestBody):

@@ -17,6 +17,7 @@ from analytiq.search.request import (
     SearchResult,
     Turn,
 )
+from analytiq.search.weights import Weights
 from api.schemas.wire import RequestBody, ResponseBody
 
 
@@ -72,7 +73,12 @@ class SearchBody(RequestBody):
     preset: Preset | None = Field(None, description="A retrieval mode; what is said beside it wins")
     mode: Mode | None = Field(None, description="By vector, by words, or by both (the default)")
     fusion: Fusion | None = Field(None, description="How both become one list: weighted (the default) or by ranks")
-    alpha: Annotated[float | None, Field(ge=0, le=1, description="The vector's weight; 0.5 by default")] = None
+    alpha: Annotated[
+        float | None,
+        Field(
+            ge=0, le=1, description="The vector's weight; left out: 0.5, and less the less the model knows the question"
+        ),
+    ] = None
     score_threshold: Annotated[float | None, Field(ge=0, le=1, description="The least relevance")] = None
     deduplicate: bool | None = Field(None, description="Leave near-identical passages out; true by default")
     hyde: bool | None = Field(None, description="Search by imagined answers too; needs a chat model")
@@ -223,6 +229,21 @@ class SearchStatistics(ResponseBody):
     reranked: int
 
 
+class WeightsResponse(ResponseBody):
+    """How much each leg of a hybrid search counts, and why."""
+
+    vector: float
+    lexical: float
+    reason: str
+
+    @classmethod
+    def of(cls, weights: Weights | None) -> "WeightsResponse | None":
+        """From the library's shape."""
+        if weights is None:
+            return None
+        return cls(vector=round(weights.vector, 3), lexical=round(weights.lexical, 3), reason=weights.reason)
+
+
 class SourceResponse(ResponseBody):
     """A document among the matches."""
 
@@ -250,6 +271,7 @@ class SearchAnswer(ResponseBody):
     statistics: SearchStatistics
     generated_queries: list[str]
     sources: list[SourceResponse]
+    weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
 
     @classmethod
     def of(cls, body: SearchBody, response: SearchResponse) -> "SearchAnswer":
@@ -266,6 +288,7 @@ class SearchAnswer(ResponseBody):
             statistics=SearchStatistics.model_validate(response.statistics, from_attributes=True),
             generated_queries=list(response.generated_queries),
             sources=[SourceResponse.model_validate(item, from_attributes=True) for item in response.sources],
+            weights=WeightsResponse.of(response.weights),
         )
 
 
@@ -287,6 +310,7 @@ class ExplanationResponse(ResponseBody):
     stages: list[JudgementResponse]
     passages: list[SearchResultResponse]
     degraded: list[DegradationResponse]
+    weights: WeightsResponse | None = Field(description="Of the two legs; null where one found everything")
 
     @classmethod
     def of(cls, explanation: Explanation) -> "ExplanationResponse":
@@ -299,4 +323,5 @@ class ExplanationResponse(ResponseBody):
             stages=[JudgementResponse.model_validate(item, from_attributes=True) for item in explanation.judgements],
             passages=[SearchResultResponse.of(passage) for passage in explanation.passages],
             degraded=[DegradationResponse.model_validate(item, from_attributes=True) for item in explanation.degraded],
+            weights=WeightsResponse.of(explanation.weights),
         )

@@ -15,7 +15,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "create",
-    "explain", "list", "get", "update", "delete", "search", "upload", "download", "extract", "revoke",
+    "explain", "list", "get", "update", "delete", "search", "upload", "download", "extract", "forecast", "revoke",
     "replay", "cancel", "put", "test", "run", "ask", "follow", "stop",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"

@@ -101,15 +101,17 @@ def victim(running: Running) -> Iterator[Victim]:
         document = upload(client, unique("vault.txt"), SECRET.encode(), tag_ids=[tag])["document_id"]
         wait_until_indexed(client, document)
         wait_until_active(client, kb)
+        run = accepted(client.post("/reconcile", json={"dry_run": True}), 202)["run_id"]
+        eventually(lambda: accepted(client.get(f"/reconcile/runs/{run}"))["state"] == "done")
         erasure = accepted(client.post("/erasures", json={"kind": "cache", "dry_run": True}), 202)["erasure_id"]
         second_token = accepted(client.post("/access-tokens", json={"name": unique("victim")}), 201)["token_id"]
         with database_of(running.data_dir) as database:
             eventually(lambda: database["jobs"].count_documents({"organization_id": organization_id}) == 0)
             eventually(lambda: database["knowledge_bases"].count_documents({"_id": ObjectId(kb), "document_count": 1}))
             assert database[f"kb_vectors_{kb}"].count_documents({"organization_id": organization_id}) == 1
-            # Written behind: of both memberships, the extraction and the sync.
+            # Written behind: of both memberships, the extraction, the sync and the run.
             attempts = database["job_history"]
-            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 4)
+            eventually(lambda: len(attempts.distinct("job_id", {"organization_id": organization_id})) == 5)
             chat = make_answer(client, database, kb)
             job = dead_job(organization_id, kb, document)
             database["jobs"].insert_one(job)
@@ -118,6 +120,7 @@ def victim(running: Running) -> Iterator[Victim]:
         accepted(client.put(f"/llm-providers/{PROVIDER}", json={"api_key": "sk-the-key-of-the-vault-itself"}))
         ids["litellm_provider"] = PROVIDER
         ids["erasure_id"] = erasure
+        ids["reconcile_run_id"] = run
         ids |= chat
         with database_of(running.data_dir) as database:
             ids |= prompt_of(database, organization_id, tag, kb, document)

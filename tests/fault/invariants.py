@@ -80,10 +80,12 @@ async def _nothing_is_left_over(site: Site, expected: Mapping[str, Mapping[str, 
 
 
 async def books_balance(site: Site) -> None:
-    """For each organization, model and operation, the SPUs are the cache rows that it first stored."""
+    """For each organization, model and operation, SPUs are the cache rows that it first stored, evicted ones too."""
     cached: Counter[tuple[str, ...]] = Counter()
     for row in await rows(site, "embedding_cache"):
         cached[row["payer_organization_id"], row["embedding_model"], row["operation"]] += 1
+    for row in await rows(site, "embedding_cache_removed"):
+        cached[row["organization_id"], row["embedding_model"], row["operation"]] += row["rows"]
     charged: Counter[tuple[str, ...]] = Counter()
     for row in await rows(site, "spu_ledger"):
         charged[row["organization_id"], row["embedding_model"], row["operation"]] += row["spus"]

@@ -148,6 +148,19 @@ class Processes:
         environment = {**self._environment, "ANALYTIQ_WORKER__CONCURRENCY": str(concurrency), **(settings or {})}
         return self._start(environment, faults, clock_seconds=clock_seconds)
 
+    def reconciler(
+        self, *faults: Fault, settings: dict[str, str] | None = None, constants: dict[str, Any] | None = None
+    ) -> Process:
+        """A reconciler whose lease is as short as a worker's, and whose chores are done once."""
+        environment = {
+            **self._environment,
+            "ANALYTIQ_RECONCILER__LEASE_SECONDS": self._environment["ANALYTIQ_QUEUE__LEASE_SECONDS"],
+            "ANALYTIQ_RECONCILER__ORPHAN_GRACE_SECONDS": "0",
+            "ANALYTIQ_RECONCILER__INTERVAL_SECONDS": "3600",
+            **(settings or {}),
+        }
+        return self._start(environment, faults, is_reconciler=True, constants=constants or {})
+
     def caller(
         self, name: str, organization_id: str, arguments: dict[str, Any], *faults: Fault, constants: dict[str, Any]
     ) -> Process:

@@ -113,6 +113,7 @@ async def open_site(
         "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),
         "ANALYTIQ_DATA_DIR": str(directory),
         "ANALYTIQ_QUEUE__LEASE_SECONDS": str(LEASE_SECONDS),
+        "ANALYTIQ_EMBEDDING__CLAIM_LEASE_SECONDS": str(LEASE_SECONDS),
         "ANALYTIQ_QUEUE__POLL_SECONDS": "0.1",
         "ANALYTIQ_INDEXING__SWEEP_DELAY_SECONDS": str(SWEEP_DELAY_SECONDS),
     }

@@ -20,7 +20,14 @@ from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.client import MongoConnection, translate
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import QueueRunner, RunningJob
-from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, SearchSettings, Settings
+from analytiq.settings import (
+    EmbeddingSettings,
+    IndexingSettings,
+    QueueSettings,
+    ReconcilerSettings,
+    SearchSettings,
+    Settings,
+)
 from analytiq.upload.store import StagedFile, UploadResult
 from tests.fakes.bag_of_words import bag_of_words
 from tests.integration.tenant import blocks
@@ -50,6 +57,8 @@ class TinyEmbedder:
 def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyPatch) -> Launch:
     """A function that starts a process of the platform."""
     patch.setattr("analytiq.embedding.models.LocalEmbedder", TinyEmbedder)
+    # A beat would come at a moment of its own, and a run could not be repeated.
+    patch.setattr("analytiq.embedding.filling.RENEWALS", 0.001)
     patch.setattr("analytiq.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
     vault = Vault(SecretStr(new_secret_key()))
 
@@ -58,6 +67,8 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
             data_dir=directory,
             # Many crashes in a row are no fault of the job.
             queue=QueueSettings(lease_seconds=ENDLESS_SECONDS, max_attempts=1000),
+            # A process that stands still, or is dead, keeps the others from its texts for so long.
+            embedding=EmbeddingSettings(claim_lease_seconds=0.2),
             indexing=IndexingSettings(stage_batch_size=1),
             search=SearchSettings(load_wait_seconds=30.0),
             reconciler=ReconcilerSettings(orphan_grace_seconds=grace_seconds),

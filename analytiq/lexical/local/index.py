@@ -1,207 +1,227 @@
-"""One knowledge base's index of words: adds, removes and finds. One writes at a time; searches may run beside."""
+"""One knowledge base's index: read by anybody through views, changed by one at a time."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+import contextlib
+import json
+import struct
+import zlib
+from collections.abc import Collection, Generator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import tantivy
 
+from analytiq.errors import TransientError
+from analytiq.lexical.analysis import RELEASE, chunk_terms
 from analytiq.lexical.base import LexicalHit
-from analytiq.lexical.local.analysis import Terms, terms_of
-from analytiq.lexical.local.languages import ENGLISH, language_of
-from analytiq.lexical.local.selecting import Generations, compile_selection
-from analytiq.models.selection import ChunkFilter
+from analytiq.lexical.local.schema import LANGUAGE, row_of, schema, state_row
+from analytiq.lexical.local.view import View, common_languages
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import Selection
 from analytiq.mongo.repositories.chunk_texts import ChunkText
 
-WRITER_BYTES = 30_000_000
-"""tantivy takes no less than 15 MB a thread; more makes fewer, larger segments."""
-CODE_BOOST = 3.0
-"""A code that is found whole is worth several of its parts, which stand in other codes too."""
-RARE_LANGUAGE = 0.02
-"""A language that so small a share of the chunks is in is not stemmed for in questions."""
-TIES = 50
-"""Read beyond the limit, so that equal scores at its edge are in order of document and chunk."""
-SCORE_DECIMALS = 5
+FORMAT = f"1, terms {RELEASE}, tantivy {version('tantivy')}"
+"""What the files mean; those of another meaning are made anew."""
+WRITER_BYTES = 48_000_000
+"""For terms that are not written yet: 30,000 chunks of 200 words. What is used by a small change is far less."""
+_FOOTER = struct.Struct("<II")
+_FOOTER_MAGIC = 1337
+_META = "meta.json"
 
 
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    for name in ("words", "codes", "singles"):
-        # Terms come ready; the tokenizer only takes them apart again. Frequencies are for BM25, positions for nobody.
-        builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
-    for name in ("generation", "chunk_index", "first_page", "last_page"):
-        # Signed: tantivy 0.27's binding deletes nothing by the term of an unsigned field, and says nothing.
-        builder.add_integer_field(name, indexed=True, fast=True)
-    return builder.build()
+class DamagedIndexError(TransientError):
+    """The files of an index cannot be read or written; it is made anew."""
+
+    code = "lexical_index_damaged"
 
 
-@dataclass(slots=True)
-class Contents:
-    """What the index holds beside its terms: generations by number, and chunks by language."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """What an index is an index of; kept in the index itself, so that it changes in the same commit."""
 
-    generation_ids: dict[int, str] = field(default_factory=dict[int, str])
-    document_ids: dict[int, str] = field(default_factory=dict[int, str])
-    languages: Counter[str] = field(default_factory=Counter[str])
-    languages_of: dict[int, Counter[str]] = field(default_factory=dict[int, Counter[str]])
-    next_number: int = 0
+    format: str
+    organization_id: str
+    kb_id: str
+    vectors_uuid: str
+    epoch: int
+    commit_id: str
 
-    def numbers(self) -> dict[str, int]:
-        """Generation id → number."""
-        return {generation_id: number for number, generation_id in self.generation_ids.items()}
+    @classmethod
+    def of(cls, knowledge_base: KnowledgeBase, epoch: Epoch) -> "State":
+        """The state of a knowledge base at an epoch."""
+        return cls(
+            format=FORMAT,
+            organization_id=knowledge_base.organization_id,
+            kb_id=knowledge_base.id,
+            vectors_uuid=knowledge_base.vectors_uuid,
+            epoch=epoch.epoch,
+            commit_id=epoch.commit_id,
+        )
+
+    def is_of(self, knowledge_base: KnowledgeBase) -> bool:
+        """Whether it is of this very knowledge base, and of this release."""
+        return self == State.of(knowledge_base, self.at)
+
+    @property
+    def at(self) -> Epoch:
+        """The epoch that the index is at."""
+        return Epoch(kb_id=self.kb_id, epoch=self.epoch, commit_id=self.commit_id)
 
 
 class WordIndex:
-    """An index of tantivy's in a directory, or in memory where there is none."""
+    """An index of tantivy's in a directory that is this process's alone, or in memory. Its methods block."""
 
-    def __init__(self, directory: Path | None, contents: Contents | None = None) -> None:
-        self._schema = _schema()
-        if directory is not None:
-            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._index = tantivy.Index(self._schema, None if directory is None else str(directory))
-        self._index.register_tokenizer(
-            "whitespace", tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
-        )
-        self.contents = contents or Contents()
-        self._index.reload()
-        self._searcher = self._index.searcher()
+    def __init__(self, index: tantivy.Index) -> None:
+        self._index = index
+        self._index.config_reader("manual")
+        self._writer: tantivy.IndexWriter | None = None
+
+    @classmethod
+    def opened(cls, directory: Path) -> "WordIndex":
+        """The index that is there.
+
+        Raises:
+            DamagedIndexError: it is not whole.
+        """
+        with _failures_told():
+            require_whole(directory)
+            return cls(tantivy.Index(schema(), str(directory)))  # which compares the schemas
+
+    @classmethod
+    def created(cls, directory: Path | None) -> "WordIndex":
+        """An empty index in an empty directory, or (None) in memory."""
+        with _failures_told():
+            return cls(tantivy.Index(schema(), None if directory is None else str(directory)))
 
     @property
-    def chunk_count(self) -> int:
-        """How many chunks can be found."""
-        return int(self._searcher.num_docs)
+    def state(self) -> State | None:
+        """What it is an index of; None where nothing was committed."""
+        with _failures_told():
+            self._index.reload()
+            searcher = self._index.searcher()
+            found = searcher.search(tantivy.Query.term_query(schema(), "is_state", "true", "basic"), limit=1).hits
+            if not found:
+                return None
+            stored = searcher.doc(found[0][1]).get_first("state")
+            return State(**json.loads(bytes(stored or b"")))
 
-    def writing(self) -> "Writing":
-        """Begin a change; nothing of it is seen before it is committed."""
-        return Writing(self._index, self.contents)
+    def view(self) -> View:
+        """What was committed last."""
+        with _failures_told():
+            self._index.reload()
+            searcher = self._index.searcher()
+            return View(schema(), searcher, common_languages(searcher.terms_with_prefix(LANGUAGE, "")))
 
-    def reload(self) -> None:
-        """See what was committed."""
-        self._index.reload()
-        self._searcher = self._index.searcher()
-
-    def search(self, question: str, *, limit: int, chunk_filter: ChunkFilter | None) -> list[LexicalHit]:
-        """The chunks with the highest scores, best first; ties in order of document and chunk."""
-        asked = self._query(question)
-        if asked is None or limit <= 0:
-            return []
-        query = asked
-        if chunk_filter is not None:
-            generations = Generations(self.contents.document_ids)
-            selected = compile_selection(self._schema, chunk_filter.selection, generations)
-            if selected is None:
-                return []
-            query = tantivy.Query.boolean_query(
-                [
-                    (tantivy.Occur.Must, asked),
-                    (tantivy.Occur.Must, tantivy.Query.const_score_query(selected, 0.0)),
-                ]
-            )
-        searcher = self._searcher
-        found = searcher.search(query, limit=limit + TIES, count=False).hits
-        addresses = [address for _, address in found]
-        columns = [searcher.fast_field_values(name, addresses) for name in ("generation", "chunk_index")]
-        hits = [
-            LexicalHit(
-                generation_id=self.contents.generation_ids[int(generation)],
-                document_id=self.contents.document_ids[int(generation)],
-                chunk_index=int(chunk_index),
-                score=round(float(score), SCORE_DECIMALS),
-            )
-            for (score, _), generation, chunk_index in zip(found, *columns, strict=True)
-            if generation is not None and chunk_index is not None and int(generation) in self.contents.generation_ids
-        ]
-        hits.sort(key=lambda hit: (-hit.score, hit.document_id, hit.chunk_index))
-        return hits[:limit]
-
-    def _query(self, question: str) -> tantivy.Query | None:
-        """Built from terms; what a person writes is never read as a language of queries."""
-        clauses: list[tuple[tantivy.Occur, tantivy.Query]] = []
-        by_language = [terms_of(question, language) for language in self._languages(question)]
-        for term, boost in _weights(by_language).items():
-            clauses.append((tantivy.Occur.Should, self._term("words", term, boost)))
-        first = by_language[0]
-        for code, count in Counter(first.codes).items():
-            clauses.append((tantivy.Occur.Should, self._term("codes", code, CODE_BOOST * count)))
-        if len(first.singles) == 1:
-            clauses.append((tantivy.Occur.Should, self._term("singles", first.singles[0], 1.0)))
-        return tantivy.Query.boolean_query(clauses) if clauses else None
-
-    def _term(self, name: str, value: str, boost: float) -> tantivy.Query:
-        query = tantivy.Query.term_query(self._schema, name, value, "freq")
-        return query if boost == 1.0 else tantivy.Query.boost_query(query, boost)
-
-    def _languages(self, question: str) -> list[str]:
-        """Those of the chunks, most frequent first: a question is too short to tell its own."""
-        total = sum(self.contents.languages.values())
-        common = [name for name, count in self.contents.languages.most_common() if count >= RARE_LANGUAGE * total]
-        return common or [language_of(question) if question else ENGLISH]
-
-
-class Writing:
-    """A change to an index; its files are locked meanwhile."""
-
-    def __init__(self, index: tantivy.Index, contents: Contents) -> None:
-        self._writer = index.writer(heap_size=WRITER_BYTES, num_threads=1)
-        self._contents = contents
-        self._numbers = contents.numbers()
-
-    def add(self, chunks: Iterable[ChunkText]) -> None:
-        """Add chunks; a generation's chunks may come in several calls."""
-        for chunk in chunks:
-            number = self._numbers.get(chunk.generation_id)
-            if number is None:
-                number = self._new_generation(chunk)
-            language = language_of(chunk.text)
-            self._contents.languages[language] += 1
-            self._contents.languages_of[number][language] += 1
-            self._writer.add_document(_document(chunk, number, terms_of(chunk.text, language)))
+    def add(self, chunks: Sequence[ChunkText], languages: dict[str, str]) -> None:
+        """Add chunks, unseen until `commit`. `languages`: generation id → what its chunks so far were in, kept here."""
+        with _failures_told():
+            writer = self._writing()
+            for chunk in chunks:
+                terms = chunk_terms(chunk.text, language=languages.get(chunk.generation_id))
+                if terms.language is not None:
+                    languages[chunk.generation_id] = terms.language
+                writer.add_document(row_of(chunk, terms))
 
     def remove(self, generation_ids: Collection[str]) -> None:
-        """Remove generations; those that are not there are no error."""
-        for generation_id in generation_ids:
-            number = self._numbers.pop(generation_id, None)
-            if number is None:
-                continue
-            self._writer.delete_documents_by_term("generation", number)
-            del self._contents.generation_ids[number]
-            del self._contents.document_ids[number]
-            self._contents.languages -= self._contents.languages_of.pop(number)
+        """Remove generations, unseen until `commit`; those that are not there are no error."""
+        with _failures_told():
+            for generation_id in generation_ids:
+                self._writing().delete_documents_by_term("generation", generation_id)
 
-    def commit(self) -> int:
-        """Make the change seen and durable; returns the mark that the files are then at."""
-        mark = self._writer.commit()
-        self._writer.wait_merging_threads()
-        return int(mark)
+    def commit(self, state: State) -> None:
+        """Make the changes durable, and seen by the views that follow."""
+        with _failures_told():
+            writer = self._writing()
+            writer.delete_documents_by_term("is_state", "true")
+            writer.add_document(state_row(json.dumps(asdict(state)).encode()))
+            writer.commit()
 
-    def _new_generation(self, chunk: ChunkText) -> int:
-        number = self._contents.next_number
-        self._contents.next_number += 1
-        self._numbers[chunk.generation_id] = number
-        self._contents.generation_ids[number] = chunk.generation_id
-        self._contents.document_ids[number] = chunk.document_id
-        self._contents.languages_of[number] = Counter()
-        return number
+    def discard(self) -> None:
+        """Forget the changes since the last commit."""
+        if self._writer is not None:
+            with _failures_told():
+                self._writer.rollback()
 
+    def rest(self) -> None:
+        """Wait until merges are done, and give the writer's threads and memory back; the next change gets others."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with _failures_told():
+                writer.wait_merging_threads()
 
-def _document(chunk: ChunkText, number: int, terms: Terms) -> tantivy.Document:
-    document = tantivy.Document()
-    document.add_text("words", " ".join(terms.words))
-    if terms.codes:
-        document.add_text("codes", " ".join(terms.codes))
-    if terms.singles:
-        document.add_text("singles", " ".join(terms.singles))
-    document.add_integer("generation", number)
-    document.add_integer("chunk_index", chunk.chunk_index)
-    document.add_integer("first_page", chunk.first_page)
-    document.add_integer("last_page", chunk.last_page)
-    return document
+    def abandon(self) -> None:
+        """End all writing at once; what was not committed is lost."""
+        self._writer = None
+
+    def _writing(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            self._writer = self._index.writer(heap_size=WRITER_BYTES, num_threads=1)
+        return self._writer
 
 
-def _weights(by_language: Sequence[Terms]) -> dict[str, float]:
-    """Term → boost. A word that is repeated counts as often; one that languages stem alike counts once."""
-    weights: dict[str, float] = {}
-    for terms in by_language:
-        for term, count in Counter(terms.words).items():
-            weights[term] = max(weights.get(term, 0.0), float(count))
-    return weights
+def require_whole(directory: Path) -> None:
+    """Compare the checksums of all that was committed.
+
+    Raises:
+        DamagedIndexError: says which file is damaged.
+    """
+    with _failures_told():
+        for path in _committed_files(directory):
+            if not _is_whole(path):
+                raise DamagedIndexError(f"{path.name} is damaged")
+
+
+def searched(view: View, question: str, *, limit: int, selection: Selection | None) -> list[LexicalHit]:
+    """Search a view.
+
+    Raises:
+        DamagedIndexError: its files cannot be read.
+    """
+    with _failures_told():
+        return view.search(question, limit=limit, selection=selection)
+
+
+@contextlib.contextmanager
+def _failures_told() -> Generator[None]:
+    """Say of every failure of the library's what it means; a panic in it is no `Exception`."""
+    try:
+        yield
+    except TransientError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, SystemError) as error:
+        raise _damaged(error) from error
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise _damaged(error) from error
+        raise
+
+
+def _damaged(error: BaseException) -> DamagedIndexError:
+    return DamagedIndexError(f"the index of words cannot be used and is made anew ({type(error).__name__}: {error})")
+
+
+def _committed_files(directory: Path) -> list[Path]:
+    """Those that the last commit names; a process that died may have left others, half written, which nobody reads."""
+    files: list[Path] = []
+    meta = directory / _META
+    segments: list[dict[str, Any]] = json.loads(meta.read_bytes())["segments"] if meta.exists() else []
+    for segment in segments:
+        name = str(segment["segment_id"]).replace("-", "")
+        files += [path for path in directory.glob(f"{name}.*") if path.suffix != ".del"]
+        if segment["deletes"]:
+            files.append(directory / f"{name}.{segment['deletes']['opstamp']}.del")
+    return files
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file is as tantivy wrote it: it ends with a description of itself that has its checksum."""
+    content = path.read_bytes()
+    if len(content) < _FOOTER.size:
+        return False
+    length, magic = _FOOTER.unpack(content[-_FOOTER.size :])
+    end = len(content) - _FOOTER.size - length
+    if magic != _FOOTER_MAGIC or end < 0:
+        return False
+    footer: dict[str, Any] = json.loads(content[end : -_FOOTER.size])
+    return footer.get("crc") == zlib.crc32(memoryview(content)[:end])

@@ -1,154 +1,160 @@
-"""Where the indexes lie on this process's disk: a cache of MongoDB, which any damage only makes slower.
+"""Where the indexes lie on this machine's disk, for this user's eyes only: a cache of MongoDB.
 
-{root}/{kb_id}/            tantivy's files
-{root}/{kb_id}.json        what they hold: whose, at which epoch, at which mark of tantivy's
-{root}/{kb_id}.lock        held by the one process that uses them
+    {root}/{kb_id}/{number}/         tantivy's files
+    {root}/{kb_id}/{number}.lock     held by the one process that uses them; touched when they were used last
+
+An index has one writer, and readers that are told when to look again; so each process has files of its own. It takes
+the first place that is free, and finds there what a process before it has left. Several API processes on a machine have
+as many places each, and none ever waits for another.
 """
 
-import contextlib
 import fcntl
-import json
 import os
+import re
 import shutil
-from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
-import tantivy
-
-from analytiq.lexical.local.index import Contents
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 
 log = structlog.get_logger(__name__)
 
-FORMAT = 2
-"""Raised when the terms of a text, or the files, change; older ones are then built anew."""
+MOST_PLACES = 64
+"""Processes of one machine that keep the same knowledge base; one more keeps it in memory."""
+_KB_ID = re.compile(r"[0-9a-f]{24}")
+_LOCK = re.compile(r"(\d+)\.lock")
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
-    """What the files of an index held when they were last written."""
-
-    epoch: Epoch
-    contents: Contents
-
-
 class Place:
-    """One knowledge base's place on the shelf, locked for this process until it is closed."""
+    """Locked for this process until it is released. `directory` is there."""
 
-    def __init__(self, root: Path, knowledge_base: KnowledgeBase, lock: int) -> None:
-        self._root = root
-        self._kb = knowledge_base
-        self._lock = lock
+    kb_id: str
+    directory: Path
+    lock: int
 
-    @property
-    def directory(self) -> Path:
-        """Of tantivy's files."""
-        return self._root / self._kb.id
-
-    @property
-    def byte_size(self) -> int:
-        """Of all files."""
-        with contextlib.suppress(OSError):
-            return sum(file.stat().st_size for file in self.directory.iterdir())
-        return 0
-
-    def load(self) -> Saved | None:
-        """What is there, if it is whole, of this release, and of this very knowledge base."""
-        try:
-            described: dict[str, Any] = json.loads(self._description.read_text())
-            if described["format"] != FORMAT or described["vectors_uuid"] != self._kb.vectors_uuid:
-                return None
-            if described["organization_id"] != self._kb.organization_id:
-                return None
-            index = tantivy.Index.open(str(self.directory))
-            mark = index.writer(heap_size=15_000_000, num_threads=1).commit_opstamp
-            if mark != described["mark"]:
-                return None  # a process died between the commit and the description
-            epoch = Epoch(kb_id=self._kb.id, epoch=described["epoch"], commit_id=described["commit_id"])
-            return Saved(epoch, _contents(described))
-        except FileNotFoundError:
-            return None
-        except Exception as error:  # noqa: BLE001  # whatever is wrong with a cache, it is made anew
-            log.warning("lexical.index_unreadable", kb_id=self._kb.id, reason=type(error).__name__)
-            return None
-
-    def describe(self, epoch: Epoch, mark: int, contents: Contents) -> None:
-        """Note what the files hold, atomically."""
-        described = {
-            "format": FORMAT,
-            "organization_id": self._kb.organization_id,
-            "vectors_uuid": self._kb.vectors_uuid,
-            "epoch": epoch.epoch,
-            "commit_id": epoch.commit_id,
-            "mark": mark,
-            "next_number": contents.next_number,
-            "generations": [
-                [number, generation_id, contents.document_ids[number], contents.languages_of[number]]
-                for number, generation_id in contents.generation_ids.items()
-            ],
-        }
-        temporary = self._description.with_suffix(".tmp")
-        temporary.write_text(json.dumps(described))
-        temporary.replace(self._description)
+    def touch(self) -> None:
+        """Note that it was used just now."""
+        os.utime(self.lock)
 
     def clear(self) -> None:
         """Remove the files: they are about to be made anew."""
-        self._description.unlink(missing_ok=True)
         shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(mode=0o700)
 
-    def close(self) -> None:
-        """Let another process use it."""
-        os.close(self._lock)
+    def release(self) -> None:
+        """Leave it to the next process."""
+        os.close(self.lock)
 
-    @property
-    def _description(self) -> Path:
-        return self._root / f"{self._kb.id}.json"
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A place as it is seen from outside: `used_at` in seconds of the epoch."""
+
+    kb_id: str
+    lock_path: Path
+    byte_size: int
+    used_at: float
 
 
 class Shelf:
-    """The directory of all indexes of this machine's processes."""
+    """The directory of all indexes. Its methods block: call them in a thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def take(self, knowledge_base: KnowledgeBase) -> Place | None:
-        """The knowledge base's place, locked; None where another process uses it, or nothing can be written."""
+    def take(self, kb_id: str) -> Place | None:
+        """The first free place; None where nothing can be written, or there are too many processes."""
+        if not _KB_ID.fullmatch(kb_id):
+            raise ValueError(f"{kb_id!r} is not the id of a knowledge base")
         try:
-            self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self._root / f"{knowledge_base.id}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._root.mkdir(parents=True, exist_ok=True)
+            self._root.chmod(0o700)
+            for number in range(MOST_PLACES):
+                lock = _locked(self._root / kb_id / f"{number}.lock")
+                if lock is not None:
+                    directory = self._root / kb_id / str(number)
+                    directory.mkdir(mode=0o700, exist_ok=True)
+                    return Place(kb_id, directory, lock)
         except OSError as error:
-            log.warning("lexical.shelf_not_writable", reason=str(error))
+            log.warning("lexical.cannot_be_kept_on_disk", kb_id=kb_id, reason=str(error))
             return None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
-            return None
-        return Place(self._root, knowledge_base, lock)
+        log.warning("lexical.no_place_left", kb_id=kb_id, places=MOST_PLACES)
+        return None
 
     def kb_ids(self) -> list[str]:
-        """The knowledge bases that have files."""
-        return [file.stem for file in self._root.glob("*.lock")] if self._root.is_dir() else []
+        """The knowledge bases that have a directory here."""
+        if not self._root.is_dir():
+            return []
+        return [path.name for path in self._root.iterdir() if _KB_ID.fullmatch(path.name)]
+
+    def holdings(self) -> list[Holding]:
+        """All places, those that were used longest ago first."""
+        found = [holding for kb_id in self.kb_ids() for holding in self._holdings_of(kb_id)]
+        return sorted(found, key=lambda holding: holding.used_at)
 
     def remove(self, kb_id: str) -> None:
-        """Remove the files of a knowledge base that is gone, or that this process has let go.
+        """Remove the files of a knowledge base that is gone.
 
         Another process may still have them open: they are gone from the disk once it closes them. What it writes to
         them fails, and it finds the knowledge base gone.
         """
-        (self._root / f"{kb_id}.json").unlink(missing_ok=True)
         shutil.rmtree(self._root / kb_id, ignore_errors=True)
-        (self._root / f"{kb_id}.lock").unlink(missing_ok=True)
+
+    def remove_one(self, holding: Holding) -> bool:
+        """Remove the files of one place; False where a process uses it."""
+        lock = _locked(holding.lock_path)
+        if lock is None:
+            return False
+        try:
+            shutil.rmtree(holding.lock_path.with_suffix(""), ignore_errors=True)
+            holding.lock_path.unlink(missing_ok=True)
+            with suppress(OSError):
+                holding.lock_path.parent.rmdir()  # only where it was the last
+        finally:
+            os.close(lock)
+        return True
+
+    def _holdings_of(self, kb_id: str) -> Iterator[Holding]:
+        for lock_path in _files_in(self._root / kb_id):
+            if _LOCK.fullmatch(lock_path.name):
+                with suppress(FileNotFoundError):
+                    used_at = lock_path.stat().st_mtime
+                    yield Holding(kb_id, lock_path, _byte_size(lock_path.with_suffix("")), used_at)
 
 
-def _contents(described: dict[str, Any]) -> Contents:
-    contents = Contents(next_number=int(described["next_number"]))
-    for number, generation_id, document_id, languages in described["generations"]:
-        contents.generation_ids[number] = generation_id
-        contents.document_ids[number] = document_id
-        contents.languages_of[number] = Counter(languages)
-        contents.languages.update(languages)
-    return contents
+def _locked(path: Path) -> int | None:
+    """The descriptor of a file that this process has locked; None where another has."""
+    while True:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # another has just removed the directory with its last place
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        # Between opening and locking, another may have removed the file with its place: then it is another one's lock.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        os.close(descriptor)
+
+
+def _files_in(directory: Path) -> Collection[Path]:
+    try:
+        return list(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _byte_size(directory: Path) -> int:
+    size = 0
+    for path in _files_in(directory):
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size

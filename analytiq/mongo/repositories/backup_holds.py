@@ -57,6 +57,10 @@ class BackupHoldRepository:
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, **_live()})
         return None if row is None else str(row["reason"])
 
+    async def is_anything_held(self) -> bool:
+        """Whether any organization is held: what has no owner may belong to it."""
+        return await self._majority.find_one(_live(), {"_id": 1}) is not None
+
     async def require_free(self, organization_id: str) -> None:
         """Let a job that deletes go on only where nothing holds the organization.
 

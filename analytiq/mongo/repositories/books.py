@@ -15,9 +15,14 @@ PayerAndModel = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The sums. `unreleased`: charged by reservations that their account has not counted as used yet."""
+    """The sums.
+
+    `removed`: embeddings that the cache has let go again. `unreleased`: charged by reservations that their account has
+    not counted as used yet.
+    """
 
     cached: Mapping[PayerAndModel, int]
+    removed: Mapping[PayerAndModel, int]
     charged: Mapping[PayerAndModel, int]
     used: Mapping[str, int]
     unreleased: Mapping[str, int]
@@ -29,6 +34,7 @@ class BooksRepository:
     def __init__(self, connection: MongoConnection) -> None:
         self._client = connection.client
         self._cache = connection.database["embedding_cache"]
+        self._removed = connection.database["embedding_cache_removed"]
         self._ledger = connection.database["spu_ledger"]
         self._accounts = connection.database["spu_accounts"]
 
@@ -38,10 +44,23 @@ class BooksRepository:
             accounts: list[Row] = [row async for row in self._accounts.find({}, session=session)]
             return Books(
                 cached=await self._cached(session),
+                removed=await self._let_go(session),
                 charged=await self._charged(session),
                 used={str(row["_id"]): int(row["used"]) for row in accounts},
                 unreleased={str(row["_id"]): await self._settled(session, list(row["open"])) for row in accounts},
             )
+
+    async def lost(self, session: Session, organization_id: str, embedding_model: str) -> int:
+        """How many embeddings the organization was charged for that are not in the cache any more."""
+        cached = await self._cache.count_documents(
+            {"payer_organization_id": organization_id, "embedding_model": embedding_model}, session=session
+        )
+        charged: Row = {"organization_id": organization_id, "embedding_model": embedding_model}
+        cursor = await self._ledger.aggregate(
+            [{"$match": charged}, {"$group": {"_id": None, "spus": {"$sum": "$spus"}}}], session=session
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return max(0, (int(rows[0]["spus"]) if rows else 0) - cached)
 
     async def _cached(self, session: Session) -> dict[PayerAndModel, int]:
         # From the index alone: the rows are kilobytes each. Those whose payer was erased are nobody's any more.
@@ -52,6 +71,11 @@ class BooksRepository:
             session=session,
         )
         return {(str(row["_id"]["payer"]), str(row["_id"]["model"])): int(row["count"]) async for row in cursor}
+
+    async def _let_go(self, session: Session) -> dict[PayerAndModel, int]:
+        group: Row = {"payer": "$organization_id", "model": "$embedding_model"}
+        cursor = await self._removed.aggregate([{"$group": {"_id": group, "rows": {"$sum": "$rows"}}}], session=session)
+        return {(str(row["_id"]["payer"]), str(row["_id"]["model"])): int(row["rows"]) async for row in cursor}
 
     async def _charged(self, session: Session) -> dict[PayerAndModel, int]:
         group: Row = {"payer": "$organization_id", "model": "$embedding_model"}

@@ -1,16 +1,18 @@
 """The texts in collections `kb_vectors_{kb_id}`, as an index of words reads them."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
+import bson
 from pymongo.asynchronous.client_session import AsyncClientSession
 
 from analytiq.models.index_entry import IndexChange
 from analytiq.models.knowledge_base import Epoch
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id
+from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.repositories.vectors import collection_name
 
@@ -41,10 +43,6 @@ class TextsAt:
         """What commits after epoch `after` have changed, in order; may have a gap, which the reader must see."""
         return await self._read.changes(after)
 
-    async def indexed(self) -> set[str]:
-        """Every generation that is indexed."""
-        return await self._read.indexed()
-
     def texts(self, generation_ids: Collection[str] | None) -> AsyncIterator[list[ChunkText]]:
         """The chunks of the generations that are indexed now, or (None) of all, in batches."""
         return self._read.texts(generation_ids)
@@ -69,9 +67,6 @@ class _Reading:
         cursor = self._database["kb_changes"].find(query, session=self._session)
         return [decode(IndexChange, {**row, "_id": str(row["_id"])}) async for row in cursor.sort("epoch", 1)]
 
-    async def indexed(self) -> set[str]:
-        return set(await self._documents_of(None))
-
     async def texts(self, generation_ids: Collection[str] | None) -> AsyncIterator[list[ChunkText]]:
         document_of = await self._documents_of(generation_ids)
         if not document_of:
@@ -79,18 +74,14 @@ class _Reading:
         query: Row = {"organization_id": self._organization_id}
         if generation_ids is not None:
             query["generation_id"] = {"$in": list(document_of)}
-        cursor = self._database[collection_name(self._kb_id)].find(
+        cursor = self._database[collection_name(self._kb_id)].find_raw_batches(
             query, {"_id": 0, **dict.fromkeys(_FIELDS, 1)}, session=self._session, batch_size=BATCH_ROWS
         )
-        batch: list[ChunkText] = []
-        async for row in cursor:
-            if row["generation_id"] in document_of:
-                batch.append(_chunk(row, document_of))
-            if len(batch) == BATCH_ROWS:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
+        async for batch in cursor:
+            # Decoding a megabyte takes some milliseconds, in which nobody else should wait.
+            chunks = await asyncio.to_thread(_chunks_in, cast("bytes", batch), document_of)
+            if chunks:
+                yield chunks
 
     async def _documents_of(self, generation_ids: Collection[str] | None) -> dict[str, str]:
         query: Row = {"kb_id": self._kb_id, "organization_id": self._organization_id}
@@ -118,11 +109,16 @@ class ChunkTextRepository:
 
     async def existing(self, kb_ids: Sequence[str]) -> set[str]:
         """Those of the ids that are knowledge bases and not being deleted, of whatever organization."""
-        query: Row = {"_id": {"$in": [object_id(kb_id) for kb_id in kb_ids]}}
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._connection.majority["kb_epochs"].find(query, {"_id": 1})}
 
 
-def _chunk(row: dict[str, Any], document_of: dict[str, str]) -> ChunkText:
+def _chunks_in(batch: bytes, document_of: Mapping[str, str]) -> list[ChunkText]:
+    rows: list[Row] = bson.decode_all(batch)  # pyright: ignore[reportUnknownMemberType] pymongo's overloads
+    return [_chunk(row, document_of) for row in rows if row["generation_id"] in document_of]
+
+
+def _chunk(row: Row, document_of: Mapping[str, str]) -> ChunkText:
     generation_id = str(row["generation_id"])
     return ChunkText(
         generation_id=generation_id,

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pymongo import IndexModel, ReturnDocument
+from pydantic import JsonValue
+from pymongo import IndexModel, ReturnDocument, UpdateOne
 from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from analytiq import clock
 from analytiq.errors import ConflictError
 from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
@@ -25,6 +28,12 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
+        # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.
+        IndexModel(
+            [("state", 1), ("updated_at", 1)],
+            name="waiting_for_extraction",
+            partialFilterExpression={"state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}},
+        ),
     ],
 }
 
@@ -41,6 +50,29 @@ class DocumentQuery:
     states: tuple[DocumentState, ...] = ()
     sort_field: str = "created_at"
     descending: bool = True
+    filter: Filter = EVERYTHING
+    """It says nothing of pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMetadata:
+    """Some of a document's metadata."""
+
+    id: str
+    name: str
+    metadata: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPointers:
+    """What a document's row names: its file of so many bytes, and its extracted text if it has one."""
+
+    organization_id: str
+    document_id: str
+    file_id: str
+    text_id: str | None
+    state: DocumentState
+    byte_size: int
 
 
 class DocumentRepository:
@@ -96,6 +128,8 @@ class DocumentRepository:
             wanted["tag_ids"] = {"$all": list(query.tag_ids)}
         if query.states:
             wanted["state"] = {"$in": [state.value for state in query.states]}
+        if query.filter != EVERYTHING:
+            wanted = {"$and": [wanted, dict(compile_filter(query.filter))]}
         direction = -1 if query.descending else 1
         order = [(query.sort_field, direction), ("_id", direction)]
         cursor = self._collection.find(wanted).sort(order).skip(skip).limit(limit)
@@ -123,6 +157,39 @@ class DocumentRepository:
                 code="document_exists",
             ) from error
         return decode(Document, row) if row else None
+
+    async def with_metadata(self, organization_id: str, names: Sequence[str]) -> AsyncIterator[DocumentMetadata]:
+        """Documents whose metadata has one of these keys, with the values of these keys only."""
+        if not names:
+            return
+        paths = [f"metadata.{name}" for name in names]
+        query: Row = {"organization_id": organization_id, "$or": [{path: {"$exists": True}} for path in paths]}
+        # In an index's order: a document that is rewritten while the list is read does not move in it.
+        cursor = self._majority.find(query, {"document_name": 1, **dict.fromkeys(paths, 1)})
+        async for row in cursor.sort([("created_at", -1), ("_id", -1)]):
+            yield DocumentMetadata(str(row["_id"]), str(row["document_name"]), row["metadata"])
+
+    async def with_ids(self, session: Session, organization_id: str, document_ids: Sequence[str]) -> list[Document]:
+        """The organization's documents among these."""
+        query: Row = {"_id": {"$in": object_ids(list(document_ids))}, "organization_id": organization_id}
+        return [decode(Document, row) async for row in self._collection.find(query, session=session)]
+
+    async def change_metadata_values(
+        self,
+        session: Session,
+        organization_id: str,
+        changes: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]],
+    ) -> None:
+        """Document id → values to set in its metadata, and keys to take out of it."""
+        updates: list[UpdateOne] = []
+        for document_id, (values, removed) in changes.items():
+            update: Row = {"$inc": {"rev": 1}, "$set": {"updated_at": clock.now()}}
+            update["$set"] |= {f"metadata.{name}": value for name, value in values.items()}
+            if removed:
+                update["$unset"] = {f"metadata.{name}": "" for name in removed}
+            updates.append(UpdateOne({"_id": object_id(document_id), "organization_id": organization_id}, update))
+        if updates:
+            await self._collection.bulk_write(updates, session=session)
 
     async def delete(self, session: Session, organization_id: str, document_id: str) -> Document | None:
         """Remove the row; what hangs on it follows by jobs."""
@@ -311,11 +378,81 @@ class DocumentRepository:
         )
         return {str(row["_id"]): int(row["count"]) async for row in cursor}
 
-    async def stuck_before(self, moment: datetime, *, limit: int) -> list[Document]:
-        """Documents that have been waiting for extraction since before `moment`, of any organization.
+    async def stuck_before(self, moment: datetime, *, limit: int, organization_id: str | None = None) -> list[Document]:
+        """Documents that have been waiting for extraction since before `moment`, of any organization or of one.
 
         For the reconciler, which looks whether each still has a job.
         """
         states = [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]
-        cursor = self._collection.find({"state": {"$in": states}, "updated_at": {"$lt": moment}}).limit(limit)
+        query: Row = {"state": {"$in": states}, "updated_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        cursor = self._collection.find(query).limit(limit)
         return [decode(Document, row) async for row in cursor]
+
+    async def members_after(
+        self, organization_id: str, tag_ids: Collection[str], *, after: str, limit: int
+    ) -> list[tuple[str, str]]:
+        """The next members with text behind a document id, as (document id, text hash), in order of id."""
+        query = _members(organization_id, tag_ids)
+        if after:
+            query["_id"] = {"$gt": object_id(after)}
+        cursor = self._majority.find(query, {"text_hash": 1}).sort("_id", 1).limit(limit)
+        return [(str(row["_id"]), str(row["text_hash"])) async for row in cursor]
+
+    async def members_among(
+        self, organization_id: str, tag_ids: Collection[str], document_ids: Collection[str]
+    ) -> dict[str, str]:
+        """Document id → text hash, of those of the documents that are members with text."""
+        query = {**_members(organization_id, tag_ids), "_id": {"$in": object_ids(set(document_ids))}}
+        cursor = self._majority.find(query, {"text_hash": 1})
+        return {str(row["_id"]): str(row["text_hash"]) async for row in cursor}
+
+    async def pointers_after(
+        self, organization_id: str | None, *, after: str, limit: int
+    ) -> list[tuple[str, DocumentPointers]]:
+        """The next documents behind a key, of any organization or of one; each with its key."""
+        field = "_id" if organization_id is None else "identity"
+        query: Row = {} if organization_id is None else {"organization_id": organization_id}
+        if after:
+            query[field] = {"$gt": object_id(after) if organization_id is None else after}
+        cursor = self._collection.find(query, {**_POINTERS, "identity": 1}).sort(field, 1).limit(limit)
+        return [(str(row[field]), _pointers(row)) async for row in cursor]
+
+    async def count(self, organization_id: str | None, *, at_most: int) -> int:
+        """How many documents there are, of an organization or of all, counted up to a number."""
+        query: Row = {} if organization_id is None else {"organization_id": organization_id}
+        return await self._majority.count_documents(query, limit=at_most)
+
+    async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that a document names; reads all documents, so for the few that nothing else names."""
+        cursor = self._majority.find({"file_id": {"$in": list(file_ids)}}, {"_id": 0, "file_id": 1})
+        return {str(row["file_id"]) async for row in cursor}
+
+    async def pointers(self, document_ids: Collection[str]) -> dict[str, DocumentPointers]:
+        """Document id → what it names, of those that exist, of whatever organization; for the reconciler."""
+        cursor = self._majority.find({"_id": {"$in": object_ids(set(document_ids))}}, _POINTERS)
+        return {str(row["_id"]): _pointers(row) async for row in cursor}
+
+
+_POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1, "byte_size": 1}
+
+
+def _pointers(row: Row) -> DocumentPointers:
+    return DocumentPointers(
+        organization_id=str(row["organization_id"]),
+        document_id=str(row["_id"]),
+        file_id=str(row["file_id"]),
+        text_id=row.get("text_id"),
+        state=DocumentState(row["state"]),
+        byte_size=int(row["byte_size"]),
+    )
+
+
+def _members(organization_id: str, tag_ids: Collection[str]) -> Row:
+    return {
+        "organization_id": organization_id,
+        "tag_ids": {"$in": list(tag_ids)},
+        "text_hash": {"$ne": None},
+        "character_count": {"$gt": 0},
+    }

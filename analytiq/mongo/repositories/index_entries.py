@@ -29,6 +29,11 @@ INDEXES = {
     ],
 }
 
+HOLLOW = "hollow"
+"""An entry's configuration hash when its vectors are not whole: no configuration has it, so a sync makes them anew."""
+
+_LEFT = (GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING)
+
 
 class IndexEntryRepository:
     """The truth of what is searchable."""
@@ -37,10 +42,12 @@ class IndexEntryRepository:
         self._collection = connection.database["document_index"]
         self._majority = connection.majority["document_index"]
 
-    async def get(self, organization_id: str, kb_id: str, document_id: str) -> IndexEntry | None:
+    async def get(
+        self, organization_id: str, kb_id: str, document_id: str, *, session: Session | None = None
+    ) -> IndexEntry | None:
         """The entry of one pair."""
         row: Row | None = await self._collection.find_one(
-            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}
+            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}, session=session
         )
         return decode(IndexEntry, row) if row else None
 
@@ -67,6 +74,18 @@ class IndexEntryRepository:
             session=session,
         )
         return result.deleted_count == 1
+
+    async def note_projection(self, entry: IndexEntry, projection_hash: str) -> None:
+        """Remember what the chunks of the entry's generation carry, if that is still the current one."""
+        await self._collection.update_one(
+            {
+                "kb_id": entry.kb_id,
+                "document_id": entry.document_id,
+                "organization_id": entry.organization_id,
+                "generation_id": entry.generation_id,
+            },
+            {"$set": {"projection_hash": projection_hash}},
+        )
 
     async def of_document(self, organization_id: str, document_id: str) -> list[IndexEntry]:
         """The entries of a document in all knowledge bases."""
@@ -122,6 +141,33 @@ class IndexEntryRepository:
         rows: list[Row] = [row async for row in cursor]
         return (int(rows[0]["documents"]), int(rows[0]["chunks"])) if rows else (0, 0)
 
+    async def between(
+        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
+    ) -> list[IndexEntry]:
+        """The first entries of documents with ids in (after, until], in order of id; None: to the end."""
+        query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
+        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
+        return [decode(IndexEntry, row) async for row in cursor]
+
+    async def mark_hollow(
+        self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
+    ) -> bool:
+        """Let the next sync make the pair's vectors anew; what is left of them is found until then.
+
+        False where the entry names another generation by now.
+        """
+        result = await self._collection.update_one(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "generation_id": generation_id,
+            },
+            {"$set": {"configuration_hash": HOLLOW}},
+            session=session,
+        )
+        return result.matched_count == 1
+
     async def delete_of_kb(self, kb_id: str) -> None:
         """Remove all entries of a deleted knowledge base."""
         await self._collection.delete_many({"kb_id": kb_id})
@@ -132,6 +178,7 @@ class GenerationRepository:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["generations"]
+        self._majority = connection.majority["generations"]
         self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
 
     async def insert(self, generation: Generation) -> None:
@@ -193,13 +240,69 @@ class GenerationRepository:
         return [decode(Generation, row) async for row in cursor]
 
     async def left_since(
-        self, states: Collection[GenerationState], moment: datetime, *, limit: int
+        self,
+        states: Collection[GenerationState],
+        moment: datetime,
+        *,
+        limit: int,
+        organization_id: str | None = None,
+        kb_id: str | None = None,
     ) -> list[Generation]:
-        """Generations that have been in one of the states since before `moment`, of any organization."""
-        cursor = self._collection.find(
-            {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}
-        ).limit(limit)
+        """Generations that have been in one of the states since before `moment`, of all or as narrowed."""
+        query: Row = {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        if kb_id is not None:
+            query["kb_id"] = kb_id
+        return [decode(Generation, row) async for row in self._collection.find(query).limit(limit)]
+
+    async def chunks_not_current(self, kb_id: str) -> int:
+        """How many vectors at most the knowledge base's generations have that are not, or no longer, current.
+
+        Of all knowledge bases there are few of these generations, so their index by state finds them.
+        """
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"state": {"$in": [state.value for state in _LEFT]}, "kb_id": kb_id}},
+                {"$group": {"_id": None, "chunks": {"$sum": "$chunk_count"}}},
+            ]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return int(rows[0]["chunks"]) if rows else 0
+
+    async def current_between(
+        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
+    ) -> list[Generation]:
+        """The first current generations of documents with ids in (after, until], in order of document id."""
+        query: Row = {
+            "kb_id": kb_id,
+            "document_id": _key_range(after, until),
+            "organization_id": organization_id,
+            "state": GenerationState.CURRENT.value,
+        }
+        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
         return [decode(Generation, row) async for row in cursor]
+
+    async def of_ids(self, organization_id: str, generation_ids: Collection[str]) -> dict[str, Generation]:
+        """Generation id → row, of those that have one."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): decode(Generation, row) async for row in self._majority.find(query)}
+
+    async def register(self, session: Session, entry: IndexEntry) -> None:
+        """Give the generation that an entry names the row that it has lost."""
+        row: Row = {
+            "organization_id": entry.organization_id,
+            "kb_id": entry.kb_id,
+            "document_id": entry.document_id,
+            "state": GenerationState.CURRENT.value,
+            "chunk_count": entry.chunk_count,
+            "lease_token": "",
+            "created_at": entry.indexed_at,
+            "updated_at": clock.now(),
+        }
+        await self._collection.update_one(
+            {"_id": object_id(entry.generation_id)}, {"$setOnInsert": row}, upsert=True, session=session
+        )
 
     async def known(self, kb_id: str, generation_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row."""
@@ -210,3 +313,7 @@ class GenerationRepository:
         """Remove all rows of a deleted knowledge base."""
         query: dict[str, Any] = {"kb_id": kb_id}
         await self._collection.delete_many(query)
+
+
+def _key_range(after: str, until: str | None) -> Row:
+    return {"$gt": after} if until is None else {"$gt": after, "$lte": until}

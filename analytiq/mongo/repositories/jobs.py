@@ -9,6 +9,7 @@ from datetime import datetime
 
 from pymongo import IndexModel, UpdateOne
 
+from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState
 from analytiq.mongo.client import MongoConnection
@@ -148,6 +149,35 @@ class JobRepository(JobLeases, JobLanes):
     async def existing(self, job_ids: Collection[str]) -> set[str]:
         """Those of the deduplication keys that have a row, be it waiting, running or dead."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
+
+    async def unfinished_among(self, job_ids: Collection[str]) -> set[str]:
+        """Those of the deduplication keys whose job waits or runs."""
+        query: Row = {
+            "_id": {"$in": list(job_ids)},
+            "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+        }
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def count_unfinished(self, organization_id: str, kind: JobKind) -> int:
+        """How many of an organization's jobs of a kind wait or run; for kinds of few jobs."""
+        return await self._collection.count_documents(
+            {
+                "organization_id": organization_id,
+                "kind": kind.value,
+                "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+            }
+        )
+
+    async def hold(self, job: Job, *, session: Session | None = None) -> None:
+        """Make sure that a running job is still ours; in a transaction, that losing it makes the commit fail.
+
+        Raises:
+            LeaseLostError: another worker has it.
+        """
+        held: Row = {"_id": job.id, "lease_token": job.lease_token, "state": JobState.RUNNING.value}
+        result = await self._by_primary.update_one(held, [{"$set": {"updated_at": "$$NOW"}}], session=session)
+        if not result.matched_count:
+            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
 
     async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
         """Those of the jobs that were given up."""

@@ -8,7 +8,7 @@ from pymongo import IndexModel, ReturnDocument
 from pymongo.read_concern import ReadConcern
 
 from analytiq import clock
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -167,25 +167,59 @@ class KnowledgeBaseRepository:
         )
         return before is not None and (before["document_count"], before["chunk_count"]) != (document_count, chunk_count)
 
-    async def all_shown(self) -> list[KnowledgeBase]:
-        """Every knowledge base of every organization, for the reconciler."""
-        cursor = self._collection.find({"status": _SHOWN}).sort("_id", 1)
-        return [decode(KnowledgeBase, row) async for row in cursor]
+    async def shown_of(self, organization_id: str | None, kb_id: str | None = None) -> list[KnowledgeBase]:
+        """Every knowledge base, of all organizations or of one, or a single one of it, in order of id."""
+        query: Row = {"status": _SHOWN}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        if kb_id is not None:
+            query["_id"] = {"$in": object_ids([kb_id])}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query).sort("_id", 1)]
+
+    async def point_at_collection(
+        self, organization_id: str, kb_id: str, *, vectors_uuid: str, instead_of: str
+    ) -> bool:
+        """Let writers name the collection that is there now; False where the row names another by now, or is gone."""
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": _SHOWN,
+                "vectors_uuid": instead_of,
+            },
+            {"$set": {"vectors_uuid": vectors_uuid, "updated_at": clock.now()}},
+        )
+        return result.matched_count == 1
+
+    async def counts_by_store(self) -> dict[VectorStoreKind, int]:
+        """How many knowledge bases were made for which store, of every organization."""
+        # Older rows say nothing, and are the local store's.
+        kind = {"$ifNull": ["$vector_store", VectorStoreKind.LOCAL.value]}
+        pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
+        cursor = await self._collection.aggregate(pipeline)
+        return {VectorStoreKind(row["_id"]): int(row["count"]) async for row in cursor}
 
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row, whatever its status and organization; for the reconciler."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
         return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
 
+    async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
+        """Id → name, of the organization's knowledge bases that exist."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): str(row["name"]) async for row in self._collection.find(query, {"name": 1})}
+
     async def shown(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row and are not being deleted, of whatever organization."""
         query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
-    async def all_deleting(self) -> list[KnowledgeBase]:
-        """Every half deleted knowledge base, for the reconciler."""
-        cursor = self._collection.find({"status": KnowledgeBaseStatus.DELETING.value})
-        return [decode(KnowledgeBase, row) async for row in cursor]
+    async def all_deleting(self, organization_id: str | None = None) -> list[KnowledgeBase]:
+        """Every half deleted knowledge base, of any organization or of one, for the reconciler."""
+        query: Row = {"status": KnowledgeBaseStatus.DELETING.value}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
 
     async def uses_of_tag(self, organization_id: str, tag_id: str) -> list[str]:
         """The names of the knowledge bases that gather the tag."""
@@ -200,6 +234,7 @@ class EpochRepository:
         self._epochs = connection.database["kb_epochs"]
         self._changes = connection.database["kb_changes"]
         self._majority = self._epochs.with_options(read_concern=ReadConcern("majority"))
+        self._majority_changes = self._changes.with_options(read_concern=ReadConcern("majority"))
 
     async def create(self, session: Session, kb_id: str, commit_id: str) -> None:
         """Begin at epoch 0."""
@@ -208,9 +243,11 @@ class EpochRepository:
             session=session,
         )  # fmt: skip
 
-    async def read(self, kb_id: str) -> Epoch | None:
+    async def read(self, kb_id: str, *, session: Session | None = None) -> Epoch | None:
         """The present epoch, on the primary at majority; None once deletion has begun."""
-        row: Row | None = await self._majority.find_one({"_id": object_id(kb_id)})
+        # A transaction says itself how it reads.
+        collection = self._majority if session is None else self._epochs
+        row: Row | None = await collection.find_one({"_id": object_id(kb_id)}, session=session)
         return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])
 
     async def advance(
@@ -238,6 +275,20 @@ class EpochRepository:
             session=session,
         )
         return int(row["epoch"])
+
+    async def latest_change(self, kb_id: str, *, session: Session | None = None) -> int:
+        """The last epoch of the log, at majority; 0 where the log is empty."""
+        collection = self._majority_changes if session is None else self._changes
+        row: Row | None = await collection.find_one(
+            {"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)], session=session
+        )
+        return 0 if row is None else int(row["epoch"])
+
+    async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:
+        """Begin another history at `epoch`, which no change of the log may have: every mirror reloads."""
+        await self._epochs.update_one(
+            {"_id": object_id(kb_id)}, {"$set": {"epoch": epoch, "commit_id": commit_id}}, upsert=True, session=session
+        )
 
     async def make_commits_conflict(self, session: Session, kb_id: str) -> None:
         """Let every open commit begin again, and see what this transaction has changed; the epoch stays."""

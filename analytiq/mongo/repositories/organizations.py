@@ -1,12 +1,16 @@
 """Collections `organizations` and `access_tokens`."""
 
-from pymongo import IndexModel
+from collections.abc import Collection, Mapping
+
+from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
+from analytiq.models.metadata_field import FieldType
 from analytiq.models.organization import AccessToken, Organization
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
+from analytiq.mongo.session import Session
 
 INDEXES = {
     "organizations": [IndexModel([("name", 1)])],
@@ -27,11 +31,37 @@ class OrganizationRepository:
         """Store a new organization."""
         await self._collection.insert_one(encode(organization))
 
-    async def get(self, organization_id: str) -> Organization | None:
+    async def get(self, organization_id: str, *, session: Session | None = None) -> Organization | None:
         """The organization with this id."""
         ids = object_ids([organization_id])
-        row: Row | None = await self._collection.find_one({"_id": ids[0]}) if ids else None
+        row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(Organization, row) if row else None
+
+    async def change(self, organization_id: str, changes: Row) -> Organization | None:
+        """Change some of its fields; returns what it is then, None where there is none."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(organization_id, what="organization")},
+            {"$set": changes},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(Organization, row) if row else None
+
+    async def declare_metadata_fields(
+        self, organization_id: str, types: Mapping[str, FieldType], *, after: int
+    ) -> bool:
+        """Replace the declaration, unless it is no longer the one of revision `after`."""
+        # A missing revision is 0, as the model reads it: rows may be older than the field.
+        revision: Row = {"metadata_fields_revision": after or {"$in": [0, None]}}
+        result = await self._collection.update_one(
+            {"_id": object_id(organization_id, what="organization"), **revision},
+            {
+                "$set": {
+                    "metadata_fields": {name: kind.value for name, kind in types.items()},
+                    "metadata_fields_revision": after + 1,
+                }
+            },
+        )
+        return result.matched_count == 1
 
     async def first(self) -> Organization | None:
         """The oldest organization: the one that the first start made."""
@@ -41,6 +71,11 @@ class OrganizationRepository:
     async def all(self) -> list[Organization]:
         """Every organization, oldest first; there are few, and only operators ask."""
         return [decode(Organization, row) async for row in self._collection.find({}).sort("_id", 1)]
+
+    async def existing(self, organization_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are an organization's; one that is being restored or erased is none."""
+        query: Row = {"_id": {"$in": object_ids(set(organization_ids))}}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
 
 class AccessTokenRepository:

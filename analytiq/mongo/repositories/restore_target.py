@@ -16,7 +16,7 @@ from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.archive import EmbeddingIdentity
 from analytiq.models.job import JobRequest
-from analytiq.models.knowledge_base import KnowledgeBaseStatus
+from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind
 from analytiq.mongo import catalog
 from analytiq.mongo.catalog import VECTORS_PREFIX
 from analytiq.mongo.client import MongoConnection, Row
@@ -86,7 +86,8 @@ class RestoreTarget:
             epochs: the rows of its knowledge bases' epochs, as archived.
             restores: where the run is forgotten.
             jobs: where work is asked for.
-            requests_of: (organization id, knowledge bases whose first indexing had not begun) → that work.
+            requests_of: (organization id, knowledge bases whose first indexing had not begun, or that a search
+                server finds) → that work.
             name: another name for the organization.
 
         Raises:
@@ -108,8 +109,8 @@ class RestoreTarget:
             )
             key = {"_id": row["_id"]}
             await self._database["organizations"].replace_one(key, row, upsert=True, session=session)
-            unbegun = [str(item["_id"]) for item in hidden if item.get("first_membership_at") is None]
-            await jobs.enqueue(requests_of(self._run.organization_id, unbegun), session=session)
+            wanting = [str(item["_id"]) for item in hidden if _wants_work(item)]
+            await jobs.enqueue(requests_of(self._run.organization_id, wanting), session=session)
 
         await run_in_transaction(self._connection, commit, deadline_seconds=60)
 
@@ -295,3 +296,8 @@ def _stray(name: str) -> InvalidInputError:
         f"The archive has a row in {name!r} that belongs to nothing in it: it was not written by `analytiq backup`.",
         code="archive_foreign",
     )
+
+
+def _wants_work(knowledge_base: Row) -> bool:
+    is_unbegun = knowledge_base.get("first_membership_at") is None
+    return is_unbegun or knowledge_base.get("vector_store") == VectorStoreKind.MONGODB.value

@@ -6,6 +6,7 @@ Like vectors, a text is staged under a fresh id, and served once the document po
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +17,7 @@ from analytiq import clock
 from analytiq.errors import TransientError
 from analytiq.models.text import DocumentText, PageSpan, TextSource
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id, object_id
+from analytiq.mongo.ids import new_id, object_id, object_ids
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.session import Session
 
@@ -187,12 +188,58 @@ class TextRepository:
         """
         return await self._delete_in_state(organization_id, document_id, "staging")
 
-    async def staged_before(self, moment: datetime, *, limit: int) -> list[StagedText]:
-        """Texts staged before `moment` that are not served, of any organization; for the reconciler."""
-        cursor = self._heads.find(
-            {"state": "staging", "created_at": {"$lt": moment}}, {"organization_id": 1, "document_id": 1}
-        ).limit(limit)
+    async def staged_before(
+        self, moment: datetime, *, limit: int, organization_id: str | None = None
+    ) -> list[StagedText]:
+        """Texts staged before `moment` that are not served, of any organization or of one; for the reconciler."""
+        query: Row = {"state": "staging", "created_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        cursor = self._heads.find(query, {"organization_id": 1, "document_id": 1}).limit(limit)
         return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def served_after(self, *, after: str, until: datetime, limit: int) -> list[StagedText]:
+        """The next texts behind a text id that are, or were, served, made before `until`; of any organization."""
+        query: Row = {"state": {"$ne": "staging"}, "created_at": {"$lt": until}}
+        if after:
+            query["_id"] = {"$gt": object_id(after)}
+        cursor = self._heads.find(query, {"organization_id": 1, "document_id": 1}).sort("_id", 1).limit(limit)
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def segmented_after(self, *, after: str, limit: int) -> list[StagedText]:
+        """The next texts behind a text id that have segments, by a loose scan of their index."""
+        cursor = await self._segments.aggregate(
+            [
+                {"$match": {"text_id": {"$gt": after}}},
+                {"$sort": {"text_id": 1, "segment_index": 1}},
+                {
+                    "$group": {
+                        "_id": "$text_id",
+                        "organization_id": {"$first": "$organization_id"},
+                        "document_id": {"$first": "$document_id"},
+                    }
+                },
+                {"$sort": {"_id": 1}},
+                {"$limit": limit},
+            ]
+        )
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def heads_among(self, text_ids: Collection[str]) -> set[str]:
+        """Those of the texts that have a head."""
+        cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"_id": 1})
+        return {str(row["_id"]) async for row in cursor}
+
+    async def whole_among(self, text_ids: Collection[str]) -> set[str]:
+        """Those of the texts that are there with all of their segments."""
+        cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"segment_count": 1})
+        wanted = {str(row["_id"]): int(row["segment_count"]) async for row in cursor}
+        segmented = [text_id for text_id, count in wanted.items() if count]
+        counting = await self._segments.aggregate(
+            [{"$match": {"text_id": {"$in": segmented}}}, {"$group": {"_id": "$text_id", "count": {"$sum": 1}}}]
+        )
+        there = {str(row["_id"]): int(row["count"]) async for row in counting}
+        return {text_id for text_id, count in wanted.items() if there.get(text_id, 0) == count}
 
     async def _delete_in_state(self, organization_id: str, document_id: str, state: str) -> int:
         cursor = self._heads.find(

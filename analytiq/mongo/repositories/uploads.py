@@ -1,5 +1,7 @@
 """Collection `uploads`: bytes that are being written, each under a lease."""
 
+from collections.abc import Collection
+
 from pymongo import IndexModel
 
 from analytiq.models.upload import Upload
@@ -44,10 +46,24 @@ class UploadRepository:
         """Remove the row of one that was given up, once its bytes are gone."""
         await self._collection.delete_one({**_key(upload), "is_given_up": True})
 
-    async def abandoned(self, *, limit: int) -> list[Upload]:
-        """Uploads whose lease has ended, by the server's clock, of any organization; for the reconciler."""
-        cursor = self._collection.find({"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}).limit(limit)
-        return [decode(Upload, row) async for row in cursor]
+    async def abandoned(self, *, limit: int, organization_id: str | None = None) -> list[Upload]:
+        """Uploads whose lease has ended, by the server's clock, of any organization or of one; for the reconciler."""
+        query: Row = {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        return [decode(Upload, row) async for row in self._collection.find(query).limit(limit)]
+
+    async def get(self, organization_id: str, upload_id: str) -> Upload | None:
+        """The organization's upload with this id."""
+        row: Row | None = await self._collection.find_one(
+            {"_id": object_id(upload_id), "organization_id": organization_id}
+        )
+        return decode(Upload, row) if row else None
+
+    async def file_ids_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that an upload under way is writing, of whatever organization."""
+        cursor = self._collection.find({"file_id": {"$in": list(file_ids)}}, {"file_id": 1})
+        return {str(row["file_id"]) async for row in cursor}
 
 
 def _key(upload: Upload) -> Row:

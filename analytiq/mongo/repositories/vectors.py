@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, cast
 
 import bson
@@ -129,6 +129,7 @@ class VectorRepository:
             "generation_id": owner.generation_id,
             "metadata_snapshot": owner.metadata_snapshot,
             "indexed_at": owner.indexed_at,
+            **({"projection": asdict(owner.projection)} if owner.projection else {}),
         }
         documents = [
             {
@@ -180,13 +181,6 @@ class VectorRepository:
             {"generation_id": generation_id, "organization_id": organization_id}
         )
         return result.deleted_count
-
-    async def generation_ids(self, kb_id: str) -> list[str]:
-        """Every generation that has a vector in the collection, by a loose scan of the index."""
-        cursor = await self._database[collection_name(kb_id)].aggregate(
-            [{"$sort": {"generation_id": 1}}, {"$group": {"_id": "$generation_id"}}]
-        )
-        return [str(row["_id"]) async for row in cursor]
 
     async def passages(
         self, organization_id: str, kb_id: str, wanted: Collection[tuple[str, int]]

@@ -219,8 +219,14 @@ class Mirror:
         if matrix is None or view is None:
             return
         graph = self._graph = self._graph or Graph(view.dimensions)
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._workshop.building, graph.extend, view.parts)
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._workshop.building, graph.extend, view.parts)
+        except BaseException:  # it may have some of the rows, and would refuse to take them again
+            if self._graph is graph:
+                self._drop_graph()
+                matrix.graph = None
+                self.view = replace(self.view or view, graph=None)
+            raise
         if self._matrix is matrix and self._graph is graph:
             if matrix.graph is None:
                 matrix.graph = graph

@@ -91,17 +91,38 @@ def largest_segment(dimensions: int) -> int:
     return max(SMALLEST_ROWS, SEGMENT_BYTES // (4 * dimensions))
 
 
-def gather(
-    parts: Sequence[Part], rows: NDArray[np.int64], column: Callable[[Segment], NDArray[_Scalar]]
-) -> NDArray[_Scalar]:
-    """Copy a column of some rows, in their order."""
-    if len(parts) == 1:
-        return np.take(column(parts[0].segment), rows, axis=0)  # five times as fast as an index in brackets
-    first = column(parts[0].segment)
-    found = np.empty((len(rows), *first.shape[1:]), first.dtype)
-    owners = np.searchsorted([part.start for part in parts], rows, side="right") - 1
-    for number in np.unique(owners):
-        places = np.flatnonzero(owners == number)
-        part = parts[int(number)]
-        found[places] = np.take(column(part.segment), rows[places] - part.start, axis=0)
-    return found
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where some rows lie: for each part that has any, which of the rows these are, and their numbers in the part."""
+
+    count: int
+    runs: tuple[tuple[Part, slice | NDArray[np.int64], NDArray[np.int64]], ...]
+
+    def gather(self, column: Callable[[Segment], NDArray[_Scalar]]) -> NDArray[_Scalar]:
+        """Copy a column of the rows, in their order."""
+        if len(self.runs) == 1:
+            part, _, numbers = self.runs[0]
+            return np.take(column(part.segment), numbers, axis=0)  # five times as fast as an index in brackets
+        first = column(self.runs[0][0].segment)
+        found = np.empty((self.count, *first.shape[1:]), first.dtype)
+        for part, places, numbers in self.runs:
+            found[places] = np.take(column(part.segment), numbers, axis=0)
+        return found
+
+
+def places_of(parts: Sequence[Part], rows: NDArray[np.int64]) -> Places:
+    """Find the rows; fastest where they are in order."""
+    if len(parts) == 1 or not len(rows):
+        return Places(len(rows), ((parts[0], slice(0, len(rows)), rows - parts[0].start),))
+    runs: list[tuple[Part, slice | NDArray[np.int64], NDArray[np.int64]]] = []
+    is_ordered = bool((rows[1:] >= rows[:-1]).all())
+    edges = [int(np.searchsorted(rows, part.start)) for part in parts] if is_ordered else []
+    for number, part in enumerate(parts):
+        if is_ordered:
+            places: slice | NDArray[np.int64] = slice(edges[number], (*edges[1:], len(rows))[number])
+        else:
+            places = np.flatnonzero((rows >= part.start) & (rows < part.stop))
+        numbers = rows[places]
+        if len(numbers):
+            runs.append((part, places, numbers - part.start))
+    return Places(len(rows), tuple(runs))

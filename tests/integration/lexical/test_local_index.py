@@ -119,38 +119,6 @@ async def test_restart_goes_on_from_the_files_and_reads_what_changed_only(librar
     assert library.texts.builds == 1
 
 
-@pytest.mark.parametrize("damage", ["segment", "description", "foreign", "nothing"])
-async def test_damaged_files_are_built_anew(library: Library, damage: str) -> None:
-    whales = await library.tenant.document("a.txt", prose("whales", 3))
-    first = library.open()
-    assert await library.documents(first, "whales") == {whales.id}
-    await first.close()
-    description = library.root / f"{library.kb.id}.json"
-    match damage:
-        case "segment":
-            for file in (library.root / library.kb.id).glob("*.store"):
-                file.write_bytes(b"")
-            (library.root / library.kb.id / "meta.json").write_text("{")
-        case "description":
-            description.write_text(description.read_text()[:-20])
-        case "foreign":
-            description.write_text(description.read_text().replace(library.tenant.id, "f" * 24))
-        case _:
-            description.unlink()
-    second = library.open()
-    assert await library.documents(second, "whales") == {whales.id}
-    assert library.texts.builds == 2
-
-
-async def test_second_process_on_the_same_directory_answers_from_memory(library: Library) -> None:
-    whales = await library.tenant.document("a.txt", prose("whales", 3))
-    first, second = library.open(), library.open()
-    for index in (first, second, first):
-        assert await library.documents(index, "whales") == {whales.id}
-    birds = await library.tenant.document("b.txt", prose("birds", 3))
-    assert await library.documents(second, "birds") == await library.documents(first, "birds") == {birds.id}
-
-
 async def test_restored_database_of_another_history_is_read_anew(library: Library) -> None:
     index = library.open()
     whales = await library.tenant.document("a.txt", prose("whales", 3))

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from analytiq.models.document import Document
 from analytiq.models.prompt import Prompt, PromptConfiguration
 from analytiq.models.prompt_run import PromptRun, RunStep, StepKind
+from analytiq.mongo.repositories.prompt_runs import RunQuery
 from analytiq.prompts.answer_schemas import check_answer_schema
 from analytiq.prompts.runs import RunSubject
 from tests.fakes.chat_server import Call, Say
@@ -74,7 +75,5 @@ class Prompting(Tenant):
 
     async def runs(self) -> list[PromptRun]:
         """All runs, with their steps, oldest first."""
-        from analytiq.mongo.repositories.prompt_runs import RunQuery
-
         found, _ = await self.application.prompt_runs.page(self.id, RunQuery(), skip=0, limit=100)
         return [await self.again(run) for run in reversed(found)]

@@ -1,7 +1,7 @@
 """Each kind of drift is made by hand, found, and mended by the jobs that the pass enqueues (design 2.9)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -9,34 +9,18 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.documents.requests import HEAVY_BYTES
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.reconciliation import DriftKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id, object_id
 from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.reconcile.report import DriftKind, Report
+from analytiq.reconcile.report import Report
 from analytiq.settings import IndexingSettings, ReconcilerSettings
 from tests.fakes.embedding_server import EmbeddingServer, Failure
+from tests.integration.reconcile.conftest import LONG_AGO, Compose
 from tests.integration.tenant import Tenant, new_tenant, prose
-
-Compose = Callable[..., Awaitable[Application]]
-LONG_AGO = timedelta(days=2)
-
-
-@pytest.fixture
-async def tenant(compose_application: Compose) -> Tenant:
-    """As elsewhere, and superseded vectors are swept at once: a healthy system has none waiting."""
-    return await new_tenant(await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0)))
-
-
-@pytest.fixture
-async def kb(tenant: Tenant) -> KnowledgeBase:
-    """Two documents of five chunks each, all at rest."""
-    kb = await tenant.knowledge_base()
-    for name, subject in (("a.txt", "whales"), ("b.txt", "birds")):
-        await tenant.document(name, prose(subject, 5))
-    return kb
 
 
 async def run_pass(tenant: Tenant, *, is_dry: bool = False) -> Report:
@@ -88,7 +72,7 @@ async def test_pair_that_no_job_knows_of_is_indexed(
     assert entry is not None
     await migrated.database["generations"].delete_one({"_id": object_id(entry["generation_id"])})
     report = await run_pass(tenant)
-    assert report.counts() == {"missing": 1, "orphan": 1, "unsettled": 1}
+    assert report.counts() == {"missing": 1, "orphan": 1, "uncounted": 1}
     await tenant.drain()
     assert await is_healthy(tenant, kb, migrated)
 
@@ -98,11 +82,16 @@ async def test_membership_whose_job_was_lost_is_found_missing(
 ) -> None:
     other = await tenant.knowledge_base()
     await migrated.database["jobs"].delete_many({})
-    report = await run_pass(tenant)
-    assert report.counts() == {"missing": 2}
+    report = await run_pass(tenant, is_dry=True)
+    assert report.counts() == {"missing": 2, "unsettled": 1}
     assert {drift.kb_id for drift in report.drift} == {other.id}
+    # The job that was lost is asked for again, so that the first indexing ends as it would have.
+    assert (await run_pass(tenant)).counts() == {"unsettled": 1}
     await tenant.drain()
     assert len(await tenant.found(other.id, "year")) == 2
+    indexed = await tenant.application.knowledge_bases.get(tenant.id, other.id)
+    assert indexed.status is KnowledgeBaseStatus.ACTIVE
+    assert (await run_pass(tenant)).counts() == {}
 
 
 async def test_entry_of_a_document_that_left_is_taken_out(
@@ -224,6 +213,24 @@ async def test_document_whose_extraction_killed_its_workers_is_shown_as_failed(
     assert job.state is JobState.DEAD
 
 
+async def test_extraction_of_a_large_file_takes_the_lane_that_its_upload_took(
+    tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
+) -> None:
+    large, small = prose("stones", 80_000), prose("rocks", 5)
+    assert len(large) > HEAVY_BYTES
+    lanes: dict[str, str] = {}
+    for name, text in (("large.txt", large), ("small.txt", small)):
+        document = (await tenant.upload(name, text)).document
+        uploaded = await tenant.application.jobs.get(f"extract:{document.id}")
+        assert uploaded is not None
+        lanes[document.id] = uploaded.lane
+        await make_old(migrated, "docs", document.id)
+    await migrated.database["jobs"].delete_many({})
+    assert (await run_pass(tenant)).counts() == {"stuck_document": 2}
+    assert {row["subject"]["document_id"]: row["lane"] async for row in migrated.database["jobs"].find()} == lanes
+    assert len(set(lanes.values())) == 2
+
+
 async def test_document_whose_extraction_waits_its_turn_is_not_stuck(
     tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection
 ) -> None:
@@ -285,10 +292,10 @@ async def test_counts_and_status_that_are_behind_are_brought_up_to_date(
 ) -> None:
     wrong = {"document_count": 99, "chunk_count": 1}
     await migrated.database["knowledge_bases"].update_one({}, {"$set": wrong})
-    assert (await run_pass(tenant)).counts() == {"unsettled": 1}
+    assert (await run_pass(tenant)).counts() == {"uncounted": 1}
     stuck = {"status": KnowledgeBaseStatus.INDEXING.value}
     await migrated.database["knowledge_bases"].update_one({}, {"$set": stuck})
-    await run_pass(tenant)
+    assert (await run_pass(tenant)).counts() == {"unsettled": 1}
     row = await migrated.database["knowledge_bases"].find_one({})
     assert row is not None
     assert (row["status"], row["document_count"], row["chunk_count"]) == ("active", 2, 10)

@@ -1,24 +1,34 @@
-"""A knowledge base written by bare commits, without documents, text or jobs: only what the store mirrors."""
+"""Knowledge bases written by bare commits, as a store mirrors them; and the library over a search server's emulator."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from pydantic import SecretStr
 
 from analytiq import clock
+from analytiq.bootstrap import Application, compose
+from analytiq.credentials.encryption import Vault
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.settings import IndexingSettings, Settings
+from tests.fakes.search_server import SearchServer
+from tests.integration.tenant import Tenant, new_tenant
 
 DIMENSIONS = 8
+
+ComposeOnServer = Callable[..., Awaitable[Application]]
 
 
 class Mirrored:
@@ -119,8 +129,8 @@ def rows_of(document_id: str, vectors: Sequence[NDArray[np.float32]] | NDArray[n
             token_count=1,
             start=index,
             end=index + 1,
-            first_page=1,
-            last_page=1,
+            first_page=1 + index // 2,
+            last_page=1 + (index + 1) // 2,
         )
         for index, vector in enumerate(vectors)
     ]
@@ -152,3 +162,37 @@ async def mirrored(migrated: MongoConnection) -> Mirrored:
     created = Mirrored(migrated)
     await created.create()
     return created
+
+
+@pytest.fixture
+async def server(mongo_uri: SecretStr) -> AsyncIterator[SearchServer]:
+    async with SearchServer.running(mongo_uri.get_secret_value()) as running:
+        yield running
+
+
+@pytest.fixture
+async def compose_on_server(
+    server: SearchServer, migrated: MongoConnection, secret_key: SecretStr, tmp_path: Path, application: Application
+) -> AsyncIterator[ComposeOnServer]:
+    """Another process of the same installation, whose MongoDB has a search server. (`application` stored the keys.)"""
+    made: list[Application] = []
+
+    async def composed(**sections: Any) -> Application:
+        connection = await connect(SecretStr(server.uri), migrated.database.name)
+        settings = Settings(
+            data_dir=tmp_path,
+            queue=application.settings.queue,
+            embedding=application.settings.embedding,
+            **{"indexing": IndexingSettings(sweep_delay_seconds=0.0), **sections},
+        )
+        made.append(await compose(settings, connection, Vault(secret_key)))
+        return made[-1]
+
+    yield composed
+    for one in made:
+        await one.close()
+
+
+@pytest.fixture
+async def tenant_on_server(compose_on_server: ComposeOnServer) -> Tenant:
+    return await new_tenant(await compose_on_server())

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.models.filter import BuiltInField, In
-from analytiq.models.selection import ChunkFilter, DocumentSet
+from analytiq.models.filter import EVERYTHING, BuiltInField, Comparator, In
+from analytiq.models.selection import AllOf, AnyOf, ChunkFilter, DocumentSet, Outside, PageComparison, PageIn, contains
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
 from analytiq.mongo.repositories.vectors import VectorRepository
@@ -272,6 +272,24 @@ async def test_filter_of_documents_is_applied_inside(store: LocalVectorStore, mi
         expected = [place for place in mirrored.expected(QUERY, 1000) if place[0] in wanted]
         assert [(hit.document_id, hit.chunk_index) for hit in hits] == expected
         assert await store.count(mirrored.knowledge_base, epoch, chunk_filter=only(wanted)) == len(expected)
+
+
+async def test_filter_of_pages_is_applied_inside(store: LocalVectorStore, mirrored: Mirrored) -> None:
+    for number in range(6):
+        await mirrored.put(f"d{number}", vectors(9))
+    epoch = await mirrored.epoch()
+    document = DocumentSet(frozenset(["d1", "d4"]))
+    late = PageComparison(Comparator.GREATER, 3)
+    for selection in (late, AllOf((late, document)), AnyOf((PageIn((1, 5)), document)), Outside(late)):
+        expected = [
+            (document_id, index)
+            for document_id, index in mirrored.expected(QUERY, 1000)
+            if contains(selection, document_id, 1 + index // 2, 1 + (index + 1) // 2)
+        ]
+        chunk_filter = ChunkFilter(EVERYTHING, selection)  # this store reads the selection alone
+        hits = await store.search(mirrored.knowledge_base, epoch, QUERY, limit=100, chunk_filter=chunk_filter)
+        assert [(hit.document_id, hit.chunk_index) for hit in hits] == expected
+        assert await store.count(mirrored.knowledge_base, epoch, chunk_filter=chunk_filter) == len(expected)
 
 
 async def test_relevance_of_neighbours_is_that_of_a_search(store: LocalVectorStore, mirrored: Mirrored) -> None:

@@ -237,7 +237,9 @@ async def test_filter_is_answered_alike_inside_the_loop_and_in_a_thread(
     answers = []
     for cells in (0, 10**9):
         monkeypatch.setattr(store_module, "INLINE_CELLS", cells)
+        monkeypatch.setattr(store_module, "INLINE_FILTERED_CELLS", cells)
         for limit, asked in ((100, None), (7, chunk_filter)):
             answers.append(await store.search(mirrored.knowledge_base, epoch, QUERY, limit=limit, chunk_filter=asked))
+        assert await store.count(mirrored.knowledge_base, epoch, chunk_filter=chunk_filter) == 10
     assert answers[:2] == answers[2:]
     assert {hit.document_id for hit in answers[1]} == wanted

@@ -9,6 +9,7 @@ from analytiq.mongo.repositories.books import Books
 def books(**changes: Any) -> Books:
     balanced: dict[str, Any] = {
         "cached": {("one", "model"): 5, ("two", "model"): 3},
+        "removed": {},
         "charged": {("one", "model"): 5, ("two", "model"): 3},
         "used": {"one": 5, "two": 1},
         "unreleased": {"two": 2},
@@ -31,6 +32,12 @@ def test_charge_without_its_embedding_is_found_and_may_be_explained() -> None:
     (found,) = imbalances(books(cached={("one", "model"): 5}))
     assert found.is_explained
     assert (found.organization_id, "3 SPUs were charged for model, and 0" in found.detail) == ("two", True)
+
+
+def test_embedding_that_was_evicted_explains_its_charge() -> None:
+    assert imbalances(books(cached={("one", "model"): 5}, removed={("two", "model"): 3})) == []
+    (found,) = imbalances(books(removed={("one", "model"): 1}))
+    assert not found.is_explained
 
 
 def test_account_that_has_counted_another_sum_than_its_ledger_is_found() -> None:

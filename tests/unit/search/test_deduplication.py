@@ -44,3 +44,24 @@ def test_first_of_any_texts_stays_and_a_second_pass_finds_no_more(texts: list[st
     assert 0 not in repeated
     kept = [text for place, text in enumerate(texts) if place not in repeated]
     assert duplicates(kept) == set()
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(20, 80), st.sets(st.integers(0, 79), max_size=5)), max_size=8))
+def test_short_cut_finds_what_comparing_all_with_all_finds(made: list[tuple[int, int, set[int]]]) -> None:
+    """Passages cut from three texts, with some words changed: some are near-identical, some nearly so."""
+    texts = [
+        " ".join(
+            "changed" if place in changed else word for place, word in enumerate(passage(seed, 80).split()[:length])
+        )
+        for seed, length, changed in made
+    ]
+    kept: list[set[tuple[str, ...]]] = []
+    expected: set[int] = set()
+    for place, text in enumerate(texts):
+        words = text.split()
+        own = {tuple(words[start : start + 4]) for start in range(len(words) - 3)}
+        if any(len(own & other) >= 0.9 * max(len(own), len(other)) - 1e-9 for other in kept):
+            expected.add(place)
+        else:
+            kept.append(own)
+    assert duplicates(texts) == expected

@@ -53,10 +53,15 @@ def test_equal_scores_count_in_full() -> None:
 
 
 def test_reciprocal_ranks_are_those_of_the_paper() -> None:
-    fused = reciprocal_ranks(["a", "b"], ["b", "c"])
+    fused = reciprocal_ranks(["a", "b"], ["b", "c"], alpha=0.5)
     assert fused["a"] == pytest.approx(1 / (RRF_K + 1))
     assert fused["b"] == pytest.approx(1 / (RRF_K + 2) + 1 / (RRF_K + 1))
     assert order(fused) == ["b", "a", "c"]
+
+
+def test_leg_of_no_weight_only_follows_the_other() -> None:
+    assert order(reciprocal_ranks(["a", "b"], ["b", "c"], alpha=0.0)) == ["b", "c", "a"]
+    assert order(reciprocal_ranks(["a", "b"], ["b", "c"], alpha=1.0)) == ["a", "b", "c"]
 
 
 @given(
@@ -74,6 +79,6 @@ def test_scores_do_not_depend_on_how_deep_the_lists_were_read(
     part = weighted(dict(by_vector[:depth]), dict(by_words[:depth]), alpha=0.5)
     assert all(part[key] == pytest.approx(whole[key]) for key in part)
     ranks = [[key for key, _ in ranking] for ranking in (by_vector, by_words)]
-    whole = reciprocal_ranks(*ranks)
-    part = reciprocal_ranks(*(ranking[:depth] for ranking in ranks))
+    whole = reciprocal_ranks(*ranks, alpha=0.3)
+    part = reciprocal_ranks(*(ranking[:depth] for ranking in ranks), alpha=0.3)
     assert all(part[key] == pytest.approx(whole[key]) for key in part)

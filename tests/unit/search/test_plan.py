@@ -4,7 +4,7 @@ import pytest
 
 from analytiq.errors import InvalidInputError
 from analytiq.search.plan import FIRST_DEPTH, plan
-from analytiq.search.request import Fusion, Mode, Preset, SearchRequest, Turn
+from analytiq.search.request import Mode, Preset, SearchRequest, Turn
 from analytiq.settings import SearchSettings
 
 SETTINGS = SearchSettings(max_top_k=100, max_depth=10_000)
@@ -23,7 +23,6 @@ SETTINGS = SearchSettings(max_top_k=100, max_depth=10_000)
         (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR), "skip"),
         (SearchRequest("q", top_k=10, skip=991, mode=Mode.VECTOR, deduplicate=False, rerank=True), "skip"),
         (SearchRequest("q", alpha=1.5), "alpha"),
-        (SearchRequest("q", alpha=0.5, fusion=Fusion.RRF), "alpha"),
         (SearchRequest("q", score_threshold=-0.1), "score_threshold"),
     ],
 )

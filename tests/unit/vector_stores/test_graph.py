@@ -176,6 +176,35 @@ def test_searches_while_rows_are_added_find_only_rows_that_are_in(collection: Co
     assert graph.rows == 4000
 
 
+def test_graph_that_has_lost_its_way_is_not_believed(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It answers with the rows that are farthest, as one does that does not get out of a wrong cluster."""
+    assert collection.view.graph is not None
+    counts = Counts(monkeypatch)
+    for query in questions()[:10]:
+        far = np.argsort(collection.rows @ query)[:256]
+        monkeypatch.setattr(collection.view.graph, "candidates", lambda *_, far=far: far)
+        assert found(collection.view, query, None) == collection.nearest(query, 10, None)
+    assert counts.graph == 10
+    assert counts.answered == 0
+
+
+def test_sample_has_every_32nd_row_however_the_rows_came(collection: Collection) -> None:
+    graph = Graph(DIMENSIONS)
+    part = collection.view.parts[0]
+    for rows in (1, 31, 32, 33, 500, 1000):
+        graph.extend([replace(part, rows=rows)])
+        expected = list(range(0, rows, 32))
+        query = questions()[0]
+        assert graph.sampled(question_of(query), -2.0).tolist() == expected
+        assert graph.rows == rows
+        assert sorted(graph.candidates(question_of(query), 2000).tolist()) == list(range(rows))
+    pieces = [replace(part, rows=700), replace(part, start=700, rows=400)]
+    graph = Graph(DIMENSIONS)
+    graph.extend(pieces)
+    assert graph.sampled(question_of(questions()[0]), -2.0).tolist() == list(range(0, 1100, 32))
+    assert sorted(graph.candidates(question_of(questions()[0]), 2000).tolist()) == list(range(1100))
+
+
 def test_graph_that_is_cancelled_stops_growing(collection: Collection) -> None:
     graph = Graph(DIMENSIONS)
     graph.cancel()
@@ -185,8 +214,8 @@ def test_graph_that_is_cancelled_stops_growing(collection: Collection) -> None:
 
 def test_pages_of_a_search_fit_together(collection: Collection) -> None:
     query = questions()[0]
-    long = collection.view.nearest(query, limit=64, selection=None)
-    for limit in (1, 10, 37):
+    long = collection.view.nearest(query, limit=12, selection=None)
+    for limit in (1, 5, 10):
         assert collection.view.nearest(query, limit=limit, selection=None) == long[:limit]
 
 

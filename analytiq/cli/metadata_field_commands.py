@@ -1,0 +1,76 @@
+"""`analytiq fields …`: the declared types of documents' metadata."""
+
+from typing import Annotated
+
+import typer
+
+from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.options import DataDir
+from analytiq.client import Client
+from analytiq.errors import InvalidInputError
+from analytiq.models.metadata_field import FieldType, MisfitPolicy
+
+app = typer.Typer(help="Types of documents' metadata.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_fields(data_dir: DataDir = None) -> None:
+    """List the fields whose type is declared."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        fields = client.metadata_fields()
+        if not fields:
+            note("No field is declared: documents take any metadata. `analytiq fields declare` declares one.")
+            return
+        print_rows(("field", "type"), [(name, kind.value) for name, kind in sorted(fields.items())])
+
+
+@app.command("declare")
+def declare(
+    *,
+    field: Annotated[list[str], typer.Argument(metavar="NAME=TYPE", help="string, number, boolean or date.")],
+    removes_misfits: Annotated[
+        bool, typer.Option("--remove-misfits", help="Take values of another type out of the documents' metadata.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Declare fields beside those that are declared already, or with another type than before."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        added = dict(_declared(item) for item in field)
+        _put(client, {**client.metadata_fields(), **added}, MisfitPolicy.REMOVE if removes_misfits else None)
+
+
+@app.command("drop")
+def drop(
+    *, name: Annotated[list[str], typer.Argument(help="As `fields list` shows it.")], data_dir: DataDir = None
+) -> None:
+    """Declare fields no longer; the documents' values stay, and may be anything from now on."""
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        fields = client.metadata_fields()
+        if unknown := [each for each in name if each not in fields]:
+            raise InvalidInputError(f"not declared: {', '.join(unknown)}; `analytiq fields list` shows what is")
+        _put(client, {each: kind for each, kind in fields.items() if each not in name}, None)
+
+
+def _put(client: Client, fields: dict[str, FieldType], on_misfit: MisfitPolicy | None) -> None:
+    answer = client.declare_metadata_fields(fields, on_misfit=on_misfit or MisfitPolicy.REFUSE)
+    removed = f", {answer.values_removed} values were removed" if answer.values_removed else ""
+    rewritten = f"{answer.documents_rewritten} documents were written anew"
+    note(f"{len(answer.fields)} fields are declared; {rewritten}{removed}.")
+
+
+def _declared(item: str) -> tuple[str, FieldType]:
+    name, _, kind = item.rpartition("=")
+    try:
+        return name, FieldType(kind)
+    except ValueError as error:
+        known = ", ".join(FieldType)
+        raise InvalidInputError(f"{item!r} is no NAME=TYPE; the types are {known}") from error

@@ -1,0 +1,37 @@
+"""The client's call that tells what a knowledge base would cost."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from analytiq.client.connection import Connection
+from analytiq.client.models import Forecast
+
+
+class ForecastCalls(Connection):
+    """Forecasts; nothing is embedded or charged for them."""
+
+    def forecast(
+        self,
+        *,
+        tag_ids: Sequence[str],
+        chunker_type: str = "recursive",
+        chunk_size: int = 512,
+        chunk_overlap: int | None = None,
+        embedding_model: str | None = None,
+    ) -> Forecast:
+        """What indexing a knowledge base would need, if it were made now. Sizes are in tokens.
+
+        Args:
+            tag_ids: documents with any of these are counted.
+            chunker_type: how texts are cut.
+            chunk_size: the most of a chunk.
+            chunk_overlap: None: 128, at most a quarter of `chunk_size`.
+            embedding_model: None: the organization's default.
+        """
+        body: dict[str, Any] = {"tag_ids": list(tag_ids), "chunker_type": chunker_type, "chunk_size": chunk_size}
+        if chunk_overlap is not None:
+            body["chunk_overlap"] = chunk_overlap
+        if embedding_model is not None:
+            body["embedding_model"] = embedding_model
+        answer = self._transport.call("POST", "/knowledge-bases/forecast", json=body, is_repeatable=True)
+        return Forecast.model_validate_json(answer)

@@ -1,0 +1,58 @@
+"""What is the same to a reader becomes the same string: case, width, accents, forms of Arabic letters."""
+
+import unicodedata
+
+
+class _Folds(dict[int, str]):
+    """Code point → what stands for it without accents; filled as characters come up."""
+
+    def __missing__(self, code: int) -> str:
+        folded = _without_accents(chr(code))
+        self[code] = folded
+        return folded
+
+
+_ARABIC = {
+    **dict.fromkeys("أإآٱ", "ا"),
+    "ى": "ي",
+    "ئ": "ي",
+    "ی": "ي",
+    "ؤ": "و",
+    "ة": "ه",
+    "ک": "ك",
+    "ـ": "",
+}
+"""Forms of alef, ya and waw that writers take one for another; ta marbuta; Persian letters; lengthening."""
+_LATIN = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ı": "i", "ŋ": "n", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d"}
+"""Letters that Unicode does not take apart."""
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200c\u200d\u2060\ufeff"), "")
+"""Soft hyphens, joiners, byte order marks: they stand within words and are not seen."""
+_FOLDS = _Folds()
+
+
+def normalised(text: str) -> str:
+    """A text of one width, composed and in lower case; its accents stay, which stemmers read."""
+    if text.isascii():
+        return text.lower()
+    composed = unicodedata.normalize("NFKC", text).casefold().translate(_INVISIBLE)
+    # Case folding can take a letter apart, as in `İ`.
+    return unicodedata.normalize("NFC", composed)
+
+
+def folded(word: str) -> str:
+    """A normalised word as people type it who have no keys for its accents."""
+    return word if word.isascii() else word.translate(_FOLDS)
+
+
+def _without_accents(character: str) -> str:
+    special = _ARABIC.get(character) if character in _ARABIC else _LATIN.get(character)
+    if special is not None:
+        return special
+    code = ord(character)
+    if 0x0300 <= code <= 0x036F or 0x064B <= code <= 0x065F or code == 0x0670 or 0x06D6 <= code <= 0x06ED:
+        return ""  # accents that stand alone; vowel signs of Arabic
+    first, *marks = unicodedata.normalize("NFD", character)
+    is_accented = marks and ord(first) < 0x0400 and all(unicodedata.combining(mark) for mark in marks)
+    # In Cyrillic the breve makes another letter (й); only ё is written without its dots. In kana and Hangul what
+    # Unicode takes apart are no accents at all.
+    return first if is_accented or character == "ё" else character

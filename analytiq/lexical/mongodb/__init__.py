@@ -1,0 +1,1 @@
+"""Words found by MongoDB's own search server: `$search`."""

@@ -1,0 +1,53 @@
+"""What is a word, in scripts with and without spaces."""
+
+import re
+import unicodedata
+
+UNSPACED = (
+    "\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
+    "\u3005-\u3007\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # kana, Han
+    "\uac00-\ud7af\u1100-\u11ff"  # Hangul
+    "\U00020000-\U0003ffff"
+)
+"""Characters of scripts without spaces; and Hangul, whose spaces part more than words."""
+STEMMED = {
+    "arabic": "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufeff",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "russian": "\u0400-\u052f",
+    "tamil": "\u0b80-\u0bff",
+}
+"""Stemmer → the characters that are stemmed by it, whatever language the text around them is in."""
+
+
+def _marks() -> str:
+    """Marks that stand within words but are no letters to Python: accents, vowel signs, tones; joiners."""
+    marks = [chr(code) for code in range(0x0300, 0x1E00) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u00ad\u200c\u200d"
+
+
+_LETTER = f"[^\\W_{UNSPACED}]"
+SPACED = f"{_LETTER}+(?:[{_marks()}]+{_LETTER}*)*"
+"""An expression for a word between spaces; it ends where what has no spaces begins."""
+SPACED_WORD = re.compile(SPACED)
+UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
+WORD = re.compile(f"{SPACED}|[{UNSPACED}]+")
+ASCII_WORD = re.compile(r"[a-z0-9]+")
+"""The same as WORD in a normalised text of ASCII alone, and four times as fast."""
+_SCRIPTS = {language: re.compile(f"[{characters}]") for language, characters in STEMMED.items()}
+
+
+def words_in(plain: str) -> list[str]:
+    """The words of a normalised text, and its runs of what has no spaces."""
+    return (ASCII_WORD if plain.isascii() else WORD).findall(plain)
+
+
+def pairs(run: str) -> list[str]:
+    """The overlapping pairs of a run of characters that has no spaces."""
+    return [run[start : start + 2] for start in range(len(run) - 1)]
+
+
+def language_of_script(word: str) -> str | None:
+    """The stemmer that a word's first character decides on; None for Latin and for what is not stemmed."""
+    if word.isascii():
+        return None
+    return next((language for language, letters in _SCRIPTS.items() if letters.match(word)), None)

@@ -1,0 +1,128 @@
+"""Declared fields of metadata: which types there are, which values fit them, and how those are kept.
+
+A date is kept as a string of fixed length in UTC (`analytiq.models.moment.written`). The order of such strings is that
+of the moments, so whatever compares strings compares dates rightly: MongoDB, the search server's terms, Python. That
+holds only while every value of the field is written so, which is why no other is let in.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from analytiq.models.moment import read_moment, written
+
+MOST_FIELDS = 100
+LONGEST_NAME = 100
+_PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
+
+
+class FieldType(StrEnum):
+    """What the values of a declared field are."""
+
+    STRING = "string"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"
+
+
+FieldTypes = Mapping[str, FieldType]
+"""Name of a key of the metadata → its type."""
+
+
+class MisfitPolicy(StrEnum):
+    """What a declaration does about documents whose values do not fit it."""
+
+    REFUSE = "refuse"
+    REMOVE = "remove"
+    """The values are taken out of the documents' metadata."""
+
+
+class Misfit(ValueError):  # noqa: N818  # no error of the library's: it never leaves the function that reads it
+    """A value does not fit; the text says what was expected and what it is."""
+
+
+def fitted(value: JsonValue, field_type: FieldType) -> JsonValue:
+    """The value as it is kept: null, one of the type, or a list of such.
+
+    Raises:
+        Misfit: it is none of these.
+    """
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [fitted_one(item, field_type) for item in value]
+    return fitted_one(value, field_type)
+
+
+def fitted_one(value: object, field_type: FieldType) -> str | int | float | bool:
+    """As `fitted`, of one value."""
+    return _FIT[field_type](value)
+
+
+def described(value: object) -> str:
+    """A value for an error: what it is, shortened."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | Mapping):
+        return "a list" if isinstance(value, list) else "an object"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPath:
+    """A path into the metadata that begins with a declared field; `has_parts`: it asks for more than the field has."""
+
+    name: str
+    field_type: FieldType
+    has_parts: bool
+
+
+def declared_path(keys: tuple[str, ...], types: FieldTypes) -> DeclaredPath | None:
+    """What is declared of a path; a second key that is a place in a list asks for the values of the field too."""
+    field_type = types.get(keys[0])
+    if field_type is None:
+        return None
+    is_place = len(keys) == 2 and _PLACE.fullmatch(keys[1]) is not None
+    return DeclaredPath(keys[0], field_type, has_parts=len(keys) > 1 and not is_place)
+
+
+def _string(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise Misfit(f"expected a string, not {described(value)}")
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise Misfit(f"expected a number, not {described(value)}")
+
+
+def _boolean(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise Misfit(f"expected true or false, not {described(value)}")
+
+
+def _date(value: object) -> str:
+    expected = "expected a date as RFC 3339 writes it, such as 2024-01-31 or 2024-01-31T12:00:00Z"
+    if not isinstance(value, str):
+        raise Misfit(f"{expected}, not {described(value)}")
+    try:
+        return written(read_moment(value, allows_days=True))
+    except ValueError as error:
+        raise Misfit(f"{expected}, not {described(value)}: {error}") from error
+
+
+_FIT: Mapping[FieldType, Callable[[object], str | int | float | bool]] = {
+    FieldType.STRING: _string,
+    FieldType.NUMBER: _number,
+    FieldType.BOOLEAN: _boolean,
+    FieldType.DATE: _date,
+}

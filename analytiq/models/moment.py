@@ -1,0 +1,40 @@
+"""Moments as callers write them, and as they are kept: RFC 3339, in milliseconds."""
+
+import re
+from datetime import UTC, datetime
+
+_RFC3339 = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII | re.IGNORECASE)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def read_moment(text: str, *, allows_days: bool = False) -> datetime:
+    """The moment in UTC that RFC 3339 text names; a day alone, where it may stand, is its beginning in UTC.
+
+    Raises:
+        ValueError: its text ends a sentence that begins with what was expected.
+    """
+    if allows_days and _DAY.fullmatch(text):
+        text = f"{text}T00:00:00Z"
+    if not _RFC3339.fullmatch(text):
+        raise ValueError("it is written otherwise")
+    try:
+        return to_milliseconds(datetime.fromisoformat(text.upper()))
+    except OverflowError as error:
+        raise ValueError("in UTC it is outside the years 1 to 9999") from error
+    except ValueError as error:
+        raise ValueError(f"it is on no calendar ({error})") from error
+
+
+def to_milliseconds(moment: datetime) -> datetime:
+    """An aware moment in UTC, cut to the milliseconds that BSON keeps.
+
+    Raises:
+        OverflowError: in UTC it is outside the years 1 to 9999.
+    """
+    utc = moment.astimezone(UTC)
+    return utc.replace(microsecond=utc.microsecond // 1000 * 1000)
+
+
+def written(moment: datetime) -> str:
+    """A moment in UTC at a fixed length, so that the order of these strings is that of the moments."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

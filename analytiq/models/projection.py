@@ -1,0 +1,179 @@
+"""What of a document its chunks carry, so that MongoDB's search server can filter them: pure.
+
+The search server filters only by paths that were declared when its index was made, and metadata has whatever keys its
+owner likes. So metadata becomes one list of terms, each of which names a path and says something of one value there:
+
+    customer.name..              there is a value
+    customer.name..s=Acme        it is this string       (b= boolean, n= number, null)
+    customer.name..string        it is a string
+    total..n4=ff81               it is a number whose leading bits are these: ranges, as a prefix tree
+
+No key is empty (`analytiq.documents.metadata`), so the first two dots in a row end the path.
+"""
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+from analytiq.models.filter import FilterableDocument
+
+MOST_TERMS = 2000
+"""Of one document; they are kept in each of its chunks. Beyond them a row says that it does not say all."""
+MOST_STATEMENTS = 20 * MOST_TERMS
+"""Looked at: lists in lists may lead to the same values by very many paths."""
+LONGEST_TERM_BYTES = 300
+"""Longer ones are kept as their hash. The search server cuts strings above 8,181 characters."""
+STEP_BITS = 4
+"""Of the prefix tree: 16 terms a number, and at most 480 a range."""
+_KEY_BITS = 64
+EXACT_INTEGERS = 2.0**53
+"""From here on two integers may be the same floating-point number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What a document's chunks carry. `is_partial`: its metadata has more to say than `terms`."""
+
+    document_name: str
+    tag_ids: tuple[str, ...]
+    content_type: str
+    upload_date: datetime
+    terms: tuple[str, ...]
+    is_partial: bool
+
+    @property
+    def hash(self) -> str:
+        """Tells whether what chunks carry is what they should."""
+        parts = [self.document_name, self.tag_ids, self.content_type, self.upload_date.isoformat(), self.terms]
+        return hashlib.sha256(json.dumps([RELEASE, *parts, self.is_partial]).encode()).hexdigest()
+
+
+RELEASE = 1
+"""Raised when the same document would be projected in another way; its chunks are then written anew."""
+
+
+def projection_of(document: FilterableDocument) -> Projection:
+    """The projection of a document as it is now."""
+    terms: set[str] = set()
+    is_partial = False
+    for count, term in enumerate(_terms_of(document.metadata)):
+        is_partial = (len(terms) == MOST_TERMS and term not in terms) or count == MOST_STATEMENTS
+        if is_partial:
+            break
+        terms.add(term)
+    return Projection(
+        document_name=document.document_name,
+        tag_ids=document.tag_ids,
+        content_type=document.content_type,
+        upload_date=document.created_at,
+        terms=tuple(sorted(terms)),
+        is_partial=is_partial,
+    )
+
+
+def existence_term(keys: Sequence[str]) -> str:
+    """Says that the path has a value."""
+    return _term(keys, "")
+
+
+def string_term(keys: Sequence[str]) -> str:
+    """Says that a value at the path is a string."""
+    return _term(keys, "string")
+
+
+def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  # noqa: FBT001  # a value of a document
+    """Says that a value at the path equals this one, which is not NaN; 1 is 1.0, and neither is true."""
+    match value:
+        case None:
+            return _term(keys, "null")
+        case bool():
+            return _term(keys, f"b={str(value).lower()}")
+        case str():
+            return _term(keys, f"s={value}")
+        case int() | float():
+            is_whole = isinstance(value, int) or (math.isfinite(value) and value.is_integer())
+            return _term(keys, f"n={int(value) if is_whole else repr(value)}")
+
+
+def range_terms(keys: Sequence[str], first: int, last: int) -> list[str]:
+    """Terms of which every number whose `sortable` lies from `first` to `last` has at least one, and no other has."""
+    terms: list[str] = []
+    shift = 0
+    while first <= last:
+        width = 1 << STEP_BITS
+        while first <= last and first % width:
+            terms.append(_prefix_term(keys, shift, first))
+            first += 1
+        while first <= last and (last + 1) % width:
+            terms.append(_prefix_term(keys, shift, last))
+            last -= 1
+        shift += STEP_BITS
+        if shift == _KEY_BITS:
+            terms += [_prefix_term(keys, shift - STEP_BITS, prefix) for prefix in range(first, last + 1)]
+            break
+        first, last = first >> STEP_BITS, (last >> STEP_BITS) if last >= first else -1
+    return terms
+
+
+def sortable(value: float) -> int:
+    """A number as 64 bits in the order of numbers; integers that are no floating-point number are rounded."""
+    bits = int.from_bytes(struct.pack(">d", float(value) + 0.0), "big")  # + 0.0: there is one zero
+    return bits ^ ((1 << 64) - 1) if bits >> 63 else bits | 1 << 63
+
+
+def _terms_of(metadata: Mapping[str, object]) -> Iterator[str]:
+    for keys, value in _values_in(metadata, ()):
+        if not keys:
+            continue
+        yield existence_term(keys)
+        match value:
+            case None | bool():
+                yield value_term(keys, value)
+            case str():
+                yield value_term(keys, value)
+                yield string_term(keys)
+            case int() | float() if value == value:  # NaN equals nothing and is ordered nowhere
+                yield value_term(keys, value)
+                key = sortable(value)
+                for shift in range(0, _KEY_BITS, STEP_BITS):
+                    yield _prefix_term(keys, shift, key >> shift)
+            case _:
+                pass
+
+
+def _values_in(value: object, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    """Every path below, with each value that it leads to: `_values_at` of the filter, the other way round."""
+    yield keys, value
+    if isinstance(value, Mapping):
+        yield from _values_below(cast("Mapping[str, object]", value), keys)
+    elif isinstance(value, list):
+        elements = cast("list[object]", value)
+        for place, element in enumerate(elements):
+            yield keys, element
+            if isinstance(element, Mapping):
+                yield from _values_below(cast("Mapping[str, object]", element), keys)
+            # The element at a place is one value where the path ends there, and is gone into where it goes on.
+            at_place = (*keys, str(place))
+            yield at_place, element
+            deeper = _values_in(cast("object", element), at_place)
+            yield from ((path, inner) for path, inner in deeper if path != at_place)
+
+
+def _values_below(members: Mapping[str, object], keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    for key, member in members.items():
+        yield from _values_in(member, (*keys, key))
+
+
+def _prefix_term(keys: Sequence[str], shift: int, prefix: int) -> str:
+    return _term(keys, f"n{shift}={prefix:x}")
+
+
+def _term(keys: Sequence[str], statement: str) -> str:
+    term = f"{'.'.join(keys)}..{statement}"
+    encoded = term.encode()
+    return term if len(encoded) <= LONGEST_TERM_BYTES else f"#{hashlib.sha256(encoded).hexdigest()}"

@@ -1,0 +1,108 @@
+"""Puts the reconciler together: its stages in their order, its repairs, its runs, its chores."""
+
+from collections.abc import Sequence
+
+from analytiq.embedding.models import EmbeddingModels
+from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.models.reconciliation import Depth
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.file_survey import FileSurvey
+from analytiq.mongo.files import FileStore
+from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.mongo.repositories.leases import LeaseRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.repositories.vector_survey import VectorSurvey
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.reconcile.cache import CacheStage
+from analytiq.reconcile.documents import LostPartStage, StuckDocumentStage
+from analytiq.reconcile.fences import Fence
+from analytiq.reconcile.knowledge_bases import FoundationStage, HalfCreatedStage, HalfDeletedStage, StatisticsStage
+from analytiq.reconcile.leadership import Chore, Leader
+from analytiq.reconcile.leftovers import FileStage, GenerationStage, StagedTextStage, TextStage, UploadStage
+from analytiq.reconcile.pairs import PairStage
+from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reconcile.repairs import Repairs
+from analytiq.reconcile.runs import Runs
+from analytiq.reconcile.stages import KnowledgeBaseStage, SystemStage
+from analytiq.reconcile.vectors import VectorStage
+from analytiq.settings import ReconcilerSettings
+
+
+def new_reconciler(
+    connection: MongoConnection,
+    life_cycle: KnowledgeBaseLifeCycle,
+    models: EmbeddingModels,
+    settings: ReconcilerSettings,
+) -> Reconciler:
+    """A reconciler of a database."""
+    documents, texts = DocumentRepository(connection), TextRepository(connection)
+    knowledge_bases, epochs = KnowledgeBaseRepository(connection), EpochRepository(connection)
+    entries, generations = IndexEntryRepository(connection), GenerationRepository(connection)
+    vectors, survey = VectorRepository(connection), VectorSurvey(connection)
+    jobs, uploads = JobRepository(connection), UploadRepository(connection)
+    organizations = OrganizationRepository(connection)
+    cache = CacheStage(connection, survey, EmbeddingCacheRepository(connection), organizations, models)
+    files, grace_seconds = FileSurvey(connection), settings.orphan_grace_seconds
+    # Foundations first: what a sync needs must be there before one is asked for. Counts before pairs: the syncs that
+    # are asked for count anew.
+    kb_stages: list[KnowledgeBaseStage] = [
+        FoundationStage(survey, epochs, knowledge_bases),
+        StatisticsStage(knowledge_bases, entries, jobs, life_cycle),
+        PairStage(documents, knowledge_bases, entries, jobs),
+        VectorStage(entries, generations, survey, jobs),
+    ]
+    system_stages: list[SystemStage] = [
+        GenerationStage(generations, jobs, grace_seconds=grace_seconds),
+        HalfDeletedStage(knowledge_bases, jobs),
+        HalfCreatedStage(knowledge_bases, vectors, grace_seconds=grace_seconds),
+        StuckDocumentStage(documents, jobs, grace_seconds=grace_seconds),
+        UploadStage(uploads),
+        StagedTextStage(texts, jobs, grace_seconds=grace_seconds),
+        LostPartStage(documents, files, texts, jobs),
+        FileStage(files, documents, uploads, jobs, grace_seconds=grace_seconds),
+        TextStage(texts, documents, jobs, grace_seconds=grace_seconds),
+    ]
+    repairs = Repairs(
+        connection, documents, texts, FileStore(connection), uploads, knowledge_bases, epochs, entries, generations,
+        vectors, jobs, BackupHoldRepository(connection), life_cycle, cache,
+    )  # fmt: skip
+    return Reconciler(
+        organizations,
+        knowledge_bases,
+        repairs,
+        kb_stages=kb_stages,
+        system_stages=system_stages,
+        cache_stage=cache,
+        most_repairs=settings.most_repairs,
+    )
+
+
+def new_runs(connection: MongoConnection, reconciler: Reconciler, settings: ReconcilerSettings) -> Runs:
+    """Its remembered runs."""
+    return Runs(connection, reconciler, kept_days=settings.report_days)
+
+
+def new_leader(
+    connection: MongoConnection, runs: Runs, chores: Sequence[Chore], settings: ReconcilerSettings
+) -> Leader:
+    """What a reconciler process does: passes of both depths where these are enabled, and the chores of others."""
+
+    def a_pass(name: str, depth: Depth, interval_seconds: float) -> Chore:
+        async def do(fence: Fence) -> None:
+            await runs.run_over_everything(depth, fence)
+
+        return name, interval_seconds, do
+
+    passes = [
+        a_pass("pass", Depth.QUICK, settings.interval_seconds),
+        a_pass("full_pass", Depth.FULL, settings.full_interval_seconds),
+    ]
+    wanted = [*passes, *chores] if settings.is_enabled else list(chores)
+    return Leader(LeaseRepository(connection), wanted, lease_seconds=settings.lease_seconds)

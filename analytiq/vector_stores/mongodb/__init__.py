@@ -1,0 +1,1 @@
+"""Vectors found by MongoDB's own search server: `$vectorSearch`."""

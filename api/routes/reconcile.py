@@ -1,0 +1,68 @@
+"""`/reconcile`: looks for what is not as it should be in the organization, and mends it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.context import ApplicationOf, CurrentOrganization, Limit, RequestId, Skip
+from api.idempotency import IdempotentRoute
+from api.schemas.jobs import SubjectId
+from api.schemas.reconcile import ReconcileReport, ReconcileRunList, ReconcileRunResponse, ReconcileStart
+
+router = APIRouter(tags=["reconcile"], route_class=IdempotentRoute)
+
+
+@router.post("/reconcile", status_code=202, operation_id="create_reconcile_run")
+async def create_reconcile_run(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: ReconcileStart
+) -> ReconcileRunResponse:
+    """Have all of the organization looked at, once, beside the passes that run by themselves; a worker does it."""
+    run = await application.reconciliations.ask(
+        organization.id,
+        depth=body.depth,
+        is_dry=body.dry_run,
+        rebuilds_cache=body.rebuild_cache,
+        request_id=request_id,
+    )
+    return ReconcileRunResponse.of(run)
+
+
+@router.post("/knowledge-bases/{kb_id}/reconcile", status_code=202, operation_id="create_knowledge_base_reconcile_run")
+async def create_knowledge_base_reconcile_run(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    request_id: RequestId,
+    kb_id: str,
+    body: ReconcileStart,
+) -> ReconcileRunResponse:
+    """Have one knowledge base looked at."""
+    run = await application.reconciliations.ask(
+        organization.id,
+        kb_id=kb_id,
+        depth=body.depth,
+        is_dry=body.dry_run,
+        rebuilds_cache=body.rebuild_cache,
+        request_id=request_id,
+    )
+    return ReconcileRunResponse.of(run)
+
+
+@router.get("/reconcile/runs", operation_id="list_reconcile_runs")
+async def list_reconcile_runs(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    kb_id: Annotated[SubjectId | None, Query(description="Only runs over this knowledge base alone")] = None,
+) -> ReconcileRunList:
+    """A page of runs, newest first: those that were asked for, and passes that found something of the organization."""
+    found, total = await application.reconciliations.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
+    return ReconcileRunList(runs=[ReconcileRunResponse.of(run) for run in found], total_count=total, skip=skip)
+
+
+@router.get("/reconcile/runs/{reconcile_run_id}", operation_id="get_reconcile_run")
+async def get_reconcile_run(
+    application: ApplicationOf, organization: CurrentOrganization, reconcile_run_id: str
+) -> ReconcileReport:
+    """One run, as far as it is, with what it found by name."""
+    return ReconcileReport.with_drift(await application.reconciliations.get(organization.id, reconcile_run_id))

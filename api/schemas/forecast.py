@@ -1,0 +1,140 @@
+"""Wire shapes of cost forecasts."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from analytiq.knowledge_bases.estimation import Estimate
+from analytiq.knowledge_bases.forecast import Forecast, ForecastRequest
+from analytiq.mongo.repositories.forecasts import UnknownDocument
+from api.schemas.knowledge_bases import TagIds
+from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
+
+CENT_PARTS = 8
+"""Decimals of a price: a token costs 0.00000002 dollars."""
+
+
+class ForecastBody(RequestBody):
+    """A knowledge base as it might be made; the defaults are those of making one."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "tag_ids": ["507f1f77bcf86cd799439011"],
+                    "chunker_type": "recursive",
+                    "chunk_size": 512,
+                    "chunk_overlap": 128,
+                    "embedding_model": "local/all-minilm-l6-v2",
+                }
+            ]
+        },
+    )
+
+    tag_ids: TagIds
+    chunker_type: str = "recursive"
+    chunk_size: Annotated[int, Field(ge=1, le=8192, description="Tokens")] = 512
+    chunk_overlap: Annotated[
+        int, Field(ge=0, le=4096, description="Tokens; left out: 128, at most a quarter of chunk_size")
+    ] = 128
+    embedding_model: Annotated[str, Field(min_length=1, max_length=200), NO_CONTROLS] | None = None
+
+    def wanted(self, tag_ids: list[str]) -> ForecastRequest:
+        """As the library takes it."""
+        is_given = "chunk_overlap" in self.model_fields_set
+        return ForecastRequest(
+            tag_ids=tuple(tag_ids),
+            chunker_type=self.chunker_type,
+            chunk_size=self.chunk_size,
+            chunk_overlap=self.chunk_overlap if is_given else min(self.chunk_overlap, self.chunk_size // 4),
+            embedding_model=self.embedding_model,
+        )
+
+
+class Range(ResponseBody):
+    """A number, and where it probably lies (19 times of 20) where it is estimated; else all three are the same."""
+
+    value: int
+    low: int
+    high: int
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Range":
+        """From the library's shape."""
+        value = round(estimate.value)
+        return cls(value=value, low=min(value, estimate.low), high=max(value, estimate.high))
+
+
+class PriceRange(ResponseBody):
+    """US dollars, and where they probably lie."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, tokens: Estimate, token_usd: float) -> "PriceRange":
+        """From the tokens to be paid for."""
+        value, low, high = (round(count * token_usd, CENT_PARTS) for count in (tokens.value, tokens.low, tokens.high))
+        return cls(value=value, low=min(value, low), high=max(value, high))
+
+
+class UnknownDocumentItem(ResponseBody):
+    """A document whose text is not known."""
+
+    document_id: str
+    document_name: str
+    state: str
+
+    @classmethod
+    def of(cls, document: UnknownDocument) -> "UnknownDocumentItem":
+        """From the library's shape."""
+        return cls(document_id=document.document_id, document_name=document.document_name, state=document.state.value)
+
+
+class ForecastAnswer(ResponseBody):
+    """What indexing would need now. Nothing was embedded or charged."""
+
+    embedding_model: str
+    document_count: int = Field(
+        description="Documents with one of the tags whose text is known: the numbers are theirs"
+    )
+    unknown_document_count: int = Field(
+        description="Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers"
+    )
+    unknown_documents: list[UnknownDocumentItem] = Field(description="The first of these")
+    chunks: Range
+    tokens: Range = Field(description="cl100k tokens of all chunks, overlaps counted twice")
+    cached_chunks: Range = Field(description="Chunks whose embeddings are in the cache, and cost nothing")
+    cached_share: float | None = Field(description="Of all chunks, from 0 to 1; null where there is none")
+    spus: Range = Field(description="Embeddings to pay for: chunks that are not cached, each text once")
+    price_usd: PriceRange | None = Field(
+        description="What the provider asks for these by its list price, where that is known; 0 for local models"
+    )
+    is_cache_known: bool = Field(description="False: the cache could not be asked, so that all is taken to be new")
+    is_estimated: bool = Field(description="Whether only a sample was read, and the numbers are extrapolated by length")
+    sampled_documents: int
+    sampled_characters: int
+
+    @classmethod
+    def of(cls, forecast: Forecast) -> "ForecastAnswer":
+        """From the library's shape."""
+        chunks, cached = forecast.chunks, forecast.cached_chunks
+        price = None if forecast.token_usd is None else PriceRange.of(forecast.spu_tokens, forecast.token_usd)
+        return cls(
+            embedding_model=forecast.embedding_model,
+            document_count=forecast.documents,
+            unknown_document_count=forecast.unknown_documents,
+            unknown_documents=[UnknownDocumentItem.of(document) for document in forecast.named_unknown],
+            chunks=Range.of(chunks),
+            tokens=Range.of(forecast.tokens),
+            cached_chunks=Range.of(cached),
+            cached_share=round(cached.value / chunks.value, 4) if chunks.value else None,
+            spus=Range.of(forecast.spus),
+            price_usd=price,
+            is_cache_known=forecast.is_cache_known,
+            is_estimated=forecast.is_estimated,
+            sampled_documents=forecast.sampled_documents,
+            sampled_characters=forecast.sampled_characters,
+        )

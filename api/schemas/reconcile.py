@@ -1,0 +1,105 @@
+"""Wire shapes of the reconciler's runs."""
+
+from pydantic import ConfigDict, Field
+
+from analytiq.models.reconciliation import Depth, DriftKind, FoundDrift, ReconciliationRun, RunState
+from api.schemas.documents import FailureResponse, ProgressResponse
+from api.schemas.wire import Moment, RequestBody, ResponseBody
+
+
+class ReconcileStart(RequestBody):
+    """How thoroughly to look, and whether to mend."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"depth": "full", "dry_run": True}, {"depth": "quick"}]}
+    )
+
+    depth: Depth = Field(
+        default=Depth.QUICK,
+        description="quick: rows, and vectors where their numbers do not tally; full: every vector, file and text",
+    )
+    dry_run: bool = Field(default=False, description="Only tell what would be mended")
+    rebuild_cache: bool = Field(
+        default=False, description="Also put embeddings that knowledge bases hold back into the cache; calls nobody"
+    )
+
+
+class DriftResponse(ResponseBody):
+    """Something that was not as it should be, with the names that it had then."""
+
+    kind: DriftKind
+    kb_id: str | None
+    kb_name: str | None
+    document_id: str | None
+    document_name: str | None
+    detail: str | None
+
+    @classmethod
+    def of(cls, found: FoundDrift) -> "DriftResponse":
+        """From the stored shape."""
+        return cls.model_validate(found.model_dump(exclude={"organization_id"}))
+
+
+class ReconcileRunResponse(ResponseBody):
+    """A run: `counts` says how much of each kind was found, `repairs` for how much a repair was asked or made.
+
+    Jobs do most repairs; a run is done when it has asked for them.
+    """
+
+    run_id: str
+    kb_id: str | None = Field(description="None: all of the organization's")
+    depth: Depth
+    dry_run: bool
+    rebuild_cache: bool
+    state: RunState
+    progress: ProgressResponse | None
+    counts: dict[str, int]
+    repairs: int
+    is_cut: bool = Field(description="A bound was reached; the next run goes on")
+    knowledge_bases: int = Field(description="How many were looked at")
+    checked: int = Field(description="Index entries that were looked at")
+    error: FailureResponse | None
+    created_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+    expires_at: Moment
+
+    @classmethod
+    def of(cls, run: ReconciliationRun) -> "ReconcileRunResponse":
+        """From the stored shape."""
+        return cls.model_validate(_fields(run))
+
+
+class ReconcileReport(ReconcileRunResponse):
+    """A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named."""
+
+    drift: list[DriftResponse]
+    more: dict[str, int]
+
+    @classmethod
+    def with_drift(cls, run: ReconciliationRun) -> "ReconcileReport":
+        """From the stored shape."""
+        drift = [DriftResponse.of(found) for found in run.examples]
+        return cls.model_validate({**_fields(run), "drift": drift, "more": run.more})
+
+
+def _fields(run: ReconciliationRun) -> dict[str, object]:
+    shown = run.model_dump(
+        exclude={"id", "organization_id", "is_dry", "rebuilds_cache", "is_asked", "position", "examples"}
+    )
+    return {
+        **shown,
+        "run_id": run.id,
+        "dry_run": run.is_dry,
+        "rebuild_cache": run.rebuilds_cache,
+        "progress": ProgressResponse(**run.progress.model_dump()) if run.progress else None,
+        "error": FailureResponse.of(run.error),
+    }
+
+
+class ReconcileRunList(ResponseBody):
+    """A page of runs."""
+
+    runs: list[ReconcileRunResponse]
+    total_count: int
+    skip: int

@@ -1,0 +1,428 @@
+"""Search by words: speed beside tantivy alone (and bm25s, where it is installed); quality on judged collections.
+
+    python -m benchmarks.lexical [--short] [--chunks 10000 100000] [--queries 200] [--collections DIRECTORY]
+
+`tantivy` has the same texts in one field of its English analyzer, and is asked by the same words. `index` is a view of
+the local index, with ids, matched terms and ties in order. Both are asked in turns. Chunks have about 120 words of a
+made-up language, half of them English stop words; documents have five chunks. `from MongoDB`: the whole way, from an
+empty directory; `after a commit`: from the end of a commit that replaces a document to the answer of a search for it. A
+collection is a directory in BEIR's format: corpus.jsonl, queries.jsonl and qrels.tsv (query, document, grade).
+"""
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import math
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from time import perf_counter, process_time
+
+import numpy as np
+import tantivy
+
+from analytiq import clock
+from analytiq.lexical.base import LexicalHit
+from analytiq.lexical.languages import ENGLISH, STOP_WORDS
+from analytiq.lexical.local.index import FORMAT, State, WordIndex, searched
+from analytiq.lexical.local.store import LocalLexicalIndex
+from analytiq.lexical.local.view import View
+from analytiq.models.index_entry import IndexEntry
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
+from analytiq.models.selection import DocumentSet
+from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.chunk_texts import ChunkText, ChunkTextRepository
+from analytiq.mongo.repositories.index_entries import IndexEntryRepository
+from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
+from benchmarks import report
+from benchmarks.corpus import SEED
+from benchmarks.platform_under_test import Server, platform, running_server
+
+CHUNKS_PER_DOCUMENT = 5
+WORDS_A_CHUNK = 120
+WORDS_A_QUESTION = 6
+TOP_K = 10
+SHARES = {"all": 1.0, "50 %": 0.5, "10 %": 0.1, "1 %": 0.01, "one document": 0.0}
+DEPTH = 100
+GRADED_AT = 10
+_STATE = State(FORMAT, "", "", "", 1, "")
+_SYLLABLES = tuple(consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Chunks and questions of a made-up language, the same ones at every run."""
+
+    chunks: list[ChunkText]
+    questions: list[str]
+
+    @property
+    def document_ids(self) -> list[str]:
+        """In order."""
+        return list(dict.fromkeys(chunk.document_id for chunk in self.chunks))
+
+    def selection_of(self, share: float) -> DocumentSet | None:
+        """So large a share of the documents, but at least one; None for all."""
+        ids = self.document_ids
+        return (
+            None if share >= 1 else DocumentSet(frozenset(random.Random(SEED).sample(ids, int(share * len(ids)) or 1)))
+        )
+
+
+def made_up(count: int, questions: int) -> Made:
+    """Words are as frequent as in a language; every second one is a stop word."""
+    source = random.Random(SEED)
+    words = ["".join(source.choices(_SYLLABLES, k=source.randint(2, 4))) for _ in range(60_000)]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(words))))
+    stop_words = STOP_WORDS[ENGLISH].split()[:60]
+
+    def text(length: int) -> str:
+        said = source.choices(words, cum_weights=weights, k=length)
+        return " ".join(word for pair in zip(said, source.choices(stop_words, k=length), strict=True) for word in pair)
+
+    chunks = [
+        ChunkText(
+            f"{number // CHUNKS_PER_DOCUMENT:024x}",
+            f"{number // CHUNKS_PER_DOCUMENT:024x}",
+            number % CHUNKS_PER_DOCUMENT,
+            1,
+            1,
+            text(WORDS_A_CHUNK // 2),
+        )
+        for number in range(count)
+    ]
+    return Made(
+        chunks, [" ".join(source.choices(words, cum_weights=weights, k=WORDS_A_QUESTION)) for _ in range(questions)]
+    )
+
+
+class Raw:
+    """tantivy's own English analyzer, and nothing else."""
+
+    def __init__(self, made: Made, directory: Path) -> None:
+        builder = tantivy.SchemaBuilder()
+        builder.add_text_field("text", tokenizer_name="en_stem", index_option="freq")
+        builder.add_integer_field("number", fast=True)
+        self._schema = builder.build()
+        index = tantivy.Index(self._schema, str(directory))
+        writer = index.writer(heap_size=48_000_000, num_threads=1)
+        begin = perf_counter()
+        for number, chunk in enumerate(made.chunks):
+            document = tantivy.Document()
+            document.add_text("text", chunk.text)
+            document.add_integer("number", number)
+            writer.add_document(document)
+        writer.commit()
+        self.build_seconds = perf_counter() - begin
+        writer.wait_merging_threads()
+        index.reload()
+        self._searcher = index.searcher()
+        self._analyzer = (
+            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+            .filter(tantivy.Filter.lowercase())
+            .filter(tantivy.Filter.stemmer(ENGLISH))
+            .build()
+        )
+
+    def search(self, question: str) -> list[int | float | bool | None]:
+        """The numbers of the best chunks."""
+        terms = self._analyzer.analyze(question)
+        clauses = [
+            (tantivy.Occur.Should, tantivy.Query.term_query(self._schema, "text", term, "freq")) for term in terms
+        ]
+        hits = self._searcher.search(tantivy.Query.boolean_query(clauses), limit=TOP_K, count=False).hits
+        return self._searcher.fast_field_values("number", [address for _, address in hits])
+
+
+def built(made: Made, directory: Path) -> tuple[View, float, float]:
+    """A view of the chunks, the seconds that it took by the wall, and of the processor."""
+    index = WordIndex.created(directory)
+    begin, begin_processor = perf_counter(), process_time()
+    languages: dict[str, str] = {}
+    for start in range(0, len(made.chunks), 1000):
+        index.add(made.chunks[start : start + 1000], languages)
+    index.commit(_STATE)
+    seconds, processor = perf_counter() - begin, process_time() - begin_processor
+    index.rest()
+    return index.view(), seconds, processor
+
+
+def measure_size(made: Made, root: Path) -> tuple[list[str], list[list[str]]]:
+    """What building takes, and what searching takes by filter; n = every question once."""
+    directories = [root / name for name in ("raw", "index")]
+    for directory in directories:
+        directory.mkdir()
+    raw = Raw(made, directories[0])
+    view, seconds, processor = built(made, directories[1])
+    sizes = [sum(file.stat().st_size for file in directory.iterdir()) for directory in directories]
+    count = len(made.chunks)
+    rates = [f"{count / raw.build_seconds:,.0f}", f"{count / seconds:,.0f}", f"{count / processor:,.0f}"]
+    building = [f"{count:,}", *rates, *(f"{size / 1e6:.0f}" for size in sizes)]
+    rows: list[list[str]] = []
+    for name, share in SHARES.items():
+        selection = made.selection_of(share)
+        plain: list[float] = []
+        ours: list[float] = []
+        for question in made.questions:
+            begin = perf_counter()
+            raw.search(question)
+            middle = perf_counter()
+            searched(view, question, limit=TOP_K, selection=selection)
+            ours.append((perf_counter() - middle) * 1000)
+            plain.append((middle - begin) * 1000)
+        ratio = f"{report.median(ours) / report.median(plain):.1f}x"
+        rows.append([f"{count:,}", name, _cell(plain), _cell(ours), ratio])
+    return building, rows
+
+
+def measure_identical(count: int) -> str:
+    """Milliseconds to find one document among so many chunks that say the same."""
+    chunks = [ChunkText(f"{number:024x}", f"{number:024x}", 0, 1, 1, "the same sentence") for number in range(count)]
+    view, _, _ = built(Made(chunks, []), Path(tempfile.mkdtemp()))
+    wanted = f"{count // 2:024x}"
+    spent: list[float] = []
+    for _ in range(20):
+        begin = perf_counter()
+        hits = searched(view, "sentence", limit=1, selection=DocumentSet(frozenset({wanted})))
+        spent.append((perf_counter() - begin) * 1000)
+        assert [hit.document_id for hit in hits] == [wanted]
+    return f"{report.median(spent):.2f}"
+
+
+def measure_bm25s(made: Made) -> list[str] | None:
+    """bm25s with its own tokenizer and numba off; None where it is not installed."""
+    if importlib.util.find_spec("bm25s") is None:
+        return None
+    import bm25s  # type: ignore[import-not-found]  # no dependency of ours
+
+    begin = perf_counter()
+    retriever = bm25s.BM25()
+    retriever.index(bm25s.tokenize([chunk.text for chunk in made.chunks], show_progress=False), show_progress=False)
+    seconds = perf_counter() - begin
+    spent: list[float] = []
+    for question in made.questions:
+        begin = perf_counter()
+        retriever.retrieve(bm25s.tokenize(question, show_progress=False), k=TOP_K, show_progress=False)
+        spent.append((perf_counter() - begin) * 1000)
+    return [f"{len(made.chunks):,}", f"{len(made.chunks) / seconds:,.0f}", _cell(spent)]
+
+
+class Stored:
+    """A knowledge base in MongoDB that has texts and nothing else."""
+
+    def __init__(self, connection: MongoConnection, knowledge_base: KnowledgeBase) -> None:
+        self._connection = connection
+        self.knowledge_base = knowledge_base
+        self._vectors = VectorRepository(connection)
+        self._entries = IndexEntryRepository(connection)
+        self._epochs = EpochRepository(connection)
+
+    @classmethod
+    async def created(cls, connection: MongoConnection) -> "Stored":
+        """An empty one."""
+        now, kb_id = clock.now(), new_id()
+        knowledge_base = KnowledgeBase(
+            id=kb_id,
+            organization_id=new_id(),
+            name="Benchmark",
+            description="",
+            tag_ids=(),
+            chunker_type="token",
+            chunk_size=256,
+            chunk_overlap=0,
+            embedding_model="",
+            embedding_dimensions=1,
+            coalesce_neighbors=0,
+            status=KnowledgeBaseStatus.ACTIVE,
+            vectors_uuid=await VectorRepository(connection).create_collection(kb_id),
+            created_at=now,
+            updated_at=now,
+        )
+        stored = cls(connection, knowledge_base)
+
+        async def create(session: Session) -> None:
+            await EpochRepository(connection).create(session, kb_id, new_id())
+
+        await run_in_transaction(connection, create)
+        return stored
+
+    async def epoch(self) -> Epoch:
+        """The present one."""
+        epoch = await self._epochs.read(self.knowledge_base.id)
+        assert epoch is not None
+        return epoch
+
+    async def put(self, document_id: str, texts: Sequence[str]) -> None:
+        """Stage and commit a document's chunks, in place of those before."""
+        kb, now, generation_id = self.knowledge_base, clock.now(), new_id()
+        owner = VectorOwner(kb.organization_id, kb.id, kb.vectors_uuid, document_id, generation_id, {}, now)
+        rows = [
+            VectorRow(index, "", text, np.ones(1, np.float32), 1, 0, len(text), 1, 1)
+            for index, text in enumerate(texts)
+        ]
+        await self._vectors.stage(owner, rows)
+        entry = IndexEntry(
+            organization_id=kb.organization_id,
+            kb_id=kb.id,
+            document_id=document_id,
+            generation_id=generation_id,
+            text_hash="",
+            configuration_hash="",
+            chunk_count=len(rows),
+            indexed_at=now,
+        )
+
+        async def commit(session: Session) -> None:
+            before = await self._entries.put(session, entry)
+            removed = before.generation_id if before else None
+            await self._epochs.advance(session, kb.id, commit_id=new_id(), added=generation_id, removed=removed)
+
+        await run_in_transaction(self._connection, commit)
+
+
+async def measure_whole_way(server: Server, made: Made, commits: int) -> list[str]:
+    """Building from MongoDB, a restart, and how soon a commit is found."""
+    async with platform(server, "lexical") as target:
+        connection = target.application.connection
+        stored = await Stored.created(connection)
+        for start in range(0, len(made.chunks), 500):
+            await stored.put(f"{start:024x}", [chunk.text for chunk in made.chunks[start : start + 500]])
+        with tempfile.TemporaryDirectory(prefix="analytiq-lexical-") as directory:
+
+            async def search(index: LocalLexicalIndex, question: str) -> list[LexicalHit]:
+                return await index.search(
+                    stored.knowledge_base, await stored.epoch(), question, limit=TOP_K, chunk_filter=None
+                )
+
+            def process() -> LocalLexicalIndex:
+                texts = ChunkTextRepository(connection)
+                return LocalLexicalIndex(texts, Path(directory), disk_bytes=2**34, build_wait_seconds=600.0)
+
+            index = process()
+            begin = perf_counter()
+            await search(index, made.questions[0])
+            build_seconds = perf_counter() - begin
+            spent: list[float] = []
+            for number in range(commits):
+                await stored.put("f" * 24, [f"commit{number}"])
+                begin = perf_counter()
+                assert await search(index, f"commit{number}")
+                spent.append((perf_counter() - begin) * 1000)
+            await index.close()
+            index = process()
+            begin = perf_counter()
+            await search(index, made.questions[0])
+            restart_seconds = perf_counter() - begin
+            await index.close()
+    count = len(made.chunks)
+    return [f"{count:,}", f"{count / build_seconds:,.0f}", f"{restart_seconds:.2f}", _cell(spent)]
+
+
+def measure_collections(root: Path) -> list[list[str]]:
+    """A row for each collection below a directory."""
+    return [measure_collection(path.parent) for path in sorted(root.glob("*/corpus.jsonl"))]
+
+
+def measure_collection(directory: Path) -> list[str]:
+    """nDCG@10 with binary grades, recall@100, both as means over the questions that have judgements."""
+    index = WordIndex.created(None)
+    index.add([_chunk(row) for row in _lines(directory / "corpus.jsonl")], {})
+    index.commit(_STATE)
+    view = index.view()
+    relevant = _judgements(directory / "qrels.tsv")
+    gains: list[float] = []
+    recalls: list[float] = []
+    for row in _lines(directory / "queries.jsonl"):
+        wanted = relevant.get(row["_id"])
+        if wanted:
+            found = [hit.document_id for hit in searched(view, row["text"], limit=DEPTH, selection=None)]
+            gains.append(_gain([one in wanted for one in found]) / _gain([True] * len(wanted)))
+            recalls.append(len(wanted.intersection(found)) / len(wanted))
+    mean = [f"{sum(values) / len(values):.3f}" for values in (gains, recalls)]
+    return [directory.name, f"{view.chunk_count:,}", str(len(gains)), *mean]
+
+
+def _gain(hits: Sequence[bool]) -> float:
+    return sum(1 / math.log2(rank + 2) for rank, hit in enumerate(hits[:GRADED_AT]) if hit)
+
+
+def _judgements(path: Path) -> dict[str, set[str]]:
+    relevant: dict[str, set[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        question, *_, document, grade = line.split("\t")
+        if grade.lstrip("-").isdigit() and int(grade) > 0:
+            relevant.setdefault(question, set()).add(document)
+    return relevant
+
+
+def _lines(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _chunk(row: dict[str, str]) -> ChunkText:
+    text = f"{row.get('title', '')} {row['text']}".strip()
+    return ChunkText(row["_id"], row["_id"], 0, 1, 1, text)
+
+
+def _cell(values: Sequence[float]) -> str:
+    return f"{report.median(values):.2f} / {report.percentile(values, 0.95):.2f}"
+
+
+async def run(options: argparse.Namespace) -> None:
+    """Measure and print."""
+    report.print_heading(f"Search by words, {options.queries} questions, ms as p50 / p95; tantivy's binding {FORMAT}")
+    if options.collections:
+        columns = ("collection", "chunks", "questions", "nDCG@10", "recall@100")
+        report.print_table(columns, measure_collections(Path(options.collections)))
+        print()
+    building: list[list[str]] = []
+    latency: list[list[str]] = []
+    others: list[list[str]] = []
+    for count in options.chunks:
+        made = made_up(count, options.queries)
+        with tempfile.TemporaryDirectory(prefix="analytiq-lexical-") as directory:
+            row, rows = measure_size(made, Path(directory))
+        building.append(row)
+        latency += rows
+        if (other := measure_bm25s(made)) is not None:
+            others.append(other)
+    rates = ("tantivy, chunks/s", "index, chunks/s", "index, chunks/CPU-s", "tantivy MB", "index MB")
+    report.print_table(("chunks", *rates), building)
+    print()
+    report.print_table(("chunks", "filter", "tantivy, all", "index", "index to tantivy"), latency)
+    if others:
+        print()
+        report.print_table(("chunks", "bm25s, chunks/s", "bm25s"), others)
+    print(f"\none document among {options.chunks[-1]:,} identical chunks: {measure_identical(options.chunks[-1])} ms\n")
+    async with running_server() as server:
+        rows = [
+            await measure_whole_way(server, made_up(count, 1), 10 if options.short else 50) for count in options.chunks
+        ]
+    report.print_table(("chunks", "from MongoDB, chunks/s", "restart in s", "after a commit"), rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """See the module."""
+    parser = report.arguments((__doc__ or "").splitlines()[0], repeats=1)
+    parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--queries", type=int, default=200)
+    parser.add_argument("--collections", default=None, help="a directory of collections in BEIR's format")
+    options = parser.parse_args(arguments)
+    if options.short:
+        options.chunks, options.queries = [2_000], 30
+    asyncio.run(run(options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""What every vector store owes: over the local one, MongoDB's behind the emulator, and a real server where one is."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from analytiq.errors import InvalidInputError
+from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField, Or
+from analytiq.mongo.ids import new_id
+from analytiq.mongo.search import hits
+from tests.contract.conftest import Serving
+from tests.contract.shelf import Found, Shelf, vectors
+from tests.made_filters import IDS, a_document, chunk_filters
+
+QUERY = vectors(1)[0]
+
+
+def alike(found: Found, expected: Found) -> None:
+    """The same chunks in the same order; stores add up in different orders."""
+    assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert [row[2] for row in found] == pytest.approx([row[2] for row in expected], abs=2e-5)
+
+
+async def test_an_empty_knowledge_base_has_nothing_to_find(shelf: Shelf) -> None:
+    assert await shelf.found(QUERY) == []
+    assert await shelf.counted() == 0
+
+
+async def test_the_nearest_come_first_with_half_of_one_plus_the_cosine_as_relevance(shelf: Shelf) -> None:
+    for document_id in IDS[:4]:
+        await shelf.put(a_document(document_id), vectors(5) * 7)
+    alike(await shelf.found(QUERY), shelf.expected(QUERY))
+    alike(await shelf.found(QUERY, limit=3), shelf.expected(QUERY, limit=3))
+    assert await shelf.counted() == 20
+
+
+async def test_ties_are_in_the_order_of_document_and_chunk(shelf: Shelf) -> None:
+    same = np.tile(vectors(1), (3, 1))
+    for document_id in reversed(IDS[:3]):
+        await shelf.put(a_document(document_id), same)
+    found = [row[:2] for row in await shelf.found(QUERY)]
+    assert found == [(document_id, place) for document_id in IDS[:3] for place in range(3)]
+
+
+async def test_pages_of_equal_results_follow_each_other(shelf: Shelf) -> None:
+    same = np.tile(vectors(1), (20, 1))
+    for document_id in reversed(IDS[:3]):
+        await shelf.put(a_document(document_id), same)
+    ordered = [(document_id, place) for document_id in IDS[:3] for place in range(20)]
+    for limit in (1, 7, 20, 33):
+        assert [row[:2] for row in await shelf.found(QUERY, limit=limit)] == ordered[:limit]
+
+
+async def test_a_vector_without_a_direction_holds_nothing_up(shelf: Shelf) -> None:
+    rows = vectors(4)
+    rows[1] = 0.0
+    await shelf.put(a_document(IDS[0]), rows)
+    found = [row for row in await shelf.found(QUERY) if row[1] != 1]
+    alike(found, [row for row in shelf.expected(QUERY) if row[1] != 1])
+    await shelf.put(a_document(IDS[1]), np.zeros((2, len(QUERY)), dtype=np.float32))
+    found = [row for row in await shelf.found(QUERY) if row[0] == IDS[0] and row[1] != 1]
+    alike(found, [row for row in shelf.expected(QUERY) if row[0] == IDS[0] and row[1] != 1])
+
+
+async def test_what_was_committed_is_found_and_what_was_taken_out_is_not(shelf: Shelf) -> None:
+    first, second = a_document(IDS[0]), a_document(IDS[1])
+    await shelf.put(first, vectors(2))
+    alike(await shelf.found(QUERY), shelf.expected(QUERY))
+    await shelf.put(second, vectors(3))
+    alike(await shelf.found(QUERY), shelf.expected(QUERY))
+    await shelf.put(first, vectors(4))
+    alike(await shelf.found(QUERY), shelf.expected(QUERY))
+    assert await shelf.counted() == 7
+    await shelf.take_out(second.id)
+    alike(await shelf.found(QUERY), shelf.expected(QUERY))
+    assert await shelf.counted() == 4
+
+
+async def test_what_is_only_staged_is_not_found(shelf: Shelf) -> None:
+    await shelf.put(a_document(IDS[0]), vectors(2))
+    await shelf.stage(a_document(IDS[1]), np.tile(QUERY, (30, 1)))
+    alike(await shelf.found(QUERY, limit=2), shelf.expected(QUERY, limit=2))
+
+
+async def test_a_page_of_results_is_full_although_older_generations_are_nearer(shelf: Shelf) -> None:
+    await shelf.put(a_document(IDS[0]), np.tile(QUERY, (40, 1)))
+    await shelf.put(a_document(IDS[0]), vectors(12))
+    alike(await shelf.found(QUERY, limit=10), shelf.expected(QUERY, limit=10))
+
+
+async def test_an_empty_set_of_documents_has_nothing(shelf: Shelf) -> None:
+    await shelf.put(a_document(IDS[0]), vectors(2))
+    nobody = In(BuiltInField.DOCUMENT_ID, ())
+    assert await shelf.found(QUERY, tree=nobody) == []
+    assert await shelf.counted(nobody) == 0
+
+
+async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving) -> None:
+    await shelf.put(a_document(IDS[0]), vectors(2))
+    foreign = shelf.knowledge_base.model_copy(update={"organization_id": "o2"})
+    store, _ = serving.stores(None, with_words=False)
+    assert await store.search(foreign, await shelf.epoch(), QUERY, limit=5, chunk_filter=None) == []
+    place = (await shelf.store.search(shelf.knowledge_base, await shelf.epoch(), QUERY, limit=1, chunk_filter=None))[0]
+    chunk = (place.generation_id, place.chunk_index)
+    assert await store.relevance_of(foreign, await shelf.epoch(), QUERY, [chunk]) == {}
+    await store.close()
+
+
+async def test_the_relevance_of_a_chunk_is_what_a_search_says(shelf: Shelf) -> None:
+    await shelf.put(a_document(IDS[0]), vectors(4))
+    epoch = await shelf.epoch()
+    answer = await shelf.store.search(shelf.knowledge_base, epoch, QUERY, limit=4, chunk_filter=None)
+    chunks = {(hit.generation_id, hit.chunk_index): hit.relevance for hit in answer}
+    asked = [*chunks, (new_id(), 0)]
+    assert await shelf.store.relevance_of(shelf.knowledge_base, epoch, QUERY, asked) == pytest.approx(chunks, abs=1e-5)
+
+
+NUMBER, WORD = MetadataField(("number",)), MetadataField(("word",))
+
+
+@pytest.fixture
+async def library(shelf: Shelf) -> Shelf:
+    """Six documents of three chunks, whose metadata the made filters ask for."""
+    metadata: list[dict[str, object]] = [
+        {"a": 1, "b": "a"},
+        {"a": [1, "b", None], "b": {"a": 2.0}},
+        {"a": {"b": ["a", {"0": True}]}, "0": 2**53 + 1},
+        {"b": [], "-1": "$gt"},
+        {"a": [{"b": 1}, {"b": [2, "ab"]}], "00": False},
+        {},
+    ]
+    for document_id, attached in zip(IDS, metadata, strict=True):
+        tags = {"tag_ids": ("2024",) if "b" in attached else (), "metadata": attached}
+        await shelf.put(a_document(document_id).model_copy(update=tags), vectors(3))
+    return shelf
+
+
+@pytest.mark.parametrize("named", [hits.MOST_DOCUMENTS_NAMED, -1], ids=["by ids", "by what chunks carry"])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(tree=chunk_filters)
+async def test_filters_let_through_what_a_plain_reading_does(
+    library: Shelf, monkeypatch: pytest.MonkeyPatch, named: int, tree: Filter
+) -> None:
+    monkeypatch.setattr(hits, "MOST_DOCUMENTS_NAMED", named)
+    alike(await library.found(QUERY, tree=tree), library.expected(QUERY, tree=tree))
+    assert await library.counted(tree) == len(library.expected(QUERY, tree=tree))
+
+
+MANY = {"local": 100_000, "emulator": 10_000, "server": 100_000}
+"""Chunks; the emulator goes through them one by one."""
+
+
+async def test_a_filter_that_one_of_many_near_identical_chunks_passes_finds_it(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = MANY[shelf.name]
+    for number in range(10):
+        rows = np.tile(QUERY, (count // 10, 1)) + vectors(count // 10) * 0.01
+        document = a_document(new_id(), number=number).model_copy(update={"document_name": f"{number}"})
+        await shelf.put(document, rows)
+    await shelf.put(a_document(IDS[0], number=99), -QUERY[np.newaxis])
+    # The graph is asked, and not an exact scan, where so many are there.
+    shelf.knowledge_base = shelf.knowledge_base.model_copy(update={"chunk_count": 100_001})
+    trees = [
+        Comparison(NUMBER, Comparator.GREATER, 11),
+        Comparison(BuiltInField.DOCUMENT_NAME, Comparator.EQUAL, "invoice.pdf"),
+        In(BuiltInField.DOCUMENT_ID, (IDS[0],)),
+        And((Comparison(NUMBER, Comparator.EQUAL, 99), Comparison(BuiltInField.PAGE, Comparator.LESS, 2))),
+        Or((Comparison(NUMBER, Comparator.EQUAL, 99), Comparison(WORD, Comparator.EQUAL, "none"))),
+    ]
+    for named in (hits.MOST_DOCUMENTS_NAMED, -1):
+        monkeypatch.setattr(hits, "MOST_DOCUMENTS_NAMED", named)
+        for tree in trees:
+            assert [row[:2] for row in await shelf.found(QUERY, limit=10, tree=tree)] == [(IDS[0], 0)]
+            assert await shelf.counted(tree) == 1
+
+
+async def test_asking_deeper_than_the_store_can_look_is_right_or_refused(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits, "MOST_FOUND", 50)
+    await shelf.put(a_document(IDS[0]), vectors(60))
+    alike(await shelf.found(QUERY, limit=50), shelf.expected(QUERY, limit=50))
+    if shelf.name == "local":
+        alike(await shelf.found(QUERY, limit=55), shelf.expected(QUERY, limit=55))
+    else:
+        with pytest.raises(InvalidInputError, match="skip: MongoDB's search server shows the 50 best chunks"):
+            await shelf.found(QUERY, limit=55)

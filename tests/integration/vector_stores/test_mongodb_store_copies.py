@@ -1,0 +1,81 @@
+"""What becomes of the search server's part when an organization is restored, copied or erased; over the emulator."""
+
+import pytest
+
+from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
+from analytiq.models.filter import BuiltInField, In
+from analytiq.models.knowledge_base import VectorStoreKind
+from analytiq.mongo.repositories.vectors import collection_name
+from analytiq.mongo.search import hits
+from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
+from analytiq.search.request import Mode
+from tests.fakes.search_server import SearchServer
+from tests.integration.backup.archiving import archive_of, lose, restore_from, tags_of
+from tests.integration.conftest import EventuallyTrue
+from tests.integration.tenant import Tenant, prose
+
+QUESTION = "whales in the year"
+LEGS = (Mode.VECTOR, Mode.LEXICAL)
+
+
+async def index_names(server: SearchServer, tenant: Tenant, kb_id: str) -> set[str]:
+    return set(await server.indexes(tenant.application.connection.database.name, collection_name(kb_id)))
+
+
+async def test_a_restored_knowledge_base_gets_its_indexes_and_is_found(
+    server: SearchServer, tenant_on_server: Tenant, eventually: EventuallyTrue
+) -> None:
+    tenant = tenant_on_server
+    kb = await tenant.knowledge_base()
+    document = await tenant.document("a.txt", prose("whales", 5))
+    connection = tenant.application.connection
+    archive, _ = await archive_of(connection, [tenant.id])
+    await lose(connection, tenant.id)
+
+    async def are_gone() -> bool:
+        return await index_names(server, tenant, kb.id) == set()
+
+    await eventually(are_gone)
+    await restore_from(connection, archive)
+    await tenant.drain()
+    assert await index_names(server, tenant, kb.id) == {VECTOR_INDEX, WORD_INDEX}
+    for mode in LEGS:
+        assert await tenant.found(kb.id, QUESTION, mode=mode) == [document.id]
+
+
+async def test_a_copy_under_fresh_ids_is_filtered_by_its_own_tags(
+    tenant_on_server: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, application = tenant_on_server, tenant_on_server.application
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    archive, _ = await archive_of(application.connection, [tenant.id])
+    (restored,) = await restore_from(application.connection, archive, is_fresh=True)
+    (tag,) = await tags_of(application, restored.organization_id)
+    copy = Tenant(application, await application.organizations.get(restored.organization_id), tag)
+    ((copied,), _) = await application.knowledge_bases.page(copy.id, skip=0, limit=10, name_search=None)
+    assert copied.vector_store is VectorStoreKind.MONGODB
+    vectors = application.connection.database[collection_name(copied.id)]
+    assert await vectors.count_documents({"projection.tag_ids": tag.id}) == 5
+    assert await vectors.count_documents({"projection.tag_ids": tenant.tag.id}) == 0
+    await copy.drain()
+    monkeypatch.setattr(hits, "MOST_DOCUMENTS_NAMED", -1)
+    for mode in LEGS:
+        assert len(await copy.found(copied.id, QUESTION, mode=mode, filter=In(BuiltInField.TAG_IDS, (tag.id,)))) == 1
+        assert len(await tenant.found(kb.id, QUESTION, mode=mode)) == 1
+
+
+async def test_an_erased_organization_leaves_no_index(
+    server: SearchServer, tenant_on_server: Tenant, eventually: EventuallyTrue
+) -> None:
+    tenant, application = tenant_on_server, tenant_on_server.application
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    options = ErasureOptions(ledger=LedgerFate.DELETE)
+    requested = await application.erasures.request_organization(tenant.id, requested_by="test", options=options)
+    assert (await application.erasures.run(requested.id)).state is ErasureState.DONE
+
+    async def are_gone() -> bool:
+        return await index_names(server, tenant, kb.id) == set()
+
+    await eventually(are_gone)

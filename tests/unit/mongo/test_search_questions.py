@@ -1,0 +1,61 @@
+"""A question becomes clauses of `$search`, whatever it holds."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.mongo.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
+from analytiq.mongo.search.questions import LONGEST_WORD, clauses_of, way
+from tests.fakes.search_server import definitions, words
+
+DEFINITION = definitions.parse("search", word_index().definition)
+assert isinstance(DEFINITION, definitions.WordDefinition)
+DOCUMENTS = {1: {CHUNK_TEXT: "Whales sing 鯨の歌, says (INV-2024/00123)."}, 2: {CHUNK_TEXT: "INV 2024 00123"}}
+
+
+def paths(question: str) -> list[object]:
+    return [clause["text"]["path"] for clause in clauses_of(question)]
+
+
+def test_plain_words_are_asked_for_once() -> None:
+    assert paths("how do whales sing?") == [CHUNK_TEXT]
+
+
+def test_codes_are_asked_for_as_they_are_written_too() -> None:
+    assert paths("where is (INV-2024/00123)?") == [CHUNK_TEXT, way(WHOLE)]
+    assert clauses_of("where is (INV-2024/00123)?")[1]["text"]["query"] == "INV-2024/00123"
+
+
+def test_scripts_without_spaces_are_asked_for_in_pairs() -> None:
+    assert paths("鯨の歌") == [CHUNK_TEXT, way(CHARACTER_PAIRS)]
+
+
+def test_a_question_without_a_word_asks_nothing() -> None:
+    assert clauses_of("?! -- …") == []
+
+
+def test_a_code_is_found_whole_before_its_parts() -> None:
+    stage = {"compound": {"should": clauses_of("INV-2024/00123"), "minimumShouldMatch": 1}}
+    assert [found.identifier for found in words.run(stage, DEFINITION, DOCUMENTS)] == [1, 2]
+
+
+def test_a_long_question_stays_below_the_servers_limit_of_terms() -> None:
+    for question in ["a b " * 5000, "鯨" * 5000, "x-1 " * 5000]:
+        for clause in clauses_of(question):
+            assert len(clause["text"]["query"].split()) <= 500
+            assert len(clause["text"]["query"]) <= 2000
+
+
+@given(st.text())
+def test_any_question_is_one_that_the_server_reads(question: str) -> None:
+    if clauses := clauses_of(question):
+        words.run({"compound": {"should": clauses}}, DEFINITION, DOCUMENTS)
+
+
+def test_a_very_long_word_is_read_in_one_go_and_cut() -> None:
+    (clause,) = clauses_of("a" * 1_000_000)
+    assert clause["text"]["query"] == "a" * LONGEST_WORD
+
+
+def test_codes_are_found_in_the_midst_of_signs() -> None:
+    codes = [clause["text"]["query"] for clause in clauses_of("(INV-2024/00123), _A-1 and mail@example.org!")][1:]
+    assert codes == ["INV-2024/00123 A-1 mail@example.org"]

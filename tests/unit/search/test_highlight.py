@@ -1,0 +1,58 @@
+"""Where the words of a question stand in a passage."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytiq.search.highlight import MAX_HIGHLIGHTS, highlights
+
+GERMAN = "Das ist nicht der Weg, auf dem sich die Stadt mit"
+
+
+def marked(question: str, passage: str) -> list[str]:
+    return [passage[start:end] for start, end in highlights(question, passage)]
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "expected"),
+    [
+        ("terminating a contract", "The contracts were terminated in May.", ["contracts", "terminated"]),
+        ("Haus", f"{GERMAN} vielen Häusern zeigt", ["Häusern"]),
+        ("facturación", "Los datos de la FACTURACION que son", ["FACTURACION"]),
+        ("INV-2024/00123", "See invoice INV-2024/00123.", ["INV-2024/00123"]),
+        ("ax42b", "The part AX-42-B is here, AX-42 is not", ["AX-42-B"]),
+        ("jo@example.org", "Write to Jo@Example.org now", ["Jo@Example.org"]),
+        ("email", "an e-mail and an email", ["e-mail", "email"]),
+        ("东京铁塔", "我在东京看到铁塔", ["东京", "铁塔"]),
+        ("猫", "東京に猫がいる", ["猫"]),
+        ("книга", "Он читает книгами вслух", ["книгами"]),
+        ("to be or not to be", "To be, or not to be", ["To", "be", "or", "not", "to", "be"]),
+        ("the whale", "the sea has the whales", ["whales"]),
+        ("café", "Le cafe\u0301 est dans la rue", ["cafe\u0301"]),
+        ("zebra", "nothing of the kind", []),
+        ("", "nothing", []),
+    ],
+)
+def test_words_of_the_question_are_marked(question: str, passage: str, expected: list[str]) -> None:
+    assert marked(question, passage) == expected
+
+
+def test_parts_of_a_code_that_is_another_one_are_marked_one_by_one() -> None:
+    assert marked("INV-2024/00123", "INV-2024/00999") == ["INV", "2024"]
+
+
+@given(question=st.text(max_size=60), passage=st.text())
+def test_spans_lie_in_the_passage_in_order_and_apart(question: str, passage: str) -> None:
+    end_before = -1
+    for start, end in highlights(question, passage):
+        assert end_before < start < end <= len(passage)
+        end_before = end
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=8))
+def test_whatever_word_is_asked_for_is_marked_where_it_stands(word: str) -> None:
+    assert marked(word, f"| {word} |")
+
+
+def test_many_highlights_are_cut() -> None:
+    assert len(highlights("whales", "whales, " * 500)) == MAX_HIGHLIGHTS

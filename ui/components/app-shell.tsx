@@ -1,0 +1,76 @@
+"use client";
+
+import { usePathname, useRouter } from "next/navigation";
+import { useEffect, useState } from "react";
+
+import { CommandPalette } from "@/components/command-palette";
+import { ConnectionNotice } from "@/components/connection-notice";
+import { SkeletonBlock } from "@/components/feedback";
+import { DESTINATIONS } from "@/components/navigation";
+import { BottomBar, Sidebar } from "@/components/navigation-bars";
+import { ShortcutsDialog } from "@/components/shortcuts-dialog";
+import { UploadTray } from "@/components/upload-tray";
+import { useSession } from "@/lib/session";
+import { useShortcuts } from "@/lib/shortcuts";
+
+/** What surrounds every page: navigation, palette, shortcuts, uploads; only for those who are signed in. */
+export function AppShell({ children }: { children: React.ReactNode }) {
+  const session = useSession();
+  const router = useRouter();
+  const pathname = usePathname();
+  const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [areShortcutsOpen, setShortcutsOpen] = useState(false);
+
+  useEffect(() => {
+    if (session === null) {
+      const here = `${pathname}${location.search}`;
+      router.replace(`/sign-in/?next=${encodeURIComponent(here)}`);
+    }
+  }, [session, router, pathname]);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.metaKey || event.ctrlKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        setPaletteOpen((isOpen) => !isOpen);
+      }
+    };
+    document.addEventListener("keydown", onKey);
+    return () => document.removeEventListener("keydown", onKey);
+  }, []);
+
+  useShortcuts([
+    ...DESTINATIONS.map((destination) => ({
+      keys: `g ${destination.key}`,
+      label: destination.label,
+      group: "Go to" as const,
+      run: () => router.push(destination.href),
+    })),
+    { keys: "?", label: "List the shortcuts", group: "Everywhere", run: () => setShortcutsOpen(true) },
+  ]);
+
+  return (
+    <>
+      <a href="#main" className="button sr-only z-50 focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+        Skip to content
+      </a>
+      <div className="flex h-dvh">
+        <Sidebar onSearch={() => setPaletteOpen(true)} onShortcuts={() => setShortcutsOpen(true)} />
+        <div className="flex min-w-0 flex-1 flex-col">
+          <ConnectionNotice />
+          <main id="main" className="flex min-h-0 min-w-0 flex-1 flex-col" tabIndex={-1} style={{ outline: "none" }}>
+            {session ? children : <SkeletonBlock lines={6} />}
+          </main>
+          <BottomBar onShortcuts={() => setShortcutsOpen(true)} />
+        </div>
+      </div>
+      {session && (
+        <>
+          <UploadTray />
+          <CommandPalette open={isPaletteOpen} onOpenChange={setPaletteOpen} />
+          <ShortcutsDialog open={areShortcutsOpen} onOpenChange={setShortcutsOpen} />
+        </>
+      )}
+    </>
+  );
+}

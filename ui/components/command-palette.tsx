@@ -1,0 +1,140 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { FileText, LibraryBig, Plus, ScanSearch, Tag as TagIcon, Upload } from "lucide-react";
+import { useRouter } from "next/navigation";
+import { Dialog } from "radix-ui";
+import { useDeferredValue, useState } from "react";
+
+import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
+import { DESTINATIONS } from "@/components/navigation";
+import { chooseFiles } from "@/lib/uploads";
+
+/** Ctrl K: pages, actions, and by name documents, tags and knowledge bases, as the server finds them. */
+export function CommandPalette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
+  return (
+    <Dialog.Root open={open} onOpenChange={onOpenChange}>
+      <Dialog.Portal>
+        <Dialog.Overlay className="fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]" />
+        <Dialog.Content
+          aria-describedby={undefined}
+          className="layer appear fixed inset-x-2 top-[10vh] z-50 mx-auto max-w-[620px] overflow-hidden rounded-xl"
+        >
+          <Dialog.Title className="sr-only">Search everything</Dialog.Title>
+          <Palette close={() => onOpenChange(false)} />
+        </Dialog.Content>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}
+
+const GROUP =
+  "[&_[cmdk-group-heading]]:px-2 [&_[cmdk-group-heading]]:py-1 [&_[cmdk-group-heading]]:text-xs [&_[cmdk-group-heading]]:text-text-3";
+
+function Palette({ close }: { close: () => void }) {
+  const router = useRouter();
+  const [text, setText] = useState("");
+  const wanted = useDeferredValue(text.trim());
+  const documents = useQuery({ ...documentNamesQuery(wanted), enabled: wanted !== "" });
+  const bases = useQuery(knowledgeBaseListQuery(wanted, 5));
+  const tags = useQuery({ ...tagListQuery(wanted, 5), enabled: wanted !== "" });
+  const isSearching = documents.isFetching || bases.isFetching || tags.isFetching;
+  const go = (href: string) => {
+    close();
+    router.push(href);
+  };
+  const matches = (label: string) => label.toLowerCase().includes(wanted.toLowerCase());
+  const actions = [
+    { label: "Upload files", icon: Upload, run: chooseFiles },
+    { label: "New knowledge base", icon: Plus, run: () => go("/kbs/new/") },
+    { label: "New tag", icon: Plus, run: () => go("/tags/?new=1") },
+  ].filter((action) => matches(action.label));
+  const pages = DESTINATIONS.filter((destination) => matches(destination.label));
+  return (
+    <Command shouldFilter={false} label="Search everything">
+      <Command.Input
+        autoFocus
+        value={text}
+        onValueChange={setText}
+        placeholder="Documents, knowledge bases, tags, pages"
+        className="h-12 w-full border-b border-line bg-transparent px-4 text-lg outline-none"
+      />
+      <Command.List className="max-h-[56vh] overflow-y-auto p-2">
+        <Command.Empty className="px-2 py-6 text-center text-text-2">
+          {isSearching ? "Searching…" : `Nothing is called “${wanted}”.`}
+        </Command.Empty>
+        {wanted !== "" && (
+          <Command.Group className={GROUP}>
+            <Command.Item className="menu-item" value="search-passages" onSelect={() => go(`/search/?q=${encodeURIComponent(wanted)}`)}>
+              <ScanSearch aria-hidden size={15} /> Find passages about “{wanted}”
+            </Command.Item>
+          </Command.Group>
+        )}
+        {documents.data && documents.data.documents.length > 0 && wanted !== "" && (
+          <Command.Group heading="Documents" className={GROUP}>
+            {documents.data.documents.map((document) => (
+              <Command.Item
+                key={document.document_id}
+                value={document.document_id}
+                className="menu-item"
+                onSelect={() => go(`/documents/view/?id=${document.document_id}`)}
+              >
+                <FileText aria-hidden size={15} className="shrink-0" />
+                <span className="truncate">{document.document_name}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+        )}
+        {bases.data && bases.data.knowledge_bases.length > 0 && (
+          <Command.Group heading="Knowledge bases" className={GROUP}>
+            {bases.data.knowledge_bases.map((base) => (
+              <Command.Item key={base.kb_id} value={base.kb_id} className="menu-item" onSelect={() => go(`/kbs/view/?id=${base.kb_id}`)}>
+                <LibraryBig aria-hidden size={15} className="shrink-0" />
+                <span className="truncate">{base.name}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+        )}
+        {tags.data && tags.data.tags.length > 0 && wanted !== "" && (
+          <Command.Group heading="Tags" className={GROUP}>
+            {tags.data.tags.map((tag) => (
+              <Command.Item key={tag.tag_id} value={tag.tag_id} className="menu-item" onSelect={() => go(`/documents/?tags=${tag.tag_id}`)}>
+                <TagIcon aria-hidden size={15} className="shrink-0" />
+                <span className="truncate">{tag.name}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+        )}
+        {actions.length > 0 && (
+          <Command.Group heading="Actions" className={GROUP}>
+            {actions.map((action) => (
+              <Command.Item
+                key={action.label}
+                value={action.label}
+                className="menu-item"
+                onSelect={() => {
+                  close();
+                  action.run();
+                }}
+              >
+                <action.icon aria-hidden size={15} /> {action.label}
+              </Command.Item>
+            ))}
+          </Command.Group>
+        )}
+        {pages.length > 0 && (
+          <Command.Group heading="Pages" className={GROUP}>
+            {pages.map((destination) => (
+              <Command.Item key={destination.href} value={destination.href} className="menu-item" onSelect={() => go(destination.href)}>
+                <destination.icon aria-hidden size={15} />
+                <span className="flex-1">{destination.label}</span>
+                <span className="kbd">g {destination.key}</span>
+              </Command.Item>
+            ))}
+          </Command.Group>
+        )}
+      </Command.List>
+    </Command>
+  );
+}

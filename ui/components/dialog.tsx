@@ -1,0 +1,117 @@
+"use client";
+
+import { X } from "lucide-react";
+import { Dialog as Primitive } from "radix-ui";
+import { useState } from "react";
+
+/** A dialog; a full sheet on a phone. */
+export function Dialog({
+  open,
+  onOpenChange,
+  title,
+  description,
+  children,
+  footer,
+  wide = false,
+}: {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  description?: React.ReactNode;
+  children?: React.ReactNode;
+  footer?: React.ReactNode;
+  wide?: boolean;
+}) {
+  return (
+    <Primitive.Root open={open} onOpenChange={onOpenChange}>
+      <Primitive.Portal>
+        <Primitive.Overlay className="fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]" />
+        <Primitive.Content
+          className={`layer appear fixed inset-0 z-50 flex flex-col overflow-hidden md:inset-auto md:top-[12vh] md:left-1/2 md:max-h-[76vh] md:w-full md:-translate-x-1/2 md:rounded-xl max-md:rounded-none ${wide ? "md:max-w-[720px]" : "md:max-w-[480px]"}`}
+          {...(description ? {} : { "aria-describedby": undefined })}
+        >
+          <div className="flex items-start gap-3 px-5 pt-4 pb-2">
+            <Primitive.Title className="min-w-0 flex-1 text-lg font-semibold break-words">{title}</Primitive.Title>
+            <Primitive.Close className="button button-quiet button-icon -mt-1 -mr-2" aria-label="Close">
+              <X aria-hidden size={16} />
+            </Primitive.Close>
+          </div>
+          <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-4">
+            {description && (
+              <Primitive.Description asChild>
+                <div className="mb-3 text-base break-words text-text-2">{description}</div>
+              </Primitive.Description>
+            )}
+            {children}
+          </div>
+          {footer && <div className="flex flex-wrap justify-end gap-2 border-t border-line px-5 py-3">{footer}</div>}
+        </Primitive.Content>
+      </Primitive.Portal>
+    </Primitive.Root>
+  );
+}
+
+/** Asks before what cannot be undone; `typed` is what has to be typed where much is at stake. */
+export function ConfirmDialog({
+  open,
+  onOpenChange,
+  title,
+  children,
+  action,
+  typed,
+  onConfirm,
+}: {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  children: React.ReactNode;
+  action: string;
+  typed?: string;
+  onConfirm: () => void;
+}) {
+  const [text, setText] = useState("");
+  const change = (isOpen: boolean) => {
+    setText("");
+    onOpenChange(isOpen);
+  };
+  const isAllowed = typed === undefined || text.trim() === typed;
+  const confirm = () => {
+    if (!isAllowed) return;
+    change(false);
+    onConfirm();
+  };
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={change}
+      title={title}
+      description={children}
+      footer={
+        <>
+          <button type="button" className="button" onClick={() => change(false)}>
+            Cancel
+          </button>
+          <button type="button" className="button button-danger" disabled={!isAllowed} onClick={confirm}>
+            {action}
+          </button>
+        </>
+      }
+    >
+      {typed !== undefined && (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            confirm();
+          }}
+        >
+          <label className="flex flex-col gap-1">
+            <span className="text-text-2">
+              Type <strong className="font-semibold text-text">{typed}</strong> to confirm
+            </span>
+            <input className="field" value={text} onChange={(event) => setText(event.target.value)} autoComplete="off" />
+          </label>
+        </form>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,129 @@
+"use client";
+
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { Check, Minus, Plus } from "lucide-react";
+import { Popover } from "radix-ui";
+import { useDeferredValue, useState } from "react";
+
+import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { type Tag, tagListQuery } from "@/api/queries";
+import { tellFailure } from "@/components/feedback";
+import { colourFor } from "@/lib/tag-colours";
+
+export type Ticked = "all" | "some" | "none";
+
+/** Tags to tick, found by the server as one types; one that does not exist is made in place. */
+export function TagPicker({
+  ticked,
+  onToggle,
+  children,
+  canCreate = true,
+  align = "start",
+  open,
+  onOpenChange,
+}: {
+  ticked: (tagId: string) => Ticked;
+  onToggle: (tag: Tag, isOn: boolean) => void;
+  children: React.ReactNode;
+  canCreate?: boolean;
+  align?: "start" | "end";
+  open?: boolean;
+  onOpenChange?: (open: boolean) => void;
+}) {
+  return (
+    <Popover.Root {...(open !== undefined && { open })} {...(onOpenChange && { onOpenChange })}>
+      <Popover.Trigger asChild>{children}</Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content
+          className="layer appear z-50 w-[280px] overflow-hidden"
+          align={align}
+          sideOffset={4}
+          collisionPadding={8}
+          aria-label="Tags"
+          onKeyDown={(event) => event.stopPropagation()}
+        >
+          <TagList ticked={ticked} onToggle={onToggle} canCreate={canCreate} />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function TagList({
+  ticked,
+  onToggle,
+  canCreate,
+}: {
+  ticked: (tagId: string) => Ticked;
+  onToggle: (tag: Tag, isOn: boolean) => void;
+  canCreate: boolean;
+}) {
+  const [text, setText] = useState("");
+  const wanted = useDeferredValue(text.trim());
+  const { data, isPending } = useQuery({ ...tagListQuery(wanted), placeholderData: keepPreviousData });
+  const client = useQueryClient();
+  const create = useMutation({
+    mutationFn: (name: string) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/tags", {
+          params: { path: organizationPath() },
+          body: { name, color: colourFor(name), description: "" },
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: async (tag) => {
+      setText("");
+      await client.invalidateQueries({ queryKey: ["tags"] });
+      onToggle(tag, true);
+    },
+    onError: (error) => tellFailure("The tag was not made", error),
+  });
+  const tags = data?.tags ?? [];
+  const hasExact = tags.some((tag) => tag.name.toLowerCase() === wanted.toLowerCase());
+  return (
+    <Command shouldFilter={false} label="Tags">
+      <Command.Input
+        autoFocus
+        value={text}
+        onValueChange={setText}
+        placeholder="Find a tag"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+      />
+      <Command.List className="max-h-[280px] overflow-y-auto p-1">
+        {!isPending && tags.length === 0 && (wanted === "" || !canCreate) && (
+          <div className="px-2 py-3 text-text-2">
+            {wanted === "" ? (canCreate ? "No tags yet. Type a name to make one." : "No tags yet.") : "No such tag."}
+          </div>
+        )}
+        {tags.map((tag) => {
+          const state = ticked(tag.tag_id);
+          return (
+            <Command.Item
+              key={tag.tag_id}
+              value={tag.tag_id}
+              className="menu-item"
+              onSelect={() => onToggle(tag, state !== "all")}
+              aria-checked={state === "all" ? true : state === "some" ? "mixed" : false}
+            >
+              <span aria-hidden className="flex size-4 shrink-0 items-center justify-center rounded border border-control">
+                {state === "all" && <Check size={12} />}
+                {state === "some" && <Minus size={12} />}
+              </span>
+              <span aria-hidden className="size-2 shrink-0 rounded-full" style={{ background: tag.color }} />
+              <span className="truncate">{tag.name}</span>
+            </Command.Item>
+          );
+        })}
+        {canCreate && wanted !== "" && !hasExact && !isPending && (
+          <Command.Item className="menu-item" value="create-tag" onSelect={() => create.mutate(wanted)} disabled={create.isPending}>
+            <Plus aria-hidden size={14} /> Make the tag “{wanted}”
+          </Command.Item>
+        )}
+        {data && data.total_count > tags.length && (
+          <div className="px-2 py-1 text-xs text-text-3">{data.total_count - tags.length} more: type to find them</div>
+        )}
+      </Command.List>
+    </Command>
+  );
+}

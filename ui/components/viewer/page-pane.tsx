@@ -1,0 +1,93 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import dynamic from "next/dynamic";
+import { useEffect, useRef, useState } from "react";
+
+import type { DocumentDetail } from "@/api/queries";
+import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { Banner } from "@/components/state";
+
+import { originalQuery } from "./queries";
+
+const PdfPage = dynamic(() => import("./pdf-page"), { ssr: false, loading: () => <SkeletonBlock lines={8} /> });
+
+const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp"]);
+
+export function canShowPage(document: DocumentDetail): boolean {
+  return document.content_type === "application/pdf" || SHOWN_IMAGES.has(document.content_type);
+}
+
+/** The page as it looks, on paper that stays white in the dark. */
+export function PagePane({
+  document,
+  page,
+  zoom,
+  wanted,
+}: {
+  document: DocumentDetail;
+  page: number;
+  zoom: number;
+  wanted: string | null;
+}) {
+  const { data: file, error, refetch } = useQuery(originalQuery(document.document_id, document.sha256));
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const [isPlaced, setPlaced] = useState(true);
+  const [failure, setFailure] = useState<string | null>(null);
+  const isPdf = document.content_type === "application/pdf";
+  if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
+  return (
+    <div ref={frame} className="h-full overflow-auto bg-sunken p-3" tabIndex={0} role="region" aria-label="Page">
+      {wanted !== null && (!isPlaced || !isPdf) && (
+        <div className="mx-auto mb-3 max-w-[720px]">
+          <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
+        </div>
+      )}
+      {failure ? (
+        <Banner tone="failed">The page could not be drawn. {failure}</Banner>
+      ) : file === undefined || width === 0 ? (
+        <SkeletonBlock lines={8} />
+      ) : isPdf ? (
+        <div className="mx-auto w-fit bg-paper shadow-[0_0_0_1px_var(--border)]">
+          <PdfPage
+            file={file}
+            page={page}
+            width={Math.round((width - 24) * zoom)}
+            wanted={wanted}
+            onPlaced={setPlaced}
+            onFailure={setFailure}
+          />
+        </div>
+      ) : (
+        <ImagePage file={file} name={document.document_name} width={Math.round((width - 24) * zoom)} />
+      )}
+    </div>
+  );
+}
+
+function ImagePage({ file, name, width }: { file: Blob; name: string; width: number }) {
+  const [url, setUrl] = useState<string | null>(null);
+  useEffect(() => {
+    const made = URL.createObjectURL(file);
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [file]);
+  if (url === null) return null;
+  // eslint-disable-next-line @next/next/no-img-element
+  return <img src={url} alt={`Page of ${name}`} className="mx-auto max-w-none bg-paper" style={{ width }} />;
+}
+
+function useWidth(element: React.RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    if (!element.current) return;
+    const observer = new ResizeObserver(([entry]) => {
+      // A scroll bar that comes and goes must not redraw the page for ever.
+      if (entry) setWidth((now) => (Math.abs(now - entry.contentRect.width - 24) > 20 ? entry.contentRect.width + 24 : now));
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}

@@ -1,0 +1,85 @@
+/** What is done to documents, one or many; the API takes them one by one. */
+
+import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import type { Document } from "@/api/queries";
+import { original } from "@/components/viewer/queries";
+import { session } from "@/lib/session";
+
+const AT_ONCE = 4;
+
+export interface Outcome<Item> {
+  done: Item[];
+  failed: { item: Item; error: unknown }[];
+}
+
+/** Do the same to each, a few at a time; one that fails stops no other. */
+export async function forEach<Item>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<unknown>,
+  onProgress?: (finished: number) => void,
+): Promise<Outcome<Item>> {
+  const outcome: Outcome<Item> = { done: [], failed: [] };
+  let next = 0;
+  const work = async () => {
+    for (let at = next++; at < items.length; at = next++) {
+      const item = items[at] as Item;
+      try {
+        await act(item);
+        outcome.done.push(item);
+      } catch (error) {
+        outcome.failed.push({ item, error });
+      }
+      onProgress?.(outcome.done.length + outcome.failed.length);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return outcome;
+}
+
+function path(documentId: string) {
+  return { ...organizationPath(), document_id: documentId };
+}
+
+export function setTags(documentId: string, tagIds: readonly string[]) {
+  return answered(
+    api.PUT("/v0/orgs/{organization_id}/documents/{document_id}", {
+      params: { path: path(documentId) },
+      body: { tag_ids: [...tagIds] },
+    }),
+  );
+}
+
+/** Tags are sent as a whole: what another person changed meanwhile is read first. */
+export async function changeTag(documentId: string, tagId: string, isOn: boolean) {
+  const { tag_ids: present } = await answered(
+    api.GET("/v0/orgs/{organization_id}/documents/{document_id}", { params: { path: path(documentId) } }),
+  );
+  if (present.includes(tagId) === isOn) return;
+  await setTags(documentId, isOn ? [...present, tagId] : present.filter((id) => id !== tagId));
+}
+
+export function deleteDocument(documentId: string) {
+  return answered(
+    api.DELETE("/v0/orgs/{organization_id}/documents/{document_id}", { params: { path: path(documentId) } }),
+  );
+}
+
+export function extractAgain(documentId: string) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/documents/{document_id}/extract", {
+      params: { path: path(documentId) },
+      headers: idempotencyKey(),
+    }),
+  );
+}
+
+export async function download(document: Pick<Document, "document_id" | "document_name">): Promise<void> {
+  if (session.current() === null) return;
+  const url = URL.createObjectURL(await original(document.document_id));
+  const link = window.document.createElement("a");
+  link.href = url;
+  link.download = document.document_name;
+  link.click();
+  // The browser reads the blob after the click; a minute is ample.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

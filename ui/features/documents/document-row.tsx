@@ -1,0 +1,209 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { RotateCw, Tag as TagIcon } from "lucide-react";
+import Link from "next/link";
+import { memo, useState } from "react";
+import { toast } from "sonner";
+
+import { type Document, type DocumentDetail, documentQuery, type Tag } from "@/api/queries";
+import { tellFailure } from "@/components/feedback";
+import { State } from "@/components/state";
+import { TagChips } from "@/components/tag-chip";
+import { TagPicker } from "@/components/tag-picker";
+import { Time } from "@/components/time";
+import { documentState, extractionState, type Progress, searchableIn } from "@/lib/document-state";
+import { formatBytes, formatCount } from "@/lib/format";
+import { useInView } from "@/lib/use-in-view";
+
+import { changeTag, extractAgain } from "./actions";
+import { LIVE_MILLISECONDS } from "./queries";
+
+export const DocumentRow = memo(function DocumentRow({
+  document,
+  tagIndex,
+  progress,
+  isSelected,
+  hasCursor,
+  onToggle,
+  onOpen,
+  onChanged,
+}: {
+  document: Document;
+  tagIndex: ReadonlyMap<string, Tag> | undefined;
+  progress: Progress | undefined;
+  isSelected: boolean;
+  hasCursor: boolean;
+  onToggle: (withShift: boolean) => void;
+  onOpen: () => void;
+  onChanged: () => void;
+}) {
+  const [row, isInView] = useInView<HTMLTableRowElement>();
+  const id = document.document_id;
+  // The list does not tell knowledge bases: each row that is in view asks for its own.
+  const { data: detail } = useQuery({
+    ...documentQuery(id),
+    enabled: isInView,
+    staleTime: 20_000,
+    refetchInterval: (query) =>
+      isInView && query.state.data && documentState(query.state.data).isLive ? LIVE_MILLISECONDS : false,
+  });
+  const current: DocumentDetail | undefined = detail && { ...detail, ...newer(document, detail) };
+  return (
+    <tr
+      ref={row}
+      aria-selected={isSelected}
+      data-cursor={hasCursor}
+      onClick={(event) => {
+        if (event.target instanceof Element && !event.target.closest("a, button, input, label, [role=dialog]")) onOpen();
+      }}
+    >
+      <td className="pl-4! max-md:align-top max-md:pt-3!">
+        <input
+          type="checkbox"
+          aria-label={`Select ${document.document_name}`}
+          checked={isSelected}
+          onChange={(event) => onToggle(event.nativeEvent instanceof MouseEvent && event.nativeEvent.shiftKey)}
+        />
+      </td>
+      <td className="max-md:h-[84px]! max-md:py-2!">
+        <Link
+          href={`/documents/view/?id=${id}`}
+          className="block truncate hover:underline max-md:text-base"
+          title={document.document_name}
+        >
+          {document.document_name}
+        </Link>
+        <div className="flex items-center gap-2 md:hidden">
+          <StateCell document={document} detail={current} progress={progress} />
+          <span className="shrink-0 text-text-3">
+            <Time at={document.created_at} />
+          </span>
+        </div>
+        <div className="md:hidden">
+          <TagChips tagIds={document.tag_ids} index={tagIndex} most={3} />
+        </div>
+      </td>
+      <td className="max-md:hidden">
+        <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} />
+      </td>
+      <td className="max-md:hidden">
+        <StateCell document={document} detail={current} progress={progress} canRetry onChanged={onChanged} />
+      </td>
+      <td className="tabular-nums max-lg:hidden">{current ? searchableIn(current) : ""}</td>
+      <td className="number max-lg:hidden">{formatCount(document.page_count)}</td>
+      <td className="number max-lg:hidden">{formatBytes(document.byte_size)}</td>
+      <td className="text-text-2 max-md:hidden">
+        <Time at={document.created_at} />
+      </td>
+    </tr>
+  );
+});
+
+/** What the list knows better than a detail that was read before it. */
+function newer(document: Document, detail: DocumentDetail): Partial<DocumentDetail> {
+  return document.updated_at > detail.updated_at ? document : {};
+}
+
+function StateCell({
+  document,
+  detail,
+  progress,
+  canRetry = false,
+  onChanged,
+}: {
+  document: Document;
+  detail: DocumentDetail | undefined;
+  progress: Progress | undefined;
+  canRetry?: boolean;
+  onChanged?: () => void;
+}) {
+  const state = extractionState(document, progress) ?? (detail ? documentState(detail, progress) : null);
+  const [isBusy, setBusy] = useState(false);
+  if (!state) return <span className="skeleton h-3 w-20" aria-hidden />;
+  const retry = async () => {
+    setBusy(true);
+    try {
+      await extractAgain(document.document_id);
+      onChanged?.();
+    } catch (error) {
+      tellFailure(`${document.document_name} is not read again`, error);
+    }
+    setBusy(false);
+  };
+  return (
+    <span className="flex min-w-0 items-center gap-1">
+      <State tone={state.tone} {...(state.reason && { title: state.reason })}>
+        {state.label}
+      </State>
+      {canRetry && state.canRetry && state.tone === "failed" && (
+        <button
+          type="button"
+          className="button button-quiet button-small shrink-0"
+          title="Read the file again"
+          aria-label={`Read ${document.document_name} again`}
+          disabled={isBusy}
+          onClick={() => void retry()}
+        >
+          <RotateCw aria-hidden size={12} />
+        </button>
+      )}
+    </span>
+  );
+}
+
+/** Tags in place: a change shows at once, and can be undone. */
+function TagCell({
+  document,
+  tagIndex,
+  onChanged,
+}: {
+  document: Document;
+  tagIndex: ReadonlyMap<string, Tag> | undefined;
+  onChanged: () => void;
+}) {
+  const [pending, setPending] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const tagIds = [
+    ...document.tag_ids.filter((id) => pending.get(id) !== false),
+    ...[...pending].filter(([id, isOn]) => isOn && !document.tag_ids.includes(id)).map(([id]) => id),
+  ];
+  const change = async (tag: Pick<Tag, "tag_id" | "name">, isOn: boolean, isUndo = false) => {
+    setPending((now) => new Map(now).set(tag.tag_id, isOn));
+    try {
+      await changeTag(document.document_id, tag.tag_id, isOn);
+      onChanged();
+      if (!isUndo) {
+        toast(`${isOn ? "Tagged" : "Took"} ${document.document_name} ${isOn ? "with" : "out of"} ${tag.name}`, {
+          action: { label: "Undo", onClick: () => void change(tag, !isOn, true) },
+        });
+      }
+    } catch (error) {
+      setPending((now) => {
+        const next = new Map(now);
+        next.delete(tag.tag_id);
+        return next;
+      });
+      tellFailure(`The tags of ${document.document_name} are as they were`, error);
+    }
+  };
+  return (
+    <TagPicker
+      ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
+      onToggle={(tag, isOn) => void change(tag, isOn)}
+    >
+      <button
+        type="button"
+        className="flex min-h-6 w-full min-w-0 items-center rounded text-left"
+        aria-label={`Tags of ${document.document_name}: ${tagIds.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(", ") || "none"}`}
+      >
+        {tagIds.length > 0 ? (
+          <TagChips tagIds={tagIds} index={tagIndex} most={2} narrowMost={1} />
+        ) : (
+          <span className="flex items-center gap-1 text-text-3">
+            <TagIcon aria-hidden size={12} /> Add tag
+          </span>
+        )}
+      </button>
+    </TagPicker>
+  );
+}

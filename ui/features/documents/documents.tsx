@@ -1,0 +1,172 @@
+"use client";
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Upload } from "lucide-react";
+import { useRouter } from "next/navigation";
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { type Document, tagIndexQuery } from "@/api/queries";
+import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { Pager } from "@/components/pager";
+import { formatCount } from "@/lib/format";
+import { useHeldRows } from "@/lib/held-rows";
+import { useShortcuts } from "@/lib/shortcuts";
+import { chooseFiles, onTaken } from "@/lib/uploads";
+
+import { BulkBar } from "./bulk-bar";
+import { DocumentTable } from "./document-table";
+import { FilterBar } from "./filter-bar";
+import { FirstSteps } from "./first-steps";
+import { type DocumentFilter, documentCountQuery, documentPageQuery, extractionProgressQuery, isExtracting } from "./queries";
+import { useSelection } from "./use-selection";
+import { useDocumentsUrl } from "./use-documents-url";
+
+const idOf = (document: Document) => document.document_id;
+
+export function Documents() {
+  const router = useRouter();
+  const client = useQueryClient();
+  const { url, setUrl } = useDocumentsUrl();
+  const filter: DocumentFilter = { nameSearch: url.q, states: url.state, tagIds: url.tags };
+  const skip = (url.page - 1) * url.size;
+  const { data, error, isFetching, isPlaceholderData, refetch } = useQuery(
+    documentPageQuery({ ...filter, sort: url.sort, skip, limit: url.size }),
+  );
+  const count = useQuery({ ...documentCountQuery(), enabled: data !== undefined });
+  const { data: tagIndex } = useQuery(tagIndexQuery());
+  const { data: progress } = useQuery({
+    ...extractionProgressQuery(),
+    enabled: data?.documents.some(isExtracting) ?? false,
+  });
+  const filterKey = JSON.stringify(filter);
+  const { held, release } = useHeldRows(
+    JSON.stringify([filterKey, url.sort, skip, url.size]),
+    isPlaceholderData ? undefined : data?.documents,
+    idOf,
+  );
+  const rows = held?.rows ?? data?.documents;
+  const selection = useSelection(filterKey);
+  const [cursor, setCursor] = useState(-1);
+  const filterField = useRef<HTMLInputElement>(null);
+  const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
+
+  const showLatest = useCallback(() => {
+    release();
+    void client.invalidateQueries({ queryKey: ["documents"] });
+  }, [client, release]);
+  useEffect(() => onTaken(showLatest), [showLatest]);
+
+  const goToPage = (page: number) => {
+    if (page < 1 || page > pageCount) return;
+    setCursor(-1);
+    void setUrl({ page }, { history: "push" });
+  };
+  const at = rows?.[cursor];
+  const open = (document: Document) => router.push(`/documents/view/?id=${document.document_id}`);
+  useShortcuts([
+    { keys: "/", label: "Filter by name", group: "List", run: () => filterField.current?.focus() },
+    { keys: "u", label: "Upload files", group: "List", run: chooseFiles },
+    { keys: "j", label: "Next row", group: "List", run: () => setCursor((now) => Math.min(now + 1, (rows?.length ?? 0) - 1)) },
+    { keys: "k", label: "Previous row", group: "List", run: () => setCursor((now) => Math.max(now - 1, 0)) },
+    { keys: "Enter", label: "Open", group: "List", run: () => at && open(at) },
+    { keys: "x", label: "Select", group: "List", run: () => at && selection.toggle(at) },
+    { keys: "]", label: "Next page", group: "List", run: () => goToPage(url.page + 1) },
+    { keys: "[", label: "Previous page", group: "List", run: () => goToPage(url.page - 1) },
+    { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
+  ]);
+
+  const filterCount = (url.q ? 1 : 0) + url.state.length + url.tags.length;
+  const clearFilters = () => void setUrl({ q: "", state: [], tags: [], page: 1 });
+  const isEmpty = data?.total_count === 0 && !isPlaceholderData;
+  return (
+    <>
+      <PageHead
+        title="Documents"
+        aside={
+          <span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>
+        }
+      >
+        <button type="button" className="button button-primary" onClick={chooseFiles}>
+          <Upload aria-hidden size={14} /> Upload
+        </button>
+      </PageHead>
+      {selection.count > 0 ? (
+        <BulkBar
+          selection={selection}
+          filter={filter}
+          matching={data?.total_count ?? 0}
+          onChanged={showLatest}
+        />
+      ) : (
+        <FilterBar
+          fieldRef={filterField}
+          url={url}
+          setUrl={(change) => void setUrl({ ...change, page: 1 })}
+          filterCount={filterCount}
+          tagIndex={tagIndex}
+          onClear={clearFilters}
+        />
+      )}
+      <BusyLine isBusy={isFetching && isPlaceholderData} />
+      <div className="min-h-0 flex-1 overflow-auto" aria-busy={isPlaceholderData}>
+        {held !== null && held.newCount > 0 && (
+          <div className="flex justify-center border-b border-line bg-working-bg">
+            <button type="button" className="button button-quiet text-working" onClick={showLatest}>
+              {formatCount(held.newCount)} new
+            </button>
+          </div>
+        )}
+        {error && !data ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : isEmpty && filterCount > 0 ? (
+          <EmptyState
+            title={filterCount === 1 ? "Nothing matches the filter" : `Nothing matches ${filterCount} filters`}
+            action={
+              <button type="button" className="button" onClick={clearFilters}>
+                Clear filters
+              </button>
+            }
+          />
+        ) : isEmpty && url.page > 1 ? (
+          <EmptyState
+            title={`There is no page ${url.page}`}
+            action={
+              <button type="button" className="button" onClick={() => goToPage(1)}>
+                Go to the first page
+              </button>
+            }
+          />
+        ) : isEmpty ? (
+          <FirstSteps />
+        ) : (
+          <DocumentTable
+            rows={rows}
+            skeletonRows={Math.min(url.size, 15)}
+            tagIndex={tagIndex}
+            progress={progress}
+            selection={selection}
+            sort={url.sort}
+            onSort={(sort) => void setUrl({ sort, page: 1 })}
+            cursor={cursor}
+            onOpen={open}
+            onChanged={showLatest}
+          />
+        )}
+      </div>
+      {data && data.total_count > 0 && (
+        <Pager
+          skip={skip}
+          shown={rows?.length ?? 0}
+          total={data.total_count}
+          page={url.page}
+          pageCount={pageCount}
+          onPage={goToPage}
+          size={url.size}
+          onSize={(size) => void setUrl({ size, page: 1 }, { history: "push" })}
+          note={filterCount > 0 && count.data !== undefined ? `filtered from ${formatCount(count.data)}` : null}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,100 @@
+"use client";
+
+import { ChevronDown, Search } from "lucide-react";
+import { DropdownMenu } from "radix-ui";
+import type { Tag } from "@/api/queries";
+import { TagPicker } from "@/components/tag-picker";
+import { useTypedText } from "@/lib/use-debounced";
+
+import type { ExtractionState } from "./queries";
+import { STATE_CHOICES, STATE_LABELS } from "./use-documents-url";
+
+interface FilterUrl {
+  q: string;
+  state: ExtractionState[];
+  tags: string[];
+}
+
+export function FilterBar({
+  fieldRef,
+  url,
+  setUrl,
+  filterCount,
+  tagIndex,
+  onClear,
+}: {
+  fieldRef: React.RefObject<HTMLInputElement | null>;
+  url: FilterUrl;
+  setUrl: (change: Partial<FilterUrl>) => void;
+  filterCount: number;
+  tagIndex: ReadonlyMap<string, Tag> | undefined;
+  onClear: () => void;
+}) {
+  const [text, setText] = useTypedText(url.q, (q) => setUrl({ q }));
+  const tagNames = url.tags.map((id) => tagIndex?.get(id)?.name ?? "unknown tag");
+  const toggleState = (state: ExtractionState) =>
+    setUrl({ state: url.state.includes(state) ? url.state.filter((other) => other !== state) : [...url.state, state] });
+  return (
+    <div className="bar" role="search" aria-label="Filter documents">
+      <label className="relative min-w-0 flex-1 md:max-w-[320px]">
+        <span className="sr-only">Filter by name</span>
+        <Search aria-hidden size={14} className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-text-3" />
+        <input
+          ref={fieldRef}
+          className="field pl-8"
+          placeholder="Filter by name"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") event.currentTarget.blur();
+          }}
+        />
+      </label>
+      <TagPicker
+        canCreate={false}
+        ticked={(id) => (url.tags.includes(id) ? "all" : "none")}
+        onToggle={(tag, isOn) =>
+          setUrl({ tags: isOn ? [...url.tags, tag.tag_id] : url.tags.filter((id) => id !== tag.tag_id) })
+        }
+      >
+        <button type="button" className="button max-w-[240px]">
+          <span className="truncate">{tagNames.length === 0 ? "Tags" : `Tags: ${tagNames.join(" and ")}`}</span>
+          <ChevronDown aria-hidden size={14} className="shrink-0" />
+        </button>
+      </TagPicker>
+      <DropdownMenu.Root>
+        <DropdownMenu.Trigger asChild>
+          <button type="button" className="button max-w-[240px]">
+            <span className="truncate">
+              {url.state.length === 0 ? "State" : `State: ${url.state.map((state) => STATE_LABELS[state]).join(" or ")}`}
+            </span>
+            <ChevronDown aria-hidden size={14} className="shrink-0" />
+          </button>
+        </DropdownMenu.Trigger>
+        <DropdownMenu.Portal>
+          <DropdownMenu.Content className="layer appear z-50 min-w-[200px] p-1" align="start" sideOffset={4} collisionPadding={8}>
+            {STATE_CHOICES.map((state) => (
+              <DropdownMenu.CheckboxItem
+                key={state}
+                className="menu-item"
+                checked={url.state.includes(state)}
+                onCheckedChange={() => toggleState(state)}
+                onSelect={(event) => event.preventDefault()}
+              >
+                <span className="w-4">
+                  <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
+                </span>
+                {STATE_LABELS[state]}
+              </DropdownMenu.CheckboxItem>
+            ))}
+          </DropdownMenu.Content>
+        </DropdownMenu.Portal>
+      </DropdownMenu.Root>
+      {filterCount > 0 && (
+        <button type="button" className="button button-quiet" onClick={onClear}>
+          {filterCount} {filterCount === 1 ? "filter" : "filters"} · Clear
+        </button>
+      )}
+    </div>
+  );
+}

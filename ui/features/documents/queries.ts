@@ -1,0 +1,99 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+import type { Document } from "@/api/queries";
+import type { paths } from "@/api/schema";
+import type { Progress } from "@/lib/document-state";
+
+type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"]["parameters"]["query"]>;
+export type DocumentSort = NonNullable<ListQuery["sort"]>;
+export type ExtractionState = NonNullable<ListQuery["state"]>[number];
+
+export interface DocumentFilter {
+  nameSearch: string;
+  states: ExtractionState[];
+  tagIds: string[];
+}
+
+export interface DocumentPage extends DocumentFilter {
+  sort: DocumentSort;
+  skip: number;
+  limit: number;
+}
+
+export const LIVE_MILLISECONDS = 3_000;
+export const QUIET_MILLISECONDS = 15_000;
+
+function parameters({ nameSearch, states, tagIds }: DocumentFilter): ListQuery {
+  return {
+    ...(nameSearch && { name_search: nameSearch }),
+    ...(states.length > 0 && { state: states }),
+    ...(tagIds.length > 0 && { tag_ids: tagIds.join(",") }),
+  };
+}
+
+function list(query: ListQuery, signal?: AbortSignal) {
+  return answered(
+    api.GET("/v0/orgs/{organization_id}/documents", {
+      params: { path: organizationPath(), query },
+      ...(signal && { signal }),
+    }),
+  );
+}
+
+export function isExtracting(document: Document): boolean {
+  return document.state === "uploaded" || document.state === "extracting";
+}
+
+export function documentPageQuery(page: DocumentPage) {
+  return queryOptions({
+    queryKey: ["documents", "list", page],
+    queryFn: ({ signal }) =>
+      list({ ...parameters(page), sort: page.sort, skip: page.skip, limit: page.limit }, signal),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) =>
+      query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS,
+  });
+}
+
+/** How many documents there are in all, whatever is filtered. */
+export function documentCountQuery() {
+  return queryOptions({
+    queryKey: ["documents", "list", "count"],
+    queryFn: async ({ signal }) => (await list({ limit: 1 }, signal)).total_count,
+  });
+}
+
+/** By document: how far the extractions are that run now. */
+export function extractionProgressQuery() {
+  return queryOptions({
+    queryKey: ["jobs", "extracting"],
+    queryFn: async ({ signal }) => {
+      const { jobs } = await answered(
+        api.GET("/v0/orgs/{organization_id}/jobs", {
+          params: { path: organizationPath(), query: { kind: ["extract"], state: ["running"], limit: 100 } },
+          signal,
+        }),
+      );
+      return new Map<string, Progress>(
+        jobs.flatMap((job) => (job.document_id && job.progress ? [[job.document_id, job.progress] as const] : [])),
+      );
+    },
+    refetchInterval: LIVE_MILLISECONDS,
+  });
+}
+
+const PAGE = 100;
+/** A selection is held in memory and changed document by document: past this it takes minutes. */
+export const MOST_SELECTED = 5_000;
+
+/** Every document that passes the filter, up to MOST_SELECTED. */
+export async function allMatching(filter: DocumentFilter): Promise<Document[]> {
+  const found = new Map<string, Document>();
+  for (let skip = 0; skip < MOST_SELECTED; skip += PAGE) {
+    const page = await list({ ...parameters(filter), sort: "created_at", skip, limit: PAGE });
+    for (const document of page.documents) found.set(document.document_id, document);
+    if (skip + PAGE >= page.total_count) break;
+  }
+  return [...found.values()];
+}

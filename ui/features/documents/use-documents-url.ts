@@ -1,0 +1,47 @@
+import {
+  parseAsArrayOf,
+  parseAsInteger,
+  parseAsString,
+  parseAsStringLiteral,
+  useQueryStates,
+} from "nuqs";
+
+import type { DocumentSort } from "./queries";
+
+const STATES = ["uploaded", "extracting", "extracted", "failed"] as const;
+export const SORTS = [
+  "-created_at",
+  "created_at",
+  "-updated_at",
+  "updated_at",
+  "document_name",
+  "-document_name",
+  "byte_size",
+  "-byte_size",
+  "state",
+  "-state",
+] as const satisfies readonly DocumentSort[];
+export const SIZES = [25, 50, 100] as const;
+
+/** The list as the URL says; what is no valid value counts as left out. */
+export function useDocumentsUrl() {
+  const [url, setUrl] = useQueryStates({
+    q: parseAsString.withDefault(""),
+    state: parseAsArrayOf(parseAsStringLiteral(STATES)).withDefault([]),
+    tags: parseAsArrayOf(parseAsString).withDefault([]),
+    sort: parseAsStringLiteral(SORTS).withDefault("-created_at"),
+    page: parseAsInteger.withDefault(1),
+    size: parseAsInteger.withDefault(50),
+  });
+  const size = SIZES.find((known) => known === url.size) ?? 50;
+  const page = Math.min(Math.max(1, url.page), Math.floor(1_000_000 / size));
+  return { url: { ...url, size, page }, setUrl };
+}
+
+export const STATE_LABELS: Record<(typeof STATES)[number], string> = {
+  uploaded: "Waiting to be read",
+  extracting: "Extracting",
+  extracted: "Read",
+  failed: "Could not be read",
+};
+export const STATE_CHOICES = STATES;

@@ -1,0 +1,158 @@
+"use client";
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus, X } from "lucide-react";
+import Link from "next/link";
+import { useState } from "react";
+
+import { type DocumentDetail, tagIndexQuery } from "@/api/queries";
+import { EmptyState, tellFailure } from "@/components/feedback";
+import { State, type Tone } from "@/components/state";
+import { TagChip } from "@/components/tag-chip";
+import { TagPicker } from "@/components/tag-picker";
+import { Time } from "@/components/time";
+import { formatBytes, formatCount } from "@/lib/format";
+
+import { changeTag } from "../actions";
+
+const TONE_OF: Record<string, Tone> = {
+  indexed: "ready",
+  waiting: "queued",
+  waiting_for_quota: "waiting-for-quota",
+  indexing: "working",
+  failed: "failed",
+  empty: "warning",
+};
+const WORDS_OF: Record<string, string> = {
+  indexed: "Ready",
+  waiting: "Waiting to be indexed",
+  waiting_for_quota: "Waiting for quota",
+  indexing: "Indexing",
+  failed: "Indexing failed",
+  empty: "No text found",
+};
+
+export function DetailsTab({ document }: { document: DocumentDetail }) {
+  const metadata = Object.entries(document.metadata);
+  return (
+    <div className="min-h-0 flex-1 overflow-auto p-4">
+      <div className="grid max-w-[1100px] gap-8 lg:grid-cols-2">
+        <section>
+          <h2 className="mb-2 text-lg font-semibold">Where it can be found</h2>
+          {document.knowledge_bases.length === 0 ? (
+            <EmptyState title="Not in a knowledge base">
+              Give it a tag of one, and it is indexed there.
+            </EmptyState>
+          ) : (
+            <ul>
+              {document.knowledge_bases.map((base) => (
+                <li key={base.kb_id} className="flex flex-col gap-0.5 border-b border-line py-2">
+                  <div className="flex items-center gap-3">
+                    <Link href={`/kbs/view/?id=${base.kb_id}`} className="min-w-0 flex-1 truncate font-medium text-link hover:underline">
+                      {base.name}
+                    </Link>
+                    <State tone={TONE_OF[base.state] ?? "queued"}>{WORDS_OF[base.state] ?? base.state}</State>
+                  </div>
+                  <div className="break-words text-text-2">
+                    {base.reason ?? (
+                      <>
+                        {formatCount(base.chunk_count)} chunks, indexed <Time at={base.indexed_at} />
+                      </>
+                    )}
+                    {base.reason && base.is_searchable && " Its older text is found meanwhile."}
+                  </div>
+                </li>
+              ))}
+            </ul>
+          )}
+        </section>
+        <section>
+          <h2 className="mb-2 text-lg font-semibold">Document</h2>
+          <TagLine document={document} />
+          <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
+            <Line term="Pages">{formatCount(document.page_count)}</Line>
+            <Line term="Characters">{formatCount(document.character_count)}</Line>
+            <Line term="Size">{formatBytes(document.byte_size)}</Line>
+            <Line term="Type">{document.content_type}</Line>
+            <Line term="Added">
+              <Time at={document.created_at} />
+            </Line>
+            <Line term="Changed">
+              <Time at={document.updated_at} />
+            </Line>
+            <Line term="SHA-256">
+              <span className="font-mono text-xs break-all">{document.sha256}</span>
+            </Line>
+            <Line term="Id">
+              <span className="font-mono text-xs break-all">{document.document_id}</span>
+            </Line>
+          </dl>
+          <h2 className="mt-6 mb-2 text-lg font-semibold">Metadata</h2>
+          {metadata.length === 0 ? (
+            <p className="text-text-2">None. It is set when a file is uploaded over the API, and searches can filter by it.</p>
+          ) : (
+            <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
+              {metadata.map(([name, value]) => (
+                <Line key={name} term={name}>
+                  {typeof value === "string" ? value : JSON.stringify(value)}
+                </Line>
+              ))}
+            </dl>
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Line({ term, children }: { term: string; children: React.ReactNode }) {
+  return (
+    <>
+      <dt className="truncate text-text-2" title={term}>
+        {term}
+      </dt>
+      <dd className="min-w-0 break-words">{children}</dd>
+    </>
+  );
+}
+
+function TagLine({ document }: { document: DocumentDetail }) {
+  const { data: index } = useQuery(tagIndexQuery());
+  const client = useQueryClient();
+  const [isBusy, setBusy] = useState(false);
+  const change = async (tagId: string, isOn: boolean) => {
+    setBusy(true);
+    try {
+      await changeTag(document.document_id, tagId, isOn);
+      await client.invalidateQueries({ queryKey: ["documents"] });
+    } catch (error) {
+      tellFailure("The tags are as they were", error);
+    }
+    setBusy(false);
+  };
+  return (
+    <div className="mb-3 flex flex-wrap items-center gap-2" aria-busy={isBusy}>
+      {document.tag_ids.map((id) => {
+        const tag = index?.get(id);
+        return (
+          tag && (
+            <span key={id} className="inline-flex items-center">
+              <TagChip tag={tag} />
+              <button type="button" className="button button-quiet button-small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
+                <X aria-hidden size={12} />
+              </button>
+            </span>
+          )
+        );
+      })}
+      <TagPicker
+        ticked={(id) => (document.tag_ids.includes(id) ? "all" : "none")}
+        onToggle={(tag, isOn) => void change(tag.tag_id, isOn)}
+      >
+        <button type="button" className="button button-small">
+          <Plus aria-hidden size={13} /> Tag
+        </button>
+      </TagPicker>
+    </div>
+  );
+}

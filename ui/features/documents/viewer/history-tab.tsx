@@ -1,0 +1,121 @@
+"use client";
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import type { DocumentDetail } from "@/api/queries";
+import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { State, type Tone } from "@/components/state";
+import { Time } from "@/components/time";
+import { formatMilliseconds } from "@/lib/format";
+import { KIND_WORDS } from "@/lib/job-words";
+
+import { documentLogQuery } from "./queries";
+
+const PAGE = 25;
+const OUTCOMES: Record<string, { tone: Tone; words: string }> = {
+  done: { tone: "ready", words: "Done" },
+  retried: { tone: "warning", words: "Failed, tried again" },
+  dead: { tone: "failed", words: "Given up" },
+  cancelled: { tone: "absent", words: "Cancelled" },
+};
+
+/** What was done for the document, and what is still to be done. */
+export function HistoryTab({ document }: { document: DocumentDetail }) {
+  const [page, setPage] = useState(1);
+  const { data, error, refetch } = useQuery(documentLogQuery(document.document_id, (page - 1) * PAGE, PAGE));
+  const client = useQueryClient();
+  const replay = async (jobId: string) => {
+    try {
+      await answered(
+        api.POST("/v0/orgs/{organization_id}/jobs/{job_id}/replay", {
+          params: { path: { ...organizationPath(), job_id: jobId } },
+          headers: idempotencyKey(),
+        }),
+      );
+      await client.invalidateQueries({ queryKey: ["documents"] });
+    } catch (failure) {
+      tellFailure("It is not tried again", failure);
+    }
+  };
+  if (error) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!data) return <SkeletonBlock lines={6} />;
+  return (
+    <>
+      <div className="min-h-0 flex-1 overflow-auto p-4">
+        {data.jobs.length > 0 && (
+          <section className="mb-6">
+            <h2 className="mb-2 text-lg font-semibold">Still to be done</h2>
+            <ul>
+              {data.jobs.map((job) => (
+                <li key={job.job_id} className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line py-2">
+                  <span className="min-w-[140px] font-medium">{KIND_WORDS[job.kind]}</span>
+                  <State tone={job.state === "dead" ? "failed" : job.state === "running" ? "working" : "queued"}>
+                    {job.state === "dead" ? "Given up" : job.state === "running" ? "Running" : "Waiting"}, attempt {job.attempt} of{" "}
+                    {job.max_attempts}
+                  </State>
+                  <span className="min-w-0 flex-1 break-words text-text-2">{job.error?.detail}</span>
+                  {job.state === "dead" && (
+                    <button type="button" className="button button-small" onClick={() => void replay(job.job_id)}>
+                      Try again
+                    </button>
+                  )}
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
+        <h2 className="mb-2 text-lg font-semibold">Within the last 30 days</h2>
+        {data.attempts.length === 0 ? (
+          <EmptyState title="Nothing was done yet" />
+        ) : (
+          <table className="table min-w-[640px]">
+            <thead>
+              <tr>
+                <th className="w-[180px]">Job</th>
+                <th className="w-[180px]">Result</th>
+                <th className="number w-[80px]">Attempt</th>
+                <th className="number w-[90px]">Took</th>
+                <th className="w-[130px]">When</th>
+                <th>Why it failed</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.attempts.map((attempt) => {
+                const outcome = OUTCOMES[attempt.outcome] ?? { tone: "queued" as const, words: attempt.outcome };
+                return (
+                  <tr key={`${attempt.job_id}-${attempt.started_at}`}>
+                    <td>{KIND_WORDS[attempt.kind]}</td>
+                    <td>
+                      <State tone={outcome.tone}>{outcome.words}</State>
+                    </td>
+                    <td className="number">{attempt.attempt}</td>
+                    <td className="number">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
+                    <td>
+                      <Time at={attempt.ended_at} />
+                    </td>
+                    <td className="text-text-2" title={attempt.error?.detail}>
+                      {attempt.error?.detail}
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {data.total_count > PAGE && (
+        <Pager
+          skip={data.skip}
+          shown={data.attempts.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={setPage}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,17 @@
+import { queryOptions } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+
+export function documentLogQuery(documentId: string, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["documents", "log", documentId, skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents/{document_id}/log", {
+          params: { path: { ...organizationPath(), document_id: documentId }, query: { skip, limit } },
+          signal,
+        }),
+      ),
+    refetchInterval: 5_000,
+  });
+}

@@ -1,0 +1,177 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { ChevronLeft, ChevronRight, Columns2, FileText, Minus, PanelLeft, Plus } from "lucide-react";
+import { useState } from "react";
+import { Group, Panel, Separator } from "react-resizable-panels";
+
+import type { DocumentDetail } from "@/api/queries";
+import { EmptyState } from "@/components/feedback";
+import { Banner } from "@/components/state";
+import { canShowPage, PagePane } from "@/components/viewer/page-pane";
+import { type Passage, partOnPage } from "@/components/viewer/passage";
+import { textPageQuery } from "@/components/viewer/queries";
+import { TextPane } from "@/components/viewer/text-pane";
+import { extractionState } from "@/lib/document-state";
+import { useShortcuts } from "@/lib/shortcuts";
+import { NARROW, useMedia } from "@/lib/use-media";
+
+
+type Layout = "both" | "page" | "text";
+const LAYOUTS: readonly { layout: Layout; label: string; icon: typeof Columns2 }[] = [
+  { layout: "both", label: "Page and text", icon: Columns2 },
+  { layout: "page", label: "Page only", icon: PanelLeft },
+  { layout: "text", label: "Text only", icon: FileText },
+];
+const ZOOM_STEP = 1.25;
+
+/** The page as it looks beside what was read from it. */
+export function Reading({
+  document,
+  page,
+  passage,
+  onPage,
+}: {
+  document: DocumentDetail;
+  page: number;
+  passage: Passage | null;
+  onPage: (page: number) => void;
+}) {
+  const isNarrow = useMedia(NARROW);
+  const hasPage = canShowPage(document);
+  const [chosen, setLayout] = useState<Layout | null>(null);
+  const [zoom, setZoom] = useState(1);
+  const pageCount = document.page_count ?? 0;
+  const isRead = document.state === "extracted" || pageCount > 0;
+  const layout: Layout = !hasPage ? "text" : chosen === "both" && isNarrow ? "page" : (chosen ?? (isNarrow ? "page" : "both"));
+  const { data: text } = useQuery({
+    ...textPageQuery(document.document_id, page),
+    enabled: isRead && passage !== null && pageCount > 0,
+  });
+  const shown = text?.pages.find((item) => item.page_number === page);
+  const part = passage && shown ? partOnPage(passage, shown) : null;
+  const wanted = part && shown ? shown.text.slice(part[0], part[1]) : null;
+  const marks = passage ? Array.from({ length: passage.lastPage - passage.firstPage + 1 }, (_, at) => passage.firstPage + at) : [];
+  const markAt = marks.indexOf(page);
+  const go = (to: number) => to >= 1 && to <= pageCount && to !== page && onPage(to);
+  const goToMark = (step: number) => {
+    const next = marks[(markAt + step + marks.length) % marks.length];
+    if (next !== undefined) go(next);
+  };
+  const cycle = () => setLayout(layout === "both" ? "page" : layout === "page" ? "text" : isNarrow ? "page" : "both");
+  useShortcuts([
+    { keys: "]", label: "Next page", group: "Document", run: () => go(page + 1) },
+    { keys: "[", label: "Previous page", group: "Document", run: () => go(page - 1) },
+    { keys: "n", label: "Next highlight", group: "Document", run: () => goToMark(1) },
+    { keys: "N", label: "Previous highlight", group: "Document", run: () => goToMark(-1) },
+    { keys: "+", label: "Larger", group: "Document", run: () => setZoom((now) => Math.min(4, now * ZOOM_STEP)) },
+    { keys: "-", label: "Smaller", group: "Document", run: () => setZoom((now) => Math.max(0.4, now / ZOOM_STEP)) },
+    { keys: "0", label: "Fit the width", group: "Document", run: () => setZoom(1) },
+    { keys: "v", label: "Page, text or both", group: "Document", run: cycle },
+  ]);
+
+  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} wanted={wanted} />;
+  const textPane = isRead ? (
+    <TextPane documentId={document.document_id} page={page} passage={passage} />
+  ) : (
+    <NotRead document={document} />
+  );
+  return (
+    <>
+      <div className="bar min-h-[44px] py-1">
+        <button type="button" className="button button-icon" aria-label="Previous page" disabled={page <= 1} onClick={() => go(page - 1)}>
+          <ChevronLeft aria-hidden size={16} />
+        </button>
+        <label className="flex items-center gap-2 whitespace-nowrap">
+          Page
+          <input
+            key={page}
+            className="field w-14 text-right tabular-nums"
+            inputMode="numeric"
+            defaultValue={page}
+            onKeyDown={(event) => {
+              if (event.key === "Enter") go(Number(event.currentTarget.value));
+            }}
+          />
+          of {Math.max(1, pageCount)}
+        </label>
+        <button type="button" className="button button-icon" aria-label="Next page" disabled={page >= pageCount} onClick={() => go(page + 1)}>
+          <ChevronRight aria-hidden size={16} />
+        </button>
+        {hasPage && layout !== "text" && (
+          <span className="flex items-center gap-1 max-md:hidden">
+            <button type="button" className="button button-quiet button-icon" aria-label="Smaller" onClick={() => setZoom((now) => Math.max(0.4, now / ZOOM_STEP))}>
+              <Minus aria-hidden size={14} />
+            </button>
+            <button type="button" className="button button-quiet tabular-nums" onClick={() => setZoom(1)} title="Fit the width">
+              {Math.round(zoom * 100)} %
+            </button>
+            <button type="button" className="button button-quiet button-icon" aria-label="Larger" onClick={() => setZoom((now) => Math.min(4, now * ZOOM_STEP))}>
+              <Plus aria-hidden size={14} />
+            </button>
+          </span>
+        )}
+        <span className="flex-1" />
+        {marks.length > 0 && (
+          <span className="flex items-center gap-2">
+            {markAt >= 0 ? `Highlight ${markAt + 1} of ${marks.length}` : `Highlight on page ${marks[0]}`}
+            {(marks.length > 1 || markAt < 0) && (
+              <button type="button" className="button" onClick={() => (markAt < 0 ? go(marks[0] ?? 1) : goToMark(1))}>
+                {markAt < 0 ? "Show" : "Next"}
+              </button>
+            )}
+          </span>
+        )}
+        {hasPage && (
+          <div role="group" aria-label="Layout" className="flex">
+            {LAYOUTS.filter((item) => !isNarrow || item.layout !== "both").map(({ layout: value, label, icon: Icon }) => (
+              <button
+                key={value}
+                type="button"
+                className={`button button-quiet button-icon ${layout === value ? "bg-selected text-text" : ""}`}
+                aria-label={label}
+                title={label}
+                aria-pressed={layout === value}
+                onClick={() => setLayout(value)}
+              >
+                <Icon aria-hidden size={16} />
+              </button>
+            ))}
+          </div>
+        )}
+      </div>
+      {document.warnings.length > 0 && (
+        <div className="border-b border-line px-4 py-2">
+          <Banner tone="warning">{document.warnings.join(" ")}</Banner>
+        </div>
+      )}
+      <div className="min-h-0 flex-1">
+        {layout === "both" ? (
+          <Group orientation="horizontal" className="h-full">
+            <Panel minSize="25%">{pagePane}</Panel>
+            <Separator className="w-[5px] border-l border-line hover:bg-hover focus-visible:bg-focus" aria-label="Width of page and text" />
+            <Panel minSize="25%">{textPane}</Panel>
+          </Group>
+        ) : layout === "page" ? (
+          pagePane
+        ) : (
+          textPane
+        )}
+      </div>
+    </>
+  );
+}
+
+function NotRead({ document }: { document: DocumentDetail }) {
+  const state = extractionState(document);
+  if (state?.tone === "failed") {
+    return (
+      <div className="p-4">
+        <Banner tone="failed">
+          <strong className="font-semibold">{state.label}.</strong> {state.reason}
+        </Banner>
+      </div>
+    );
+  }
+  return <EmptyState title="Its text is not ready yet">It appears here by itself, as soon as it is read.</EmptyState>;
+}

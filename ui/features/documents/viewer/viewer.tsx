@@ -1,0 +1,143 @@
+"use client";
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Download, RotateCw, Trash2 } from "lucide-react";
+import { useRouter } from "next/navigation";
+import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { type DocumentDetail, documentQuery } from "@/api/queries";
+import { ConfirmDialog } from "@/components/dialog";
+import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { State } from "@/components/state";
+import { Tabs } from "@/components/tabs";
+import { readPassage } from "@/components/viewer/passage";
+import { documentState } from "@/lib/document-state";
+
+import { deleteDocument, download, extractAgain } from "../actions";
+import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";
+import { DetailsTab } from "./details-tab";
+import { HistoryTab } from "./history-tab";
+import { Reading } from "./reading";
+
+const TABS = ["page", "details", "history"] as const;
+const PARENT = { href: "/documents/", label: "Documents" };
+
+export function Viewer() {
+  const [url, setUrl] = useQueryStates({
+    id: parseAsString.withDefault(""),
+    tab: parseAsStringLiteral(TABS).withDefault("page"),
+    page: parseAsInteger.withDefault(1),
+    hl: parseAsString,
+  });
+  const { data, error, refetch } = useQuery({
+    ...documentQuery(url.id),
+    enabled: url.id !== "",
+    refetchInterval: (query) => {
+      const found = query.state.data;
+      return found && documentState(found).isLive ? LIVE_MILLISECONDS : false;
+    },
+  });
+  if (url.id === "" || error) {
+    return (
+      <>
+        <PageHead title="Document" parent={PARENT} />
+        {error ? <ErrorState error={error} retry={() => void refetch()} /> : <EmptyState title="No document is named in the address" />}
+      </>
+    );
+  }
+  if (!data) {
+    return (
+      <>
+        <PageHead title="Document" parent={PARENT} />
+        <SkeletonBlock lines={10} />
+      </>
+    );
+  }
+  const tabHref = (tab: string) => `/documents/view/?id=${url.id}${tab === "page" ? "" : `&tab=${tab}`}`;
+  return (
+    <>
+      <Head document={data} />
+      <Tabs
+        label="Document"
+        current={url.tab}
+        tabs={[
+          { id: "page", label: "Page and text", href: tabHref("page") },
+          { id: "details", label: "Details", href: tabHref("details") },
+          { id: "history", label: "History", href: tabHref("history") },
+        ]}
+      />
+      {url.tab === "page" && (
+        <Reading
+          document={data}
+          page={Math.min(Math.max(1, url.page), data.page_count ?? 1)}
+          passage={readPassage(url.hl)}
+          onPage={(page) => void setUrl({ page }, { history: "push" })}
+        />
+      )}
+      {url.tab === "details" && <DetailsTab document={data} />}
+      {url.tab === "history" && <HistoryTab document={data} />}
+    </>
+  );
+}
+
+function Head({ document }: { document: DocumentDetail }) {
+  const router = useRouter();
+  const client = useQueryClient();
+  const [isDeleting, setDeleting] = useState(false);
+  const { data: progress } = useQuery({ ...extractionProgressQuery(), enabled: isExtracting(document) });
+  const state = documentState(document, progress?.get(document.document_id));
+  const attempt = async (what: string, act: () => Promise<unknown>) => {
+    try {
+      await act();
+      return true;
+    } catch (error) {
+      tellFailure(what, error);
+      return false;
+    }
+  };
+  const readAgain = async () => {
+    if (await attempt("It is not read again", () => extractAgain(document.document_id))) {
+      toast("It is read again; the present text is found until the new one is ready.");
+      await client.invalidateQueries({ queryKey: ["documents"] });
+    }
+  };
+  const remove = async () => {
+    if (await attempt("It was not deleted", () => deleteDocument(document.document_id))) {
+      toast(`${document.document_name} is deleted`);
+      router.replace("/documents/");
+      client.removeQueries({ queryKey: ["documents", "one", document.document_id] });
+      await client.invalidateQueries({ queryKey: ["documents", "list"] });
+    }
+  };
+  return (
+    <PageHead title={document.document_name} parent={PARENT}>
+      <State tone={state.tone} {...(state.reason && { title: state.reason })}>
+        {state.label}
+      </State>
+      <button type="button" className="button max-md:hidden" onClick={() => void readAgain()}>
+        <RotateCw aria-hidden size={14} /> Read again
+      </button>
+      <button type="button" className="button" onClick={() => void attempt("It was not downloaded", () => download(document))}>
+        <Download aria-hidden size={14} /> Download
+      </button>
+      <button type="button" className="button button-icon text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
+        <Trash2 aria-hidden size={14} />
+      </button>
+      <ConfirmDialog
+        open={isDeleting}
+        onOpenChange={setDeleting}
+        title={`Delete ${document.document_name}?`}
+        action="Delete the document"
+        onConfirm={() => void remove()}
+      >
+        {document.knowledge_bases.length > 0
+          ? `It leaves ${document.knowledge_bases.map((base) => base.name).join(", ")} at once.`
+          : "It is in no knowledge base."}{" "}
+        This cannot be undone.
+      </ConfirmDialog>
+    </PageHead>
+  );
+}

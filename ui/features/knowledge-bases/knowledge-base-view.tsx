@@ -1,0 +1,143 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Copy, ScanSearch, Trash2 } from "lucide-react";
+import Link from "next/link";
+import { useRouter } from "next/navigation";
+import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
+import { ConfirmDialog } from "@/components/dialog";
+import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { State } from "@/components/state";
+import { Tabs } from "@/components/tabs";
+import { formatCount, plural } from "@/lib/format";
+
+import { BaseDocuments } from "./base-documents";
+import { BaseSettings } from "./base-settings";
+import { baseJobsQuery, baseState } from "./queries";
+
+const PARENT = { href: "/kbs/", label: "Knowledge bases" };
+const TABS = ["documents", "settings"] as const;
+
+export function KnowledgeBaseView() {
+  const [url, setUrl] = useQueryStates({
+    id: parseAsString.withDefault(""),
+    tab: parseAsStringLiteral(TABS).withDefault("documents"),
+    page: parseAsInteger.withDefault(1),
+  });
+  const { data, error, refetch } = useQuery({
+    ...knowledgeBaseQuery(url.id),
+    enabled: url.id !== "",
+    refetchInterval: (query) => (query.state.data?.status === "indexing" ? 3_000 : 15_000),
+  });
+  if (url.id === "" || (error && !data)) {
+    return (
+      <>
+        <PageHead title="Knowledge base" parent={PARENT} />
+        {error ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : (
+          <EmptyState title="No knowledge base is named in the address" />
+        )}
+      </>
+    );
+  }
+  if (!data) {
+    return (
+      <>
+        <PageHead title="Knowledge base" parent={PARENT} />
+        <SkeletonBlock lines={8} />
+      </>
+    );
+  }
+  return (
+    <>
+      <Head base={data} />
+      <Tabs
+        label="Knowledge base"
+        current={url.tab}
+        tabs={[
+          { id: "documents", label: `Documents ${formatCount(data.document_count)}`, href: `/kbs/view/?id=${url.id}` },
+          { id: "settings", label: "Settings", href: `/kbs/view/?id=${url.id}&tab=settings` },
+        ]}
+      />
+      {url.tab === "documents" ? (
+        <BaseDocuments base={data} page={Math.max(1, url.page)} onPage={(page) => void setUrl({ page }, { history: "push" })} />
+      ) : (
+        <BaseSettings key={data.updated_at} base={data} />
+      )}
+    </>
+  );
+}
+
+function Head({ base }: { base: KnowledgeBase }) {
+  const router = useRouter();
+  const client = useQueryClient();
+  const [isDeleting, setDeleting] = useState(false);
+  const waiting = useQuery(baseJobsQuery(base.kb_id, "available"));
+  const running = useQuery(baseJobsQuery(base.kb_id, "running"));
+  const dead = useQuery(baseJobsQuery(base.kb_id, "dead"));
+  const left = (waiting.data?.total_count ?? 0) + (running.data?.total_count ?? 0);
+  const state = baseState(base);
+  const remove = useMutation({
+    mutationFn: () =>
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}", {
+          params: { path: { ...organizationPath(), kb_id: base.kb_id } },
+        }),
+      ),
+    onSuccess: async () => {
+      toast(`${base.name} is deleted`);
+      router.replace("/kbs/");
+      client.removeQueries({ queryKey: ["kbs", "one", base.kb_id] });
+      await client.invalidateQueries({ queryKey: ["kbs", "list"] });
+    },
+    onError: (error) => tellFailure("It was not deleted", error),
+  });
+  return (
+    <PageHead
+      title={base.name}
+      parent={PARENT}
+      aside={
+        <span className="flex items-center gap-3 max-md:basis-full">
+          {dead.data && dead.data.total_count > 0 ? (
+            <Link href={`/operations/?state=dead&kb=${base.kb_id}`} className="hover:underline">
+              <State tone="failed">{plural(dead.data.total_count, "job")} given up</State>
+            </Link>
+          ) : (
+            <State tone={left > 0 && state.tone === "ready" ? "working" : state.tone}>
+              {left > 0 ? `Indexing, ${formatCount(left)}${waiting.data?.total_count_is_at_least ? "+" : ""} to do` : state.label}
+            </State>
+          )}
+          <span className="text-text-3">{plural(base.chunk_count, "chunk")}</span>
+        </span>
+      }
+    >
+      <Link href={`/search/?kb=${base.kb_id}`} className="button button-primary">
+        <ScanSearch aria-hidden size={14} /> Search it
+      </Link>
+      <Link href={`/kbs/new/?from=${base.kb_id}`} className="button">
+        <Copy aria-hidden size={14} /> Clone
+      </Link>
+      <button type="button" className="button button-icon text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
+        <Trash2 aria-hidden size={14} />
+      </button>
+      <ConfirmDialog
+        open={isDeleting}
+        onOpenChange={setDeleting}
+        title={`Delete ${base.name}?`}
+        action="Delete the knowledge base"
+        typed={base.name}
+        onConfirm={() => remove.mutate()}
+      >
+        Nothing is found in it from now on, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot
+        be undone.
+      </ConfirmDialog>
+    </PageHead>
+  );
+}

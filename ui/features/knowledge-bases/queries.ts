@@ -1,0 +1,64 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+import type { KnowledgeBase } from "@/api/queries";
+import type { Tone } from "@/components/state";
+
+/** SPUs that each knowledge base was charged within the last 30 days. */
+export function spusByBaseQuery() {
+  return queryOptions({
+    queryKey: ["usage", "by-kb", 30],
+    queryFn: async ({ signal }) => {
+      const since = new Date(Date.now() - 30 * 86_400_000).toISOString();
+      const usage = await answered(
+        api.GET("/v0/orgs/{organization_id}/usage", { params: { path: organizationPath(), query: { since } }, signal }),
+      );
+      const spus = new Map<string, number>();
+      for (const item of usage.items) if (item.kb_id) spus.set(item.kb_id, (spus.get(item.kb_id) ?? 0) + item.spus);
+      return spus;
+    },
+    staleTime: 60_000,
+  });
+}
+
+export function indexedDocumentsQuery(kbId: string, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["kbs", "documents", kbId, skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/documents", {
+          params: { path: { ...organizationPath(), kb_id: kbId }, query: { skip, limit } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** What is still to be done for a knowledge base, or was given up. */
+export function baseJobsQuery(kbId: string, state: "available" | "running" | "dead") {
+  return queryOptions({
+    queryKey: ["jobs", "of-kb", kbId, state],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/jobs", {
+          params: { path: organizationPath(), query: { kb_id: kbId, state: [state], limit: 100 } },
+          signal,
+        }),
+      ),
+    refetchInterval: 4_000,
+  });
+}
+
+export function baseState(base: KnowledgeBase): { tone: Tone; label: string } {
+  switch (base.status) {
+    case "active":
+      return { tone: "ready", label: "Ready" };
+    case "indexing":
+      return { tone: "working", label: "Indexing" };
+    case "error":
+      return { tone: "failed", label: "Needs attention" };
+    default:
+      return { tone: "queued", label: base.status };
+  }
+}

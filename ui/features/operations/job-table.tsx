@@ -1,0 +1,119 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+
+import { documentQuery, knowledgeBaseQuery } from "@/api/queries";
+import { SkeletonRows } from "@/components/feedback";
+import { State, type Tone } from "@/components/state";
+import { Time } from "@/components/time";
+import { formatCount } from "@/lib/format";
+import { KIND_WORDS } from "@/lib/job-words";
+
+import type { Job } from "./queries";
+
+export function jobTone(job: Job): { tone: Tone; words: string } {
+  if (job.state === "dead") return { tone: "failed", words: "Given up" };
+  if (job.is_cancel_wanted) return { tone: "working", words: "Being cancelled" };
+  if (job.state === "running") {
+    const { progress } = job;
+    return { tone: "working", words: progress ? `${formatCount(progress.done)} of ${formatCount(progress.total)} ${progress.unit}` : "Running" };
+  }
+  return job.error?.code === "quota_exceeded" ? { tone: "waiting-for-quota", words: "Waiting for quota" } : { tone: "queued", words: "Waiting" };
+}
+
+export function JobTable({
+  jobs,
+  cursor,
+  onPeek,
+  onReplay,
+  onCancel,
+}: {
+  jobs: readonly Job[] | undefined;
+  cursor: number;
+  onPeek: (job: Job) => void;
+  onReplay: (job: Job) => Promise<void>;
+  onCancel: (job: Job) => Promise<void>;
+}) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => {
+    body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
+  }, [cursor]);
+  return (
+    <table className="table">
+      <caption className="sr-only">Jobs</caption>
+      <thead>
+        <tr>
+          <th className="w-[180px] pl-4! max-md:w-[44%]">Job</th>
+          <th className="max-md:hidden">About</th>
+          <th className="w-[160px] max-md:w-auto">State</th>
+          <th className="number w-[84px] max-lg:hidden">Attempt</th>
+          <th className="w-[120px] max-lg:hidden">Since</th>
+          <th className="w-[120px] max-lg:hidden">Next try</th>
+          <th className="w-[26%] max-lg:hidden">Last error</th>
+          <th className="w-[96px]">
+            <span className="sr-only">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody ref={body}>
+        {jobs === undefined ? (
+          <SkeletonRows rows={10} columns={["60%", "60%", "60%", "30%", "60%", "60%", "70%", "60%"]} />
+        ) : (
+          jobs.map((job, at) => {
+            const { tone, words } = jobTone(job);
+            return (
+              <tr key={job.job_id} data-cursor={at === cursor}>
+                <td className="pl-4!">
+                  <button type="button" className="max-w-full truncate text-left font-medium hover:underline" onClick={() => onPeek(job)}>
+                    {KIND_WORDS[job.kind]}
+                  </button>
+                </td>
+                <td className="max-md:hidden">
+                  <Subject job={job} />
+                </td>
+                <td>
+                  <State tone={tone} {...(job.error && { title: job.error.detail })}>
+                    {words}
+                  </State>
+                </td>
+                <td className="number max-lg:hidden">
+                  {job.attempt} of {job.max_attempts}
+                </td>
+                <td className="text-text-2 max-lg:hidden">
+                  <Time at={job.created_at} />
+                </td>
+                <td className="text-text-2 max-lg:hidden">{job.state === "available" ? <Time at={job.run_at} /> : "–"}</td>
+                <td className="text-text-2 max-lg:hidden" title={job.error?.detail}>
+                  {job.error?.detail}
+                </td>
+                <td className="text-right">
+                  {job.state === "dead" ? (
+                    <button type="button" className="button button-small" onClick={() => void onReplay(job)}>
+                      Replay
+                    </button>
+                  ) : (
+                    <button type="button" className="button button-quiet button-small" onClick={() => void onCancel(job)}>
+                      Cancel
+                    </button>
+                  )}
+                </td>
+              </tr>
+            );
+          })
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+/** Names, not ids: the document and the knowledge base that a job is about. */
+export function Subject({ job }: { job: Pick<Job, "document_id" | "kb_id"> }) {
+  const document = useQuery({ ...documentQuery(job.document_id ?? ""), enabled: job.document_id !== null, staleTime: 60_000, retry: false });
+  const base = useQuery({ ...knowledgeBaseQuery(job.kb_id ?? ""), enabled: job.kb_id !== null, staleTime: 60_000, retry: false });
+  const names = [
+    job.document_id && (document.data?.document_name ?? (document.error ? "a deleted document" : "…")),
+    job.kb_id && (base.data?.name ?? (base.error ? "a deleted knowledge base" : "…")),
+  ].filter((name): name is string => Boolean(name));
+  return <span title={names.join(" in ")}>{names.join(" in ") || "the organization"}</span>;
+}

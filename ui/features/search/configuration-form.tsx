@@ -1,0 +1,86 @@
+"use client";
+
+import type { Configuration, Fusion, Mode } from "./configuration";
+
+/** Each change searches anew. */
+export function ConfigurationForm({ configuration, onChange }: { configuration: Configuration; onChange: (changed: Configuration) => void }) {
+  const put = (change: Partial<Configuration>) => onChange({ ...configuration, ...change });
+  const isHybrid = configuration.mode === "hybrid";
+  return (
+    <div className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] items-end gap-3 border-b border-line bg-sunken px-4 py-3">
+      <label className="flex flex-col gap-1">
+        <span className="text-text-2">Find by</span>
+        <select className="field" value={configuration.mode} onChange={(event) => put({ mode: event.target.value as Mode })}>
+          <option value="hybrid">Vector and words</option>
+          <option value="vector">Vector</option>
+          <option value="lexical">Words</option>
+        </select>
+      </label>
+      <NumberField label="Results" value={configuration.topK} least={1} most={100} onChange={(topK) => topK !== null && put({ topK })} />
+      {isHybrid && (
+        <label className="flex flex-col gap-1">
+          <span className="text-text-2">Join by</span>
+          <select className="field" value={configuration.fusion} onChange={(event) => put({ fusion: event.target.value as Fusion })}>
+            <option value="weighted">Weighted scores</option>
+            <option value="rrf">Ranks (RRF)</option>
+          </select>
+        </label>
+      )}
+      {isHybrid && configuration.fusion === "weighted" && (
+        <NumberField label="Vector’s weight, 0–1" value={configuration.alpha} least={0} most={1} step={0.1} onChange={(alpha) => alpha !== null && put({ alpha })} />
+      )}
+      <NumberField label="Neighbours" value={configuration.neighbours} least={0} most={5} empty="as set" onChange={(neighbours) => put({ neighbours })} />
+      <NumberField label="Least relevance" value={configuration.threshold} least={0} most={1} step={0.05} empty="none" onChange={(threshold) => put({ threshold })} />
+      <label className="flex h-8 items-center gap-2">
+        <input type="checkbox" checked={configuration.rerank} onChange={(event) => put({ rerank: event.target.checked })} /> Rerank
+      </label>
+      <label className="flex h-8 items-center gap-2" title="Search by answers that a chat model imagines">
+        <input type="checkbox" checked={configuration.hyde} onChange={(event) => put({ hyde: event.target.checked })} /> Imagined answers
+      </label>
+    </div>
+  );
+}
+
+function NumberField({
+  label,
+  value,
+  least,
+  most,
+  step = 1,
+  empty,
+  onChange,
+}: {
+  label: string;
+  value: number | null;
+  least: number;
+  most: number;
+  step?: number;
+  empty?: string;
+  onChange: (value: number | null) => void;
+}) {
+  const commit = (text: string) => {
+    const number = text === "" ? null : Number(text);
+    if (number === null ? empty !== undefined : number >= least && number <= most) {
+      if (number !== value) onChange(number);
+    }
+  };
+  return (
+    <label className="flex flex-col gap-1">
+      <span className="text-text-2">{label}</span>
+      <input
+        key={value}
+        className="field"
+        type="number"
+        min={least}
+        max={most}
+        step={step}
+        defaultValue={value ?? ""}
+        placeholder={empty}
+        onBlur={(event) => commit(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") commit(event.currentTarget.value);
+        }}
+      />
+    </label>
+  );
+}

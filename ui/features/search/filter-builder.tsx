@@ -1,0 +1,130 @@
+"use client";
+
+import { Plus, X } from "lucide-react";
+import { useState } from "react";
+
+import { type FilterRow, filterProblem, type Operator, OPERATORS, readFilter, toMetadataFilter } from "./filter";
+
+const FIELDS = ["document_name", "document_id", "tag_ids", "content_type", "upload_date", "page", "metadata."];
+const NEW_ROW: FilterRow = { field: "document_name", operator: "$eq", value: "" };
+
+/** Conditions that must all hold, by form or as JSON; they count inside the search. */
+export function FilterBuilder({ text, onApply }: { text: string; onApply: (text: string) => void }) {
+  const known = filterProblem(text) === null ? readFilter(text) : null;
+  const [isJson, setJson] = useState(known === null);
+  const [rows, setRows] = useState<FilterRow[]>(known !== null && known.length > 0 ? known : [NEW_ROW]);
+  const [json, setJsonText] = useState(text);
+  const problem = isJson ? filterProblem(json) : null;
+  const richer = isJson && problem === null && readFilter(json) === null;
+  const put = (at: number, change: Partial<FilterRow>) =>
+    setRows(rows.map((row, index) => (index === at ? { ...row, ...change } : row)));
+  const written = () => {
+    if (isJson) return json.trim();
+    const filter = toMetadataFilter(rows);
+    return filter === null ? "" : JSON.stringify(filter);
+  };
+  const toggle = () => {
+    if (isJson) {
+      const parsed = problem === null ? readFilter(json) : null;
+      if (parsed !== null) setRows(parsed.length > 0 ? parsed : [NEW_ROW]);
+    } else {
+      const filter = toMetadataFilter(rows);
+      setJsonText(filter === null ? "" : JSON.stringify(filter, null, 2));
+    }
+    setJson(!isJson);
+  };
+  return (
+    <form
+      aria-label="Filter"
+      className="flex flex-col gap-2 border-b border-line bg-sunken px-4 py-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (problem === null) onApply(written());
+      }}
+    >
+      {isJson ? (
+        <label className="flex flex-col gap-1">
+          <span className="sr-only">Filter as JSON</span>
+          <textarea
+            className="field font-mono text-xs"
+            rows={5}
+            spellCheck={false}
+            aria-invalid={problem !== null}
+            placeholder='{"$or": [{"document_name": "lease.pdf"}, {"metadata.year": {"$gte": 2024}}]}'
+            value={json}
+            onChange={(event) => setJsonText(event.target.value)}
+          />
+          {problem && (
+            <span role="alert" className="text-failed">
+              {problem}
+            </span>
+          )}
+        </label>
+      ) : (
+        rows.map((row, at) => (
+          <div key={at} className="flex flex-wrap items-center gap-2">
+            <label className="w-[190px] max-md:flex-1">
+              <span className="sr-only">Field {at + 1}</span>
+              <input className="field" list="filter-fields" value={row.field} onChange={(event) => put(at, { field: event.target.value })} />
+            </label>
+            <label className="w-[150px]">
+              <span className="sr-only">Comparison {at + 1}</span>
+              <select className="field" value={row.operator} onChange={(event) => put(at, { operator: event.target.value as Operator })}>
+                {OPERATORS.map(({ operator, label }) => (
+                  <option key={operator} value={operator}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            </label>
+            {row.operator === "$exists" ? (
+              <label className="w-[120px]">
+                <span className="sr-only">Value {at + 1}</span>
+                <select className="field" value={row.value === "false" ? "false" : "true"} onChange={(event) => put(at, { value: event.target.value })}>
+                  <option value="true">yes</option>
+                  <option value="false">no</option>
+                </select>
+              </label>
+            ) : (
+              <label className="min-w-[160px] flex-1 md:max-w-[320px]">
+                <span className="sr-only">Value {at + 1}</span>
+                <input
+                  className="field"
+                  placeholder={row.operator === "$in" || row.operator === "$nin" ? "a, b, c" : row.field === "upload_date" ? "2026-01-31T00:00:00Z" : "Value"}
+                  value={row.value}
+                  onChange={(event) => put(at, { value: event.target.value })}
+                />
+              </label>
+            )}
+            <button type="button" className="button button-quiet button-icon" aria-label={`Leave condition ${at + 1} out`} onClick={() => setRows(rows.filter((_, index) => index !== at))}>
+              <X aria-hidden size={14} />
+            </button>
+          </div>
+        ))
+      )}
+      <datalist id="filter-fields">
+        {FIELDS.map((field) => (
+          <option key={field} value={field} />
+        ))}
+      </datalist>
+      <div className="flex flex-wrap items-center gap-2">
+        {!isJson && (
+          <button type="button" className="button" onClick={() => setRows([...rows, NEW_ROW])}>
+            <Plus aria-hidden size={14} /> And
+          </button>
+        )}
+        <button type="submit" className="button button-primary" disabled={problem !== null}>
+          Apply
+        </button>
+        {text !== "" && (
+          <button type="button" className="button" onClick={() => onApply("")}>
+            Clear
+          </button>
+        )}
+        <button type="button" className="button button-quiet" onClick={toggle} disabled={richer || problem !== null} title={richer ? "A form cannot show this filter" : undefined}>
+          {isJson ? "As a form" : "As JSON"}
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,93 @@
+"use client";
+
+import Link from "next/link";
+
+import { formatScore } from "@/lib/format";
+
+import type { Hit } from "./queries";
+
+/** A passage with its place, its scores by leg, and what matched. */
+export function HitCard({
+  hit,
+  place,
+  change,
+  bestLexical,
+  isOpen,
+  onOpen,
+}: {
+  hit: Hit;
+  place: number | null;
+  change: string | null;
+  bestLexical: number;
+  isOpen: boolean;
+  onOpen: () => void;
+}) {
+  const pages = hit.first_page === hit.last_page ? `page ${hit.first_page}` : `pages ${hit.first_page}–${hit.last_page}`;
+  const { scores } = hit;
+  return (
+    <li
+      className={`flex gap-3 border-b border-line px-4 py-3 ${place === null ? "opacity-80" : ""} ${isOpen ? "bg-selected" : ""}`}
+    >
+      <span className="w-5 shrink-0 text-right font-semibold tabular-nums">{place ?? <span className="sr-only">Neighbour</span>}</span>
+      <div className="min-w-0 flex-1">
+        <div className="flex flex-wrap items-center gap-x-2">
+          <button type="button" className="min-w-0 truncate text-left font-semibold hover:underline" onClick={onOpen} title={`Show the page of ${hit.source}`}>
+            {hit.source}
+          </button>
+          <Link className="text-text-2 hover:underline" href={viewerHref(hit)} title="Open the document at this page">
+            {pages}
+          </Link>
+          {place === null && <span className="text-text-3">neighbour of a match</span>}
+          {change && <span className="chip">{change}</span>}
+        </div>
+        {place !== null && (
+          <dl className="flex flex-wrap items-center gap-x-4 text-xs text-text-2">
+            <Score name="Relevance" value={hit.relevance} />
+            {scores.vector !== null && <Score name="Vector" value={scores.vector} share={scores.vector} rank={scores.vector_rank} series={1} />}
+            {scores.lexical !== null && (
+              <Score name="Words" value={scores.lexical} share={bestLexical > 0 ? scores.lexical / bestLexical : 0} rank={scores.lexical_rank} series={2} />
+            )}
+            {scores.rerank !== null && <Score name="Reranked" value={scores.rerank} />}
+          </dl>
+        )}
+        <p className="mt-1 text-base break-words">
+          <Marked text={hit.content} spans={hit.highlights} />
+        </p>
+      </div>
+    </li>
+  );
+}
+
+/** The viewer, at the passage's page with the passage marked. */
+export function viewerHref(hit: Hit): string {
+  return `/documents/view/?id=${hit.document_id}&page=${hit.first_page}&hl=${hit.first_page}-${hit.last_page}:${hit.start}-${hit.end}`;
+}
+
+function Score({ name, value, share, rank, series }: { name: string; value: number; share?: number; rank?: number | null; series?: 1 | 2 }) {
+  return (
+    <div className="flex items-center gap-1.5" title={rank ? `Place ${rank} by ${name.toLowerCase()}` : undefined}>
+      <dt>{name}</dt>
+      <dd className="font-semibold text-text tabular-nums">{formatScore(value)}</dd>
+      {share !== undefined && series && (
+        <span aria-hidden className="h-1.5 w-12 overflow-hidden rounded bg-hover">
+          <span className="block h-full rounded" style={{ width: `${Math.round(Math.min(1, Math.max(0, share)) * 100)}%`, background: `var(--series-${series})` }} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** Text with spans [start, end) marked, counted in code points as the API counts. */
+function Marked({ text, spans }: { text: string; spans: readonly (readonly number[])[] }) {
+  if (spans.length === 0) return text;
+  const characters = Array.from(text);
+  const pieces: React.ReactNode[] = [];
+  let at = 0;
+  for (const [start = 0, end = 0] of [...spans].sort(([first = 0], [second = 0]) => first - second)) {
+    if (start < at || end <= start) continue;
+    pieces.push(characters.slice(at, start).join(""), <mark key={start}>{characters.slice(start, end).join("")}</mark>);
+    at = end;
+  }
+  pieces.push(characters.slice(at).join(""));
+  return pieces;
+}

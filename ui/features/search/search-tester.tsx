@@ -1,0 +1,168 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Columns2, ListFilter, Search } from "lucide-react";
+import Link from "next/link";
+import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
+import { useEffect, useState } from "react";
+
+import { knowledgeBaseListQuery } from "@/api/queries";
+import { EmptyState } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { useShortcuts } from "@/lib/shortcuts";
+import { NARROW, useMedia } from "@/lib/use-media";
+
+import { BasePicker } from "./base-picker";
+import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
+import { FilterBuilder } from "./filter-builder";
+import { filterProblem } from "./filter";
+import { HitPreview } from "./hit-preview";
+import { type Hit, searchQuery } from "./queries";
+import { recentQuestions, rememberQuestion } from "./recent";
+import { ResultColumn } from "./result-column";
+
+export function SearchTester() {
+  const [url, setUrl] = useQueryStates(
+    {
+      kb: parseAsArrayOf(parseAsString).withDefault([]),
+      q: parseAsString.withDefault(""),
+      a: parseAsString.withDefault("hybrid"),
+      b: parseAsString,
+      f: parseAsString.withDefault(""),
+    },
+    { history: "push" },
+  );
+  const isNarrow = useMedia(NARROW);
+  const { data: bases } = useQuery(knowledgeBaseListQuery("", 50));
+  const only = bases?.total_count === 1 ? bases.knowledge_bases[0]?.kb_id : undefined;
+  // With one knowledge base there is nothing to choose.
+  const kbIds = url.kb.length > 0 ? url.kb : only !== undefined ? [only] : [];
+  const [text, setText] = useState(url.q);
+  useEffect(() => setText(url.q), [url.q]);
+  const [isFilterOpen, setFilterOpen] = useState(url.f !== "");
+  const [shownColumn, setShownColumn] = useState<"a" | "b">("a");
+  const [preview, setPreview] = useState<Hit | null>(null);
+  const [isExplaining, setExplaining] = useState(false);
+  const filter = filterProblem(url.f) === null ? url.f : "";
+  const question = (configuration: Configuration) => ({ query: url.q, kbIds, configuration, filter });
+  const a = readConfiguration(url.a);
+  const b = url.b === null ? null : readConfiguration(url.b);
+  const answerA = useQuery(searchQuery(question(a)));
+  const hits = answerA.data?.results ?? [];
+
+  const submit = () => {
+    const query = text.trim();
+    if (query === "" || kbIds.length === 0) return;
+    rememberQuestion(query);
+    setPreview(null);
+    if (query === url.q) void answerA.refetch();
+    void setUrl({ q: query, kb: kbIds });
+  };
+  const toggleCompare = () => {
+    setPreview(null);
+    void setUrl({ b: b === null ? writeConfiguration({ ...a, mode: a.mode === "vector" ? "hybrid" : "vector" }) : null });
+  };
+  useShortcuts([
+    { keys: "/", label: "Ask", group: "Search", run: () => document.getElementById("question")?.focus() },
+    { keys: "e", label: "Ask why a document is missing", group: "Search", run: () => setExplaining(true) },
+    ...Array.from({ length: 9 }, (_, at) => ({
+      keys: String(at + 1),
+      label: `Open hit ${at + 1}`,
+      group: "Search" as const,
+      run: () => {
+        const hit = hits[at];
+        if (hit) setPreview(hit);
+      },
+    })),
+    { keys: "Escape", label: "Close the page beside", group: "Search", run: () => setPreview(null) },
+  ]);
+
+  const hasNoBases = bases?.total_count === 0;
+  const columns = b === null ? (["a"] as const) : isNarrow ? ([shownColumn] as const) : (["a", "b"] as const);
+  return (
+    <>
+      <PageHead title="Search tester">
+        <button type="button" className="button" onClick={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
+          <ListFilter aria-hidden size={14} /> Filter{filter ? ": on" : ""}
+        </button>
+        <button type="button" className="button" onClick={toggleCompare} aria-pressed={b !== null}>
+          <Columns2 aria-hidden size={14} /> Compare{b === null ? "" : ": on"}
+        </button>
+      </PageHead>
+      <form
+        className="bar"
+        role="search"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <label className="min-w-[200px] flex-1">
+          <span className="sr-only">Question</span>
+          <input
+            id="question"
+            className="field"
+            placeholder="How can we end the contract?"
+            list="recent-questions"
+            autoComplete="off"
+            maxLength={20_000}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        </label>
+        <RecentQuestions key={url.q} />
+        <BasePicker kbIds={kbIds} onChange={(ids) => void setUrl({ kb: ids })} />
+        <button type="submit" className="button button-primary" disabled={text.trim() === "" || kbIds.length === 0}>
+          <Search aria-hidden size={14} /> Search
+        </button>
+      </form>
+      {isFilterOpen && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
+      {b !== null && isNarrow && (
+        <div className="flex border-b border-line px-3" role="group" aria-label="Configuration">
+          {(["a", "b"] as const).map((column) => (
+            <button key={column} type="button" className="tab" aria-current={shownColumn === column ? "page" : undefined} onClick={() => setShownColumn(column)}>
+              {column.toUpperCase()}
+            </button>
+          ))}
+        </div>
+      )}
+      <div className="flex min-h-0 flex-1">
+        {hasNoBases ? (
+          <div className="flex-1">
+            <EmptyState title="There is no knowledge base to search" action={<Link href="/kbs/new/" className="button button-primary">Create one</Link>}>
+              It gathers every document that shares its tags.
+            </EmptyState>
+          </div>
+        ) : (
+          columns.map((column) => (
+            <ResultColumn
+              key={column}
+              name={column.toUpperCase()}
+              isCompared={b !== null}
+              question={question(column === "a" ? a : (b ?? DEFAULT))}
+              other={column === "b" ? answerA.data : undefined}
+              onConfigure={(configuration) => void setUrl({ [column]: writeConfiguration(configuration) })}
+              onOpen={setPreview}
+              opened={preview}
+              isExplaining={column === "a" && isExplaining}
+              onExplain={setExplaining}
+            />
+          ))
+        )}
+        {preview && <HitPreview hit={preview} onClose={() => setPreview(null)} />}
+      </div>
+    </>
+  );
+}
+
+function RecentQuestions() {
+  const [recent, setRecent] = useState<string[]>([]);
+  useEffect(() => setRecent(recentQuestions()), []);
+  return (
+    <datalist id="recent-questions">
+      {recent.map((question) => (
+        <option key={question} value={question} />
+      ))}
+    </datalist>
+  );
+}

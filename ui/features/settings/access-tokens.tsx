@@ -1,0 +1,217 @@
+"use client";
+
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { CopyIcon, Plus } from "lucide-react";
+import { parseAsInteger, useQueryState } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { copyText, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { Field, formError } from "@/components/form";
+import { Pager } from "@/components/pager";
+import { Banner, State } from "@/components/state";
+import { Time } from "@/components/time";
+
+import { SettingsHead } from "./settings-tabs";
+
+type AccessToken = Schemas["AccessTokenResponse"];
+const PAGE = 50;
+
+export function AccessTokens() {
+  const client = useQueryClient();
+  const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
+  const skip = (Math.max(1, page) - 1) * PAGE;
+  const { data, error, refetch } = useQuery({
+    queryKey: ["tokens", skip],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/access-tokens", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+  const [isCreating, setCreating] = useState(false);
+  const [revoked, setRevoked] = useState<AccessToken | null>(null);
+  const revoke = useMutation({
+    mutationFn: (token: AccessToken) =>
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/access-tokens/{token_id}", {
+          params: { path: { ...organizationPath(), token_id: token.token_id } },
+        }),
+      ),
+    onSuccess: async (_, token) => {
+      toast(`${token.name} is revoked`);
+      await client.invalidateQueries({ queryKey: ["tokens"] });
+    },
+    onError: (failure) => tellFailure("The token was not revoked", failure),
+  });
+  return (
+    <>
+      <SettingsHead>
+        <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+          <Plus aria-hidden size={14} /> New token
+        </button>
+      </SettingsHead>
+      <div className="min-h-0 flex-1 overflow-auto">
+        {error && !data ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : data?.total_count === 0 ? (
+          <EmptyState title="No access tokens" />
+        ) : (
+          <table className="table">
+            <caption className="sr-only">Access tokens</caption>
+            <thead>
+              <tr>
+                <th className="pl-4!">Name</th>
+                <th className="w-[130px]">State</th>
+                <th className="w-[130px] max-md:hidden">Last used</th>
+                <th className="w-[130px] max-lg:hidden">Created</th>
+                <th className="w-[130px] max-lg:hidden">Expires</th>
+                <th className="w-[96px]">
+                  <span className="sr-only">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data === undefined ? (
+                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%"]} />
+              ) : (
+                data.access_tokens.map((token) => (
+                  <tr key={token.token_id}>
+                    <td className="pl-4! font-medium" title={token.name}>
+                      {token.name}
+                    </td>
+                    <td>
+                      <TokenState token={token} />
+                    </td>
+                    <td className="text-text-2 max-md:hidden">{token.last_used_at ? <Time at={token.last_used_at} /> : "never"}</td>
+                    <td className="text-text-2 max-lg:hidden">
+                      <Time at={token.created_at} />
+                    </td>
+                    <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} /> : "never"}</td>
+                    <td className="text-right">
+                      {!token.revoked_at && (
+                        <button type="button" className="button button-quiet button-small text-failed" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
+                          Revoke
+                        </button>
+                      )}
+                    </td>
+                  </tr>
+                ))
+              )}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {data && data.total_count > PAGE && (
+        <Pager skip={data.skip} shown={data.access_tokens.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+      )}
+      {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
+      <ConfirmDialog
+        open={revoked !== null}
+        onOpenChange={(isOpen) => !isOpen && setRevoked(null)}
+        title={`Revoke ${revoked?.name ?? ""}?`}
+        action="Revoke the token"
+        onConfirm={() => revoked && revoke.mutate(revoked)}
+      >
+        What uses it is refused from the next call on. If you signed in with it, you are signed out. This cannot be undone.
+      </ConfirmDialog>
+    </>
+  );
+}
+
+function TokenState({ token }: { token: AccessToken }) {
+  if (token.revoked_at) return <State tone="absent">Revoked</State>;
+  if (token.expires_at && Date.parse(token.expires_at) <= Date.now()) return <State tone="absent">Expired</State>;
+  return <State tone="ready">Valid</State>;
+}
+
+const LIFETIMES = [
+  { days: 30, label: "30 days" },
+  { days: 90, label: "90 days" },
+  { days: 365, label: "1 year" },
+  { days: 0, label: "Never" },
+];
+
+function CreateDialog({ onClose }: { onClose: () => void }) {
+  const client = useQueryClient();
+  const [name, setName] = useState("");
+  const [days, setDays] = useState(90);
+  const create = useMutation({
+    mutationFn: () =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/access-tokens", {
+          params: { path: organizationPath() },
+          body: { name: name.trim(), ...(days > 0 && { expires_at: new Date(Date.now() + days * 86_400_000).toISOString() }) },
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["tokens"] }),
+  });
+  const made = create.data;
+  if (made) {
+    return (
+      <Dialog
+        open
+        onOpenChange={(isOpen) => !isOpen && onClose()}
+        title={`Token ${made.name}`}
+        description="Copy it now: it is not stored, and cannot be shown again."
+        footer={
+          <button type="button" className="button button-primary" onClick={onClose}>
+            Done
+          </button>
+        }
+      >
+        <div className="flex gap-2">
+          <input className="field font-mono text-xs" readOnly aria-label="Access token" value={made.token} onFocus={(event) => event.target.select()} />
+          <button type="button" className="button" onClick={() => void copyText(made.token)}>
+            <CopyIcon aria-hidden size={14} /> Copy
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  const general = formError(create.error, ["name"]);
+  return (
+    <Dialog
+      open
+      onOpenChange={(isOpen) => !isOpen && onClose()}
+      title="New access token"
+      description="It opens everything of this organization."
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form="token-form" className="button button-primary" disabled={create.isPending || name.trim() === ""}>
+            Create the token
+          </button>
+        </>
+      }
+    >
+      <form
+        id="token-form"
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          create.mutate();
+        }}
+      >
+        {general && <Banner tone="failed">{general}</Banner>}
+        <Field label="Name" hint="What or who uses it" error={create.error} field="name">
+          <input className="field" autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+        </Field>
+        <Field label="Expires">
+          <select className="field" value={days} onChange={(event) => setDays(Number(event.target.value))}>
+            {LIFETIMES.map((lifetime) => (
+              <option key={lifetime.days} value={lifetime.days}>
+                {lifetime.label}
+              </option>
+            ))}
+          </select>
+        </Field>
+      </form>
+    </Dialog>
+  );
+}

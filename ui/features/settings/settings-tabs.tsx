@@ -1,0 +1,23 @@
+"use client";
+
+import { usePathname } from "next/navigation";
+
+import { PageHead } from "@/components/page-head";
+import { Tabs } from "@/components/tabs";
+
+const TABS = [
+  { id: "tokens", label: "Access tokens", href: "/settings/tokens/" },
+  { id: "providers", label: "Providers", href: "/settings/providers/" },
+  { id: "organization", label: "Organization", href: "/settings/organization/" },
+];
+
+export function SettingsHead({ children }: { children?: React.ReactNode }) {
+  const pathname = usePathname();
+  const current = TABS.find((tab) => pathname.startsWith(tab.href))?.id ?? "tokens";
+  return (
+    <>
+      <PageHead title="Settings">{children}</PageHead>
+      <Tabs label="Settings" tabs={TABS} current={current} />
+    </>
+  );
+}

@@ -1,0 +1,214 @@
+"use client";
+
+import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import Link from "next/link";
+import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, organizationPath } from "@/api/client";
+import type { Tag } from "@/api/queries";
+import { ConfirmDialog } from "@/components/dialog";
+import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { Pager } from "@/components/pager";
+import { Time } from "@/components/time";
+import { formatCount } from "@/lib/format";
+import { useShortcuts } from "@/lib/shortcuts";
+import { useTypedText } from "@/lib/use-debounced";
+
+import { TagDialog } from "./tag-dialog";
+
+const PAGE = 50;
+
+function tagPageQuery(nameSearch: string, skip: number) {
+  return queryOptions({
+    queryKey: ["tags", "page", nameSearch, skip],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/tags", {
+          params: { path: organizationPath(), query: { skip, limit: PAGE, ...(nameSearch && { name_search: nameSearch }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** How many documents have a tag; asked for each row by itself, after the rows. */
+function tagUseQuery(tagId: string) {
+  return queryOptions({
+    queryKey: ["documents", "list", "tagged", tagId],
+    queryFn: async ({ signal }) => {
+      const { total_count } = await answered(
+        api.GET("/v0/orgs/{organization_id}/documents", {
+          params: { path: organizationPath(), query: { tag_ids: tagId, limit: 1 } },
+          signal,
+        }),
+      );
+      return total_count;
+    },
+    staleTime: 30_000,
+  });
+}
+
+export function TagsList() {
+  const [url, setUrl] = useQueryStates({
+    q: parseAsString.withDefault(""),
+    page: parseAsInteger.withDefault(1),
+    new: parseAsString,
+  });
+  const page = Math.max(1, url.page);
+  const client = useQueryClient();
+  const [text, setText] = useTypedText(url.q, (q) => void setUrl({ q, page: 1 }));
+  const { data, error, isPlaceholderData, refetch } = useQuery(tagPageQuery(url.q, (page - 1) * PAGE));
+  const [edited, setEdited] = useState<Tag | null>(null);
+  const [deleted, setDeleted] = useState<Tag | null>(null);
+  const isNew = url.new !== null;
+  const remove = useMutation({
+    mutationFn: (tag: Tag) =>
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/tags/{tag_id}", {
+          params: { path: { ...organizationPath(), tag_id: tag.tag_id } },
+        }),
+      ),
+    onSuccess: async (_, tag) => {
+      toast(`The tag ${tag.name} is deleted`);
+      await client.invalidateQueries({ queryKey: ["tags"] });
+    },
+    onError: (failure) => tellFailure("The tag was not deleted", failure),
+  });
+  useShortcuts([
+    { keys: "/", label: "Filter by name", group: "List", run: () => document.getElementById("tag-filter")?.focus() },
+  ]);
+  const isEmpty = data?.total_count === 0 && !isPlaceholderData;
+  const create = (
+    <button type="button" className="button button-primary" onClick={() => void setUrl({ new: "1" })}>
+      <Plus aria-hidden size={14} /> New tag
+    </button>
+  );
+  return (
+    <>
+      <PageHead title="Tags" aside={<span className="text-text-3 tabular-nums">{data ? formatCount(data.total_count) : ""}</span>}>
+        {create}
+      </PageHead>
+      <div className="bar" role="search">
+        <label className="min-w-0 flex-1 md:max-w-[320px]">
+          <span className="sr-only">Filter by name</span>
+          <input id="tag-filter" className="field" placeholder="Filter by name" value={text} onChange={(event) => setText(event.target.value)} />
+        </label>
+      </div>
+      <BusyLine isBusy={isPlaceholderData} />
+      <div className="min-h-0 flex-1 overflow-auto">
+        {error && !data ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : isEmpty ? (
+          url.q ? (
+            <EmptyState
+              title={`No tag is called “${url.q}”`}
+              action={
+                <button type="button" className="button" onClick={() => void setUrl({ q: "" })}>
+                  Clear the filter
+                </button>
+              }
+            />
+          ) : (
+            <EmptyState title="No tags yet" action={create}>
+              Tags decide which knowledge bases a document belongs to.
+            </EmptyState>
+          )
+        ) : (
+          <table className="table">
+            <caption className="sr-only">Tags</caption>
+            <thead>
+              <tr>
+                <th className="w-[36%] pl-4!">Name</th>
+                <th className="max-md:hidden">Description</th>
+                <th className="number w-[110px]">Documents</th>
+                <th className="w-[130px] max-lg:hidden">Changed</th>
+                <th className="w-[150px]">
+                  <span className="sr-only">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data === undefined ? (
+                <SkeletonRows rows={8} columns={["50%", "70%", "40%", "60%", "60%"]} />
+              ) : (
+                data.tags.map((tag) => (
+                  <tr key={tag.tag_id}>
+                    <td className="pl-4!">
+                      <span className="flex items-center gap-2">
+                        <span aria-hidden className="size-2.5 shrink-0 rounded-full" style={{ background: tag.color }} />
+                        <span className="truncate font-medium" title={tag.name}>
+                          {tag.name}
+                        </span>
+                      </span>
+                    </td>
+                    <td className="text-text-2 max-md:hidden" title={tag.description}>
+                      {tag.description}
+                    </td>
+                    <td className="number">
+                      <TagUse tag={tag} />
+                    </td>
+                    <td className="text-text-2 max-lg:hidden">
+                      <Time at={tag.updated_at} />
+                    </td>
+                    <td className="text-right">
+                      <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
+                        Edit
+                      </button>
+                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
+                        Delete
+                      </button>
+                    </td>
+                  </tr>
+                ))
+              )}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {data && data.total_count > PAGE && (
+        <Pager
+          skip={data.skip}
+          shown={data.tags.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setUrl({ page: next }, { history: "push" })}
+        />
+      )}
+      <TagDialog
+        key={edited?.tag_id ?? (isNew ? "new" : "none")}
+        tag={edited}
+        open={edited !== null || isNew}
+        onClose={() => {
+          setEdited(null);
+          if (isNew) void setUrl({ new: null });
+        }}
+      />
+      <ConfirmDialog
+        open={deleted !== null}
+        onOpenChange={(isOpen) => !isOpen && setDeleted(null)}
+        title={`Delete the tag ${deleted?.name ?? ""}?`}
+        action="Delete the tag"
+        onConfirm={() => deleted && remove.mutate(deleted)}
+      >
+        Only a tag that no document and no knowledge base uses is deleted; otherwise you are told what does.
+      </ConfirmDialog>
+    </>
+  );
+}
+
+function TagUse({ tag }: { tag: Tag }) {
+  const { data } = useQuery(tagUseQuery(tag.tag_id));
+  if (data === undefined) return <span className="skeleton h-3 w-6" aria-hidden />;
+  if (data === 0) return <span className="text-text-3">0</span>;
+  return (
+    <Link className="text-link hover:underline" href={`/documents/?tags=${tag.tag_id}`}>
+      {formatCount(data)}
+    </Link>
+  );
+}

@@ -1,0 +1,183 @@
+"use client";
+
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+import { parseAsStringLiteral, useQueryStates } from "nuqs";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { knowledgeBaseQuery } from "@/api/queries";
+import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { Banner } from "@/components/state";
+import { formatCount, formatDay } from "@/lib/format";
+
+import { BarChart } from "./bar-chart";
+import { daily, daysUntil, type GroupBy, OTHER, toCsv } from "./daily";
+
+const RANGES = ["7d", "30d", "90d"] as const;
+const DAYS: Record<(typeof RANGES)[number], number> = { "7d": 7, "30d": 30, "90d": 90 };
+const GROUPS = ["kb", "model", "operation"] as const satisfies readonly GroupBy[];
+const GROUP_WORDS: Record<GroupBy, string> = { kb: "Knowledge base", model: "Model", operation: "Operation" };
+const OPERATION_WORDS: Record<string, string> = { index: "Indexing", search: "Searching" };
+
+export function Usage() {
+  const [url, setUrl] = useQueryStates(
+    { range: parseAsStringLiteral(RANGES).withDefault("30d"), by: parseAsStringLiteral(GROUPS).withDefault("kb") },
+    { history: "push" },
+  );
+  const count = DAYS[url.range];
+  const { data, error, refetch } = useQuery({
+    queryKey: ["usage", "days", count],
+    queryFn: async ({ signal }) => {
+      const days = daysUntil(Date.now(), count);
+      const since = `${days[0] ?? ""}T00:00:00Z`;
+      const before = new Date(Date.parse(since) - count * 86_400_000).toISOString();
+      const read = (query: { since: string; until?: string; by_day: boolean }) =>
+        answered(api.GET("/v0/orgs/{organization_id}/usage", { params: { path: organizationPath(), query }, signal }));
+      const [usage, previous] = await Promise.all([
+        read({ since, by_day: true }),
+        read({ since: before, until: since, by_day: false }),
+      ]);
+      return { days, usage, previous };
+    },
+    staleTime: 30_000,
+  });
+  const quota = useQuery({
+    queryKey: ["quota"],
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
+    staleTime: 15_000,
+  });
+  const chart = data && daily(data.usage.items, url.by, data.days);
+  const kbIds = url.by === "kb" ? (chart?.series.map(({ id }) => id).filter((id) => id !== "" && id !== OTHER) ?? []) : [];
+  const bases = useQueries({ queries: kbIds.map((id) => ({ ...knowledgeBaseQuery(id), retry: false, staleTime: 60_000 })) });
+  const nameOf = (id: string): string => {
+    if (id === OTHER) return "Other";
+    if (url.by === "operation") return OPERATION_WORDS[id] ?? id;
+    if (url.by === "model") return id;
+    if (id === "") return "No knowledge base";
+    const base = bases[kbIds.indexOf(id)];
+    return base?.data?.name ?? (base?.error ? "A deleted knowledge base" : "…");
+  };
+  const download = () => {
+    if (!chart) return;
+    const rows = [["day", ...chart.series.map(({ id }) => nameOf(id))], ...chart.days.map((day, at) => [day, ...(chart.spus[at] ?? [])])];
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([toCsv(rows)], { type: "text/csv" }));
+    link.download = `usage-${chart.days.at(-1) ?? ""}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  };
+  return (
+    <>
+      <PageHead title="Usage">
+        <label>
+          <span className="sr-only">Period</span>
+          <select className="field" value={url.range} onChange={(event) => void setUrl({ range: RANGES.find((range) => range === event.target.value) ?? "30d" })}>
+            <option value="7d">Last 7 days</option>
+            <option value="30d">Last 30 days</option>
+            <option value="90d">Last 90 days</option>
+          </select>
+        </label>
+        <label>
+          <span className="sr-only">By</span>
+          <select className="field" value={url.by} onChange={(event) => void setUrl({ by: GROUPS.find((group) => group === event.target.value) ?? "kb" })}>
+            {GROUPS.map((group) => (
+              <option key={group} value={group}>
+                By {GROUP_WORDS[group].toLowerCase()}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="button" className="button" onClick={download} disabled={!chart || chart.series.length === 0}>
+          <Download aria-hidden size={14} /> CSV
+        </button>
+      </PageHead>
+      <div className="min-h-0 flex-1 overflow-auto p-4">
+        {error ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : !data || !chart ? (
+          <SkeletonBlock lines={8} />
+        ) : (
+          <div className="flex max-w-[1100px] flex-col gap-6">
+            {quota.data && quota.data.quota !== null && (quota.data.left_spus ?? 0) <= 0 && (
+              <Banner tone="failed">
+                Quota used: {formatCount(quota.data.used_spus)} of {formatCount(quota.data.quota)} SPUs. Indexing waits, and resumes after
+                a top-up.
+              </Banner>
+            )}
+            <div className="grid grid-cols-2 gap-x-6 gap-y-4 lg:grid-cols-4">
+              <Figure name="SPUs charged" value={formatCount(data.usage.total_spus)}>
+                {formatCount(data.previous.total_spus)} in the {count} days before
+              </Figure>
+              <Figure name="Saved by the cache" value={formatCount(data.usage.total_saved_spus)}>
+                {savedShare(data.usage.total_spus, data.usage.total_saved_spus)}
+              </Figure>
+              <Figure name="Quota" value={quota.data ? (quota.data.quota === null ? "None" : formatCount(quota.data.quota)) : ""}>
+                {quota.data &&
+                  (quota.data.quota === null
+                    ? `${formatCount(quota.data.used_spus)} used in all`
+                    : `${formatCount(quota.data.used_spus)} used, ${formatCount(quota.data.left_spus)} left`)}
+              </Figure>
+              <Figure name="Unconfirmed" value={formatCount(data.usage.total_unconfirmed_spus)}>
+                Of calls cut off by a crash; not charged
+              </Figure>
+            </div>
+            {chart.series.length === 0 ? (
+              <EmptyState title="Nothing was charged in this period">
+                An SPU is charged when an embedding is stored for the first time.
+              </EmptyState>
+            ) : (
+              <>
+                <BarChart chart={chart} nameOf={nameOf} />
+                <table className="table">
+                  <caption className="sr-only">SPUs by {GROUP_WORDS[url.by].toLowerCase()}</caption>
+                  <thead>
+                    <tr>
+                      <th>{GROUP_WORDS[url.by]}</th>
+                      <th className="number w-[120px]">SPUs</th>
+                      <th className="number w-[90px]">Share</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {chart.series.map((series, at) => (
+                      <tr key={series.id}>
+                        <td>
+                          <span className="flex items-center gap-2">
+                            <span aria-hidden className="size-2.5 shrink-0 rounded-sm" style={{ background: colourOf(at) }} />
+                            <span className="truncate">{nameOf(series.id)}</span>
+                          </span>
+                        </td>
+                        <td className="number">{formatCount(series.total)}</td>
+                        <td className="number text-text-2">{Math.round((series.total / Math.max(1, data.usage.total_spus)) * 100)} %</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+                <p className="text-text-3">Days are those of UTC; {formatDay(data.days.at(-1) ?? "")} is not over yet.</p>
+              </>
+            )}
+          </div>
+        )}
+      </div>
+    </>
+  );
+}
+
+function colourOf(at: number): string {
+  return at < 4 ? `var(--series-${at + 1})` : "var(--text3)";
+}
+
+function savedShare(charged: number, saved: number): string {
+  const total = charged + saved;
+  return total === 0 ? "Nothing was embedded" : `${Math.round((saved / total) * 100)} % of embeddings were free`;
+}
+
+function Figure({ name, value, children }: { name: string; value: string; children: React.ReactNode }) {
+  return (
+    <div>
+      <div className="text-text-2">{name}</div>
+      <div className="min-h-9 text-2xl font-semibold tabular-nums">{value}</div>
+      <div className="text-xs text-text-3">{children}</div>
+    </div>
+  );
+}
