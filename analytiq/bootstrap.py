@@ -1,11 +1,20 @@
 """The composition root: everything that a process needs, put together once."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
 
+from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.invitations import Invitations
+from analytiq.accounts.mail import Mail
+from analytiq.accounts.oidc import Oidc
+from analytiq.accounts.passwords import Passwords
+from analytiq.accounts.people import People
+from analytiq.accounts.recovery import Recovery
+from analytiq.accounts.sessions import Sessions
 from analytiq.agent.loop import AgentLoop
 from analytiq.agent.running import PromptRunning, RunRows
 from analytiq.chat.answering import Answering
@@ -23,7 +32,7 @@ from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
-from analytiq.errors import InvalidInputError
+from analytiq.errors import AnalytiqError, InvalidInputError
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
 from analytiq.indexing.projecting import Projecting
@@ -46,6 +55,7 @@ from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
@@ -66,9 +76,11 @@ from analytiq.mongo.repositories.prompts import PromptRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
+from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
+from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.mongo.search.hits import CurrentHits
@@ -120,6 +132,14 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    sessions: Sessions
+    invitations: Invitations
+    people: People
+    recovery: Recovery
+    oidc: Oidc
+    mail: Mail
+    audit_log: AuditLog
+    background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
     metadata_fields: MetadataFields
@@ -191,8 +211,22 @@ class Application:
         ]
         return new_leader(self.connection, self.reconciliations, chores, settings)
 
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""
+
+        async def logged() -> None:
+            try:
+                await work
+            except AnalytiqError as error:
+                log.warning("background.failed", code=error.code, detail=error.detail)
+
+        task = asyncio.create_task(logged())
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
+        await asyncio.gather(*self.background, return_exceptions=True)
         await self.chats.close()
         await self.vector_store.close()
         if self.lexical is not None:
@@ -232,6 +266,15 @@ async def bootstrap(settings: Settings) -> Application:
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
     organization_rows = OrganizationRepository(connection)
+    user_rows = UserRepository(connection)
+    member_rows = MemberRepository(connection)
+    session_rows = SessionRepository(connection)
+    link_rows = OneTimeLinkRepository(connection)
+    passwords = Passwords()
+    invitation_rows = InvitationRepository(connection)
+    invitations = Invitations(
+        user_rows, member_rows, invitation_rows, organization_rows, days=settings.accounts.invitation_days
+    )
     tag_rows = TagRepository(connection)
     document_rows = DocumentRepository(connection)
     text_rows = TextRepository(connection)
@@ -257,7 +300,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         log.info("credentials.stored_from_environment", providers=stored)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
-    rate_limits = RateLimits(RateLimitRepository(connection), settings.rate_limits)
+    limit_rows = RateLimitRepository(connection)
+    rate_limits = RateLimits(limit_rows, settings.rate_limits)
+    sessions = Sessions(
+        user_rows, member_rows, organization_rows, session_rows, limit_rows, passwords, settings.accounts
+    )
     embedding = EmbeddingService(
         models, cache, EmbeddingClaimRepository(connection), metering, rate_limits, settings.embedding
     )
@@ -316,7 +363,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
     documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
-    reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
+    reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (
@@ -391,6 +438,21 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
+        sessions=sessions,
+        invitations=invitations,
+        people=People(
+            connection,
+            user_rows,
+            member_rows,
+            invitations,
+            invitation_rows,
+            passwords,
+        ),
+        recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
+        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),
+        mail=Mail(settings.accounts.smtp),
+        audit_log=AuditLog(AuditLogRepository(connection), settings.accounts),
+        background=set(),
         tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
         metadata_fields=metadata_fields,

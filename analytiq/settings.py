@@ -54,6 +54,8 @@ class ApiSettings(_Section):
     max_upload_bytes: int = 200 * MEBIBYTE
     max_files_per_upload: int = 1000
     max_json_bytes: int = 64 * MEBIBYTE
+    public_url: str | None = None
+    """Where people reach it: what links in mails begin with. With https, cookies are sent over TLS only."""
 
 
 class WorkerSettings(_Section):
@@ -218,6 +220,41 @@ class ChatSettings(_Section):
     loading_wait_seconds: float = 30.0
 
 
+class SmtpSettings(_Section):
+    """A mail server, for links to new passwords and invitations."""
+
+    host: str
+    port: int = Field(default=587, ge=1, le=65535)
+    sender: str
+    """The address that mails come from."""
+    username: str | None = None
+    password: SecretStr | None = None
+    uses_starttls: bool = True
+
+
+class OidcSettings(_Section):
+    """A provider of OpenID Connect that people may sign in with."""
+
+    issuer: str
+    """Its address; the provider's metadata are at `/.well-known/openid-configuration` below it."""
+    client_id: str
+    client_secret: SecretStr
+    name: str = "single sign-on"
+    """What the button says."""
+
+
+class AccountSettings(_Section):
+    """People: how long they stay signed in, and how links reach them."""
+
+    session_idle_hours: float = Field(default=168.0, gt=0)
+    session_days: float = Field(default=30.0, gt=0)
+    invitation_days: float = Field(default=7.0, gt=0)
+    reset_minutes: float = Field(default=60.0, gt=0)
+    audit_days: float = Field(default=365.0, gt=0)
+    smtp: SmtpSettings | None = None
+    oidc: OidcSettings | None = None
+
+
 class TelemetrySettings(_Section):
     """Traces, off without an address; the metrics of processes that serve no requests."""
 
@@ -264,6 +301,7 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     prompts: PromptSettings = PromptSettings()
     chat: ChatSettings = ChatSettings()
+    accounts: AccountSettings = AccountSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 
     @field_validator("old_secret_keys", mode="before")

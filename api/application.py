@@ -4,14 +4,18 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 
 import analytiq
 from analytiq.bootstrap import Application
 from api import problems
+from api.idempotency import IdempotentRoute
 from api.mcp_endpoint import McpEndpoint
+from api.permissions import check_complete
 from api.requests import RequestContext
 from api.routes import (
+    auth,
     chat,
     documents,
     erasure,
@@ -19,6 +23,7 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    members,
     metadata_fields,
     models,
     operations,
@@ -66,14 +71,16 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     app.state.metrics_directory = metrics_directory
     problems.install(app)
     responses: dict[int | str, dict[str, Any]] = {
-        status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 404)
+        status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search, llm_providers, models,
-        prompts, prompt_runs, chat, usage, erasure, reconcile,
+        organizations, members, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search,
+        llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile,
     )  # fmt: skip
     for module in modules:
+        check_routes(module.router)
         app.include_router(module.router, prefix=PREFIX, responses=responses)
+    app.include_router(auth.router, responses=responses)
     app.include_router(operations.router)
     mcp = McpEndpoint(app)
     mcp.install()
@@ -81,6 +88,17 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     app.add_middleware(RequestContext)
     _correct_schema(app)
     return app
+
+
+def check_routes(router: APIRouter) -> None:
+    """Refuse to serve a route that nobody has said the permission of, or that would not be audited."""
+    routes = [route for route in router.routes if isinstance(route, APIRoute)]
+    if len(routes) != len(router.routes) or not routes:
+        raise RuntimeError("a router of an organization's operations has something that is no operation, or nothing")
+    check_complete(str(route.operation_id) for route in routes)
+    plain = [route.path for route in routes if not isinstance(route, IdempotentRoute)]
+    if plain:
+        raise RuntimeError(f"these routes lack `route_class=IdempotentRoute`: {', '.join(plain)}")
 
 
 def _correct_schema(app: FastAPI) -> None:
@@ -98,7 +116,7 @@ def _correct_schema(app: FastAPI) -> None:
         for path, methods in schema["paths"].items():
             for operation in methods.values():
                 operation["responses"].pop("422", None)
-                if path.startswith(PREFIX):
+                if path.startswith((PREFIX, auth.router.prefix)):
                     _describe_problems(operation["responses"])
         return schema
 

@@ -1,17 +1,20 @@
-"""What routes ask for: the application, and the organization that the caller's token opens."""
+"""What routes ask for: the application, and the organization that the caller may use."""
 
 from typing import Annotated, cast
 
 from fastapi import Depends, Path, Query, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
 from analytiq.bootstrap import Application
-from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.organization import Organization
 from analytiq.prompt_uses import OnUse
+from api.access import COOKIE, Caller, SignedInCaller, identify, identify_person
 from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
+cookie = APIKeyCookie(
+    name=COOKIE, auto_error=False, description="A person's session, with `X-CSRF-Token` to change things"
+)
 
 
 def get_application(request: Request) -> Application:
@@ -28,40 +31,33 @@ ApplicationOf = Annotated[Application, Depends(get_application)]
 RequestId = Annotated[str, Depends(get_request_id)]
 
 
-async def open_with_header(application: Application, authorization: str | None) -> Organization:
-    """The organization that the bearer token in the header opens."""
-    scheme, _, secret = (authorization or "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise AccessDeniedError(
-            "send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
-            code="unauthenticated",
-        )
-    return await application.organizations.open_with(secret.strip())
-
-
-async def require_organization(
-    application: Application, organization_id: str, authorization: str | None
-) -> Organization:
-    """The organization with this id, if the bearer token in the header opens it.
-
-    Another organization's id answers 404, like one that does not exist.
-    """
-    organization = await open_with_header(application, authorization)
-    if organization.id != organization_id:
-        raise NotFoundError(f"no organization has the id {organization_id!r}")
-    return organization
-
-
-async def get_organization(
+async def get_caller(
     request: Request,
     application: ApplicationOf,
     organization_id: Annotated[str, Path(description="24 hex digits")],
-    _: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-) -> Organization:
-    """The organization in the path, opened by the caller's token; `bearer` is there for the schema."""
-    return await require_organization(application, organization_id, request.headers.get("authorization"))
+    _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    _cookie: Annotated[str | None, Depends(cookie)],
+) -> Caller:
+    """Who calls, if they may; the last two are there for the schema."""
+    return await identify(request, application, organization_id)
 
 
+CurrentCaller = Annotated[Caller, Depends(get_caller)]
+
+
+def get_organization(caller: CurrentCaller) -> Organization:
+    """The organization in the path, opened by the caller's token or session."""
+    return caller.organization
+
+
+async def get_person(
+    request: Request, application: ApplicationOf, _cookie: Annotated[str | None, Depends(cookie)]
+) -> SignedInCaller:
+    """The person who is signed in."""
+    return await identify_person(request, application)
+
+
+Person = Annotated[SignedInCaller, Depends(get_person)]
 CurrentOrganization = Annotated[Organization, Depends(get_organization)]
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description="How many to leave out before the first")]
 Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at most")]

@@ -14,7 +14,8 @@ from analytiq.bootstrap import Application
 from analytiq.credentials.encryption import Vault
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.idempotency import KeptAnswer
-from api.context import require_organization
+from api.access import Caller, identify
+from api.auditing import audited
 from api.strict_json import StrictJsonRequest
 
 HEADER = "idempotency-key"
@@ -28,7 +29,10 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class IdempotentRoute(APIRoute):
-    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON strictly."""
+    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON strictly.
+
+    What was done is noted in the audit log where `api.permissions` says so.
+    """
 
     def get_route_handler(self) -> Handle:
         """Wrap the route's own handler."""
@@ -38,7 +42,9 @@ class IdempotentRoute(APIRoute):
         async def handle_once(request: Request) -> Response:
             request = StrictJsonRequest(request.scope, request.receive)
             key = request.headers.get(HEADER) if is_repeatable else None
-            return await handle(request) if key is None else await _once(request, key, handle)
+            if key is None:
+                return await audited(request, handle)
+            return await _once(request, key, lambda repeated: audited(repeated, handle))
 
         return handle_once
 
@@ -48,10 +54,8 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
         raise InvalidInputError.of_field("Idempotency-Key", f"must have 1 to {LONGEST_KEY} characters")
     application = cast("Application", request.app.state.application)
     # Before anything kept is shown: a revoked token shows nothing any more.
-    organization = await require_organization(
-        application, request.path_params["organization_id"], request.headers.get("authorization")
-    )
-    wanted = await _wanted(request, key, organization.id)
+    caller = await identify(request, application, request.path_params["organization_id"])
+    wanted = await _wanted(request, key, caller)
     # Encrypted: the answer to a new access token shows a secret that is stored nowhere else.
     vault = application.vault
     kept = await application.idempotency.begin(wanted, now=clock.now())
@@ -75,13 +79,19 @@ async def _once(request: Request, key: str, handle: Handle) -> Response:
     return response
 
 
-async def _wanted(request: Request, key: str, organization_id: str) -> KeptAnswer:
-    """The row to take. The body of a streamed upload is not read for it: its key alone counts."""
+async def _wanted(request: Request, key: str, caller: Caller) -> KeptAnswer:
+    """The row to take. The body of a streamed upload is not read for it: its key alone counts.
+
+    A key is its caller's own: nobody is shown what another was answered.
+    """
+    organization_id = caller.organization.id
     is_json = request.headers.get("content-type", "").startswith(JSON)
     body = await request.body() if is_json else b""
     now = clock.now()
     return KeptAnswer(
-        id=hashlib.sha256("\0".join([organization_id, request.url.path, key]).encode()).hexdigest(),
+        id=hashlib.sha256(
+            "\0".join([organization_id, str(caller.actor.id), request.url.path, key]).encode()
+        ).hexdigest(),
         organization_id=organization_id,
         body_hash=hashlib.sha256(body).hexdigest(),
         expires_at=now + timedelta(hours=KEPT_HOURS),

@@ -20,7 +20,7 @@ from analytiq.errors import AnalytiqError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
 from api import problems
-from api.context import open_with_header
+from api.access import open_with_header
 from api.requests import MCP_PATH
 
 _IN_PROCESS = "http://in-process"
@@ -60,11 +60,11 @@ class McpEndpoint:
         request = Request(scope)
         application = cast("Application", self._app.state.application)
         try:
-            organization = await open_with_header(application, request.headers.get("authorization"))
+            opened = await open_with_header(application, request.headers.get("authorization"))
         except AnalytiqError as error:
             await problems.of_library(request, error)(scope, receive, send)
             return
-        request.state.organization_id = organization.id
+        request.state.organization_id = opened.organization.id
         assert self._serve is not None  # noqa: S101  # requests come between the server's start and its end
         await self._serve(scope, receive, send)
 

@@ -6,6 +6,7 @@ import typer
 
 from analytiq.cli.console import errors_as_sentences
 from analytiq.cli.options import DataDir
+from analytiq.models.account import TokenScope
 
 app = typer.Typer(help="Access tokens.", no_args_is_help=True)
 
@@ -14,6 +15,7 @@ app = typer.Typer(help="Access tokens.", no_args_is_help=True)
 def token_create(
     *,
     name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[TokenScope, typer.Option(help="What it may do; `admin`: everything.")] = TokenScope.ADMIN,
     in_database: Annotated[
         bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
     ] = False,
@@ -26,9 +28,9 @@ def token_create(
 
     with errors_as_sentences():
         if in_database:
-            tokens.create_in_database(read_settings(), data_dir, name, organization)
+            tokens.create_in_database(read_settings(), data_dir, name, scope, organization)
         else:
-            tokens.create(read_settings(), data_dir, name)
+            tokens.create(read_settings(), data_dir, name, scope)
 
 
 @app.command("list")

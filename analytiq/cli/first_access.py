@@ -5,12 +5,17 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from analytiq.accounts.invitations import Invitations
 from analytiq.errors import AccessDeniedError, AnalytiqError
-from analytiq.mongo.client import connect
+from analytiq.models.account import Permission, Role
+from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.data_directory import read_connection
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.sessions import InvitationRepository
+from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
+from analytiq.settings import Settings
 
 TOKEN_NAME = "analytiq up"  # noqa: S105  # what the token is called in lists
 
@@ -23,18 +28,20 @@ class Access:
     organization_name: str
     token: SecretStr
     is_new_token: bool
+    owner_invitation: SecretStr | None = None
+    """Of a link that makes its follower the owner, where a new organization has nobody yet."""
 
 
-async def open_or_create(uri: SecretStr, database: str, directory: Path) -> Access:
+async def open_or_create(uri: SecretStr, settings: Settings, directory: Path) -> Access:
     """The access that connection.json in `directory` keeps; a new token where it is gone or no longer valid.
 
     Migrates the database on the way. The oldest organization counts, and one is made where there is none.
     """
-    connection = await connect(uri, database)
+    connection = await connect(uri, settings.mongo.database)
     try:
         await migrate(connection)
         organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
-        return await _kept(organizations, directory) or await _made(organizations)
+        return await _kept(organizations, directory) or await _made(organizations, connection, settings)
     finally:
         await connection.close()
 
@@ -51,7 +58,30 @@ async def _kept(organizations: Organizations, directory: Path) -> Access | None:
     return Access(organization.id, organization.name, token, is_new_token=False)
 
 
-async def _made(organizations: Organizations) -> Access:
+async def _made(organizations: Organizations, connection: MongoConnection, settings: Settings) -> Access:
     organization = await organizations.first() or await organizations.create(FIRST_ORGANIZATION_NAME)
     issued = await organizations.issue_token(organization.id, name=TOKEN_NAME)
-    return Access(organization.id, organization.name, issued.secret, is_new_token=True)
+    return Access(
+        organization.id,
+        organization.name,
+        issued.secret,
+        is_new_token=True,
+        owner_invitation=await _invited_owner(organization.id, connection, settings),
+    )
+
+
+async def _invited_owner(organization_id: str, connection: MongoConnection, settings: Settings) -> SecretStr | None:
+    members = MemberRepository(connection)
+    if (await members.of_organization(organization_id, skip=0, limit=1))[1]:
+        return None
+    invitations = Invitations(
+        UserRepository(connection),
+        members,
+        InvitationRepository(connection),
+        OrganizationRepository(connection),
+        days=settings.accounts.invitation_days,
+    )
+    invited = await invitations.invite(
+        organization_id, role=Role.OWNER, email=None, invited_by=TOKEN_NAME, by=Permission.OWNER
+    )
+    return invited.secret

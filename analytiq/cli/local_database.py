@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import NotFoundError
+from analytiq.models.account import TokenScope
 from analytiq.models.organization import Organization
 from analytiq.mongo.client import MongoConnection, connect, translate
 from analytiq.mongo.migrations import migrate
@@ -64,7 +65,9 @@ def count_jobs(uri: SecretStr, database: str, organization_id: str) -> JobCounts
     return run_on_database(uri, database, count)
 
 
-def issue_token(uri: SecretStr, database: str, name: str, organization_id: str | None) -> tuple[str, IssuedToken]:
+def issue_token(
+    uri: SecretStr, database: str, name: str, scope: TokenScope, organization_id: str | None
+) -> tuple[str, IssuedToken]:
     """Make an access token for an organization; returns the organization's id too.
 
     By default for the oldest, and for a first one where there is none: an installation whose processes are started
@@ -81,7 +84,7 @@ def issue_token(uri: SecretStr, database: str, name: str, organization_id: str |
         else:
             await migrate(connection)
             organization = await organizations.first() or await organizations.create(FIRST_ORGANIZATION_NAME)
-        return organization.id, await organizations.issue_token(organization.id, name=name)
+        return organization.id, await organizations.issue_token(organization.id, name=name, scope=scope)
 
     return run_on_database(uri, database, issue)
 

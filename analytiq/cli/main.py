@@ -19,6 +19,7 @@ from analytiq.cli import (
     provider_commands,
     quota_commands,
     reconcile_commands,
+    user_commands,
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, note
@@ -40,6 +41,7 @@ app.add_typer(prompt_commands.app, name="prompt")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
+app.add_typer(user_commands.app, name="user")
 app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")
 app.add_typer(metadata_field_commands.app, name="fields")

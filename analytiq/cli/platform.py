@@ -95,7 +95,7 @@ class Platform:
         directory = self._stack.enter_context(DataDirectory.claim(self._options.data_dir))
         port = available_port(self._options.host, self._options.port)
         uri = await self._open_database(directory)
-        access = await open_or_create(uri, self._settings.mongo.database, directory.path)
+        access = await open_or_create(uri, self._settings, directory.path)
         secret_key = await self._secret_key(directory, uri)
         await self._start_processes(directory, uri, secret_key, port)
         await self._until_ready(port)

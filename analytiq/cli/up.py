@@ -71,6 +71,9 @@ def announce(ready: Ready) -> None:
         output.print(f"Organization:  {escape(access.organization_name)} ({access.organization_id})")
         output.print(f"Access token:  {access.token.get_secret_value()}")
         output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
+    if access.owner_invitation is not None:
+        output.print(f"Sign in:       {connection.url}/invite/#{access.owner_invitation.get_secret_value()}")
+        output.print("               (makes whoever follows it first the owner; `analytiq user invite` makes another)")
     output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")
 
 

@@ -70,9 +70,9 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
 
     # Access tokens
 
-    def create_token(self, name: str, *, expires_at: datetime | None = None) -> IssuedAccessToken:
-        """Make an access token."""
-        body = {"name": name, "expires_at": expires_at and expires_at.isoformat()}
+    def create_token(self, name: str, *, scope: str = "admin", expires_at: datetime | None = None) -> IssuedAccessToken:
+        """Make an access token; `scope` is `read`, `write`, or `admin` for everything."""
+        body = {"name": name, "scope": scope, "expires_at": expires_at and expires_at.isoformat()}
         return IssuedAccessToken.model_validate_json(self._transport.call("POST", "/access-tokens", json=body))
 
     def tokens(self) -> Iterator[AccessToken]:

@@ -37,6 +37,7 @@ class AccessToken(_Answer):
 
     token_id: str
     name: str
+    scope: str
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from analytiq.models.account import TokenScope
 from analytiq.models.metadata_field import FieldType
 from analytiq.models.stored import Stored
 
@@ -41,6 +42,8 @@ class AccessToken(Stored):
     organization_id: str
     name: str
     token_hash: str
+    scope: TokenScope = TokenScope.ADMIN
+    """Tokens that were made before there were scopes may do everything."""
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None

@@ -54,6 +54,13 @@ _OWN = "organization_id"
 COLLECTIONS: tuple[Collection, ...] = (
     Collection("organizations", "_id", Taken.ALWAYS, ("_id",)),
     Collection("access_tokens", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    Collection("members", _OWN, Taken.WHOLE, ("_id", _OWN, "user_id")),
+    Collection("invitations", _OWN, Taken.NEVER),
+    Collection("audit_log", _OWN, Taken.WHOLE, ("_id", _OWN)),
+    # People belong to no organization; one who is in none any more is deleted with the last.
+    Collection("users", None, Taken.WHOLE, ("_id",), keeping=Keeping.KEPT),
+    Collection("user_sessions", None, Taken.NEVER, keeping=Keeping.KEPT),
+    Collection("one_time_links", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("tags", _OWN, Taken.ALWAYS, ("_id", _OWN)),
     Collection("docs", _OWN, Taken.ALWAYS, ("_id", _OWN, "file_id", "text_id", "tag_ids[]")),
     Collection(

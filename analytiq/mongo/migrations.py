@@ -17,6 +17,7 @@ from analytiq.mongo import files
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
+    audit_log,
     backup_holds,
     chats,
     documents,
@@ -40,9 +41,11 @@ from analytiq.mongo.repositories import (
     rate_limits,
     reconcile_reports,
     restores,
+    sessions,
     tags,
     texts,
     uploads,
+    users,
     workers,
 )
 from analytiq.mongo.repositories.rows import Row
@@ -69,7 +72,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
-        prompt_results, chats,
+        prompt_results, chats, users, sessions, audit_log,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -115,6 +118,7 @@ MIGRATIONS = (
     Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
     Migration(13, "indexes of prompts, runs and results", _create_indexes),
     Migration(14, "indexes of chats", _create_indexes),
+    Migration(15, "indexes of people and of the audit log", _create_indexes),
 )
 
 

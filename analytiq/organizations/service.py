@@ -9,6 +9,7 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, NotFoundError
+from analytiq.models.account import Permission, TokenScope
 from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
@@ -25,6 +26,14 @@ class IssuedToken:
 
     token: AccessToken
     secret: SecretStr
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedToken:
+    """A token that is valid, and what it opens."""
+
+    organization: Organization
+    token: AccessToken
 
 
 class Organizations:
@@ -52,6 +61,17 @@ class Organizations:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
         return organization
 
+    async def rename(self, organization_id: str, name: str) -> Organization:
+        """Give the organization another name.
+
+        Raises:
+            NotFoundError: there is no such organization.
+        """
+        changed = await self._organizations.change(organization_id, {"name": name})
+        if changed is None:
+            raise NotFoundError(f"no organization has the id {organization_id!r}")
+        return changed
+
     async def set_cache_scope(self, organization_id: str, scope: CacheScope) -> Organization:
         """Share the cache of embeddings with everybody, or keep one to itself, from the next call on.
 
@@ -65,14 +85,31 @@ class Organizations:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
         return changed
 
-    async def issue_token(self, organization_id: str, *, name: str, expires_at: datetime | None = None) -> IssuedToken:
-        """Make an access token."""
+    async def issue_token(
+        self,
+        organization_id: str,
+        *,
+        name: str,
+        scope: TokenScope = TokenScope.ADMIN,
+        expires_at: datetime | None = None,
+        by: Permission = Permission.OWNER,
+    ) -> IssuedToken:
+        """Make an access token.
+
+        Raises:
+            AccessDeniedError: it would allow more than whoever makes it may do.
+        """
+        if not by.includes(scope.permission):
+            raise AccessDeniedError(
+                f"a token of scope `{scope.value}` may do what an owner may: an owner has to make it"
+            )
         secret = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         token = AccessToken(
             id=new_id(),
             organization_id=organization_id,
             name=name,
             token_hash=_hash(secret),
+            scope=scope,
             created_at=clock.now(),
             expires_at=expires_at,
         )
@@ -80,7 +117,11 @@ class Organizations:
         return IssuedToken(token, SecretStr(secret))
 
     async def open_with(self, secret: str) -> Organization:
-        """The organization that a bearer token opens.
+        """The organization that a bearer token opens; see `open_token`."""
+        return (await self.open_token(secret)).organization
+
+    async def open_token(self, secret: str) -> OpenedToken:
+        """The organization that a bearer token opens, and the token.
 
         Raises:
             AccessDeniedError: unknown, revoked or expired; it does not say which.
@@ -96,7 +137,7 @@ class Organizations:
         if organization is None:
             raise AccessDeniedError("the access token's organization is gone", code="unauthenticated")
         await self._note_use(token.id, now)
-        return organization
+        return OpenedToken(organization, token)
 
     async def _note_use(self, token_id: str, now: datetime) -> None:
         """Remember the use, to the minute: not a write for each request."""
@@ -112,8 +153,15 @@ class Organizations:
         page = await self._tokens.of_organization(organization_id, skip=skip, limit=limit)
         return page, await self._tokens.count(organization_id)
 
-    async def revoke_token(self, organization_id: str, token_id: str) -> None:
-        """Close a token at once."""
+    async def revoke_token(self, organization_id: str, token_id: str, *, by: Permission = Permission.OWNER) -> None:
+        """Close a token at once.
+
+        Raises:
+            AccessDeniedError: it may do more than whoever would revoke it.
+        """
+        token = await self._tokens.get(organization_id, token_id)
+        if token is not None and not by.includes(token.scope.permission):
+            raise AccessDeniedError(f"an owner has to revoke a token of scope `{token.scope.value}`")
         if not await self._tokens.revoke(organization_id, token_id):
             raise NotFoundError(f"no access token has the id {token_id!r}")
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.idempotency import IdempotentRoute
 from api.schemas.llm_providers import (
     LlmProviderList,
     LlmProviderPut,
@@ -13,7 +14,7 @@ from api.schemas.llm_providers import (
     LlmProviderTestResponse,
 )
 
-router = APIRouter(prefix="/llm-providers", tags=["llm-providers"])
+router = APIRouter(prefix="/llm-providers", tags=["llm-providers"], route_class=IdempotentRoute)
 
 ProviderName = Annotated[str, Path(max_length=100, description="As LiteLLM names it, for example openai")]
 

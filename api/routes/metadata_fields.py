@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from api.context import ApplicationOf, CurrentOrganization
+from api.idempotency import IdempotentRoute
 from api.schemas.metadata_fields import MetadataFieldsAnswer, MetadataFieldsDeclaration, MetadataFieldsResponse
 
-router = APIRouter(prefix="/metadata-fields", tags=["documents"])
+router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_metadata_fields")

@@ -6,9 +6,10 @@ from fastapi import APIRouter, Query
 
 from analytiq.llm.catalogue import ModelKind, ModelQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from api.idempotency import IdempotentRoute
 from api.schemas.models import ModelList
 
-router = APIRouter(prefix="/models", tags=["llm-providers"])
+router = APIRouter(prefix="/models", tags=["llm-providers"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="list_models")

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from analytiq import clock
 from analytiq.errors import InvalidInputError
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.organizations import (
     AccessTokenCreate,
@@ -28,18 +28,24 @@ async def get_organization(organization: CurrentOrganization) -> OrganizationRes
 async def update_organization(
     application: ApplicationOf, organization: CurrentOrganization, body: OrganizationUpdate
 ) -> OrganizationResponse:
-    """Share embeddings with other organizations, or not. What was shared until now stays in the shared cache."""
-    return OrganizationResponse.of(await application.organizations.set_cache_scope(organization.id, body.cache_scope))
+    """Change its settings; what is left out stays."""
+    if body.cache_scope is not None:
+        organization = await application.organizations.set_cache_scope(organization.id, body.cache_scope)
+    if body.name is not None:
+        organization = await application.organizations.rename(organization.id, body.name)
+    return OrganizationResponse.of(organization)
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")
 async def create_access_token(
-    application: ApplicationOf, organization: CurrentOrganization, body: AccessTokenCreate
+    application: ApplicationOf, caller: CurrentCaller, body: AccessTokenCreate
 ) -> AccessTokenCreated:
     """Make an access token; the answer is the only place that shows its secret."""
     if body.expires_at is not None and body.expires_at <= clock.now():
         raise InvalidInputError.of_field("expires_at", "is in the past")
-    issued = await application.organizations.issue_token(organization.id, name=body.name, expires_at=body.expires_at)
+    issued = await application.organizations.issue_token(
+        caller.organization.id, name=body.name, scope=body.scope, expires_at=body.expires_at, by=caller.permission
+    )
     return AccessTokenCreated.with_secret(issued)
 
 
@@ -55,7 +61,7 @@ async def list_access_tokens(
 
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")
-async def revoke_access_token(application: ApplicationOf, organization: CurrentOrganization, token_id: str) -> Response:
+async def revoke_access_token(application: ApplicationOf, caller: CurrentCaller, token_id: str) -> Response:
     """Close an access token for good, at once."""
-    await application.organizations.revoke_token(organization.id, token_id)
+    await application.organizations.revoke_token(caller.organization.id, token_id, by=caller.permission)
     return Response(status_code=204)

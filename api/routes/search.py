@@ -3,9 +3,10 @@
 from fastapi import APIRouter
 
 from api.context import ApplicationOf, CurrentOrganization
+from api.idempotency import IdempotentRoute
 from api.schemas.search import SearchAnswer, SearchSeveralBody
 
-router = APIRouter(prefix="/search", tags=["search"])
+router = APIRouter(prefix="/search", tags=["search"], route_class=IdempotentRoute)
 
 
 @router.post("", operation_id="search_knowledge_bases")

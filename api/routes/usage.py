@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.context import ApplicationOf, CurrentOrganization
+from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
 from api.schemas.usage import LlmUsageAnswer, QuotaAnswer, UsageAnswer
 
-router = APIRouter(tags=["organization"])
+router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("/usage", operation_id="get_usage")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from analytiq.models.account import TokenScope
 from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.organizations.service import IssuedToken
 from api.schemas.search import Time
@@ -30,23 +31,34 @@ class OrganizationResponse(ResponseBody):
 
 
 class OrganizationUpdate(RequestBody):
-    """What to change of the organization."""
+    """Settings to change; what is left out stays."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"cache_scope": "organization"}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "Acme", "cache_scope": "organization"}]}
+    )
 
-    cache_scope: CacheScope = Field(
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS] | None = (
+        None
+    )
+    cache_scope: CacheScope | None = Field(
+        None,
         description="`global`: embeddings are shared with all organizations that share theirs, so that a text that"
         " another has embedded costs nothing, and others can tell by price or time that a text was embedded before;"
-        " `organization`: none is shared. Counts from the next call on"
+        " `organization`: none is shared. Counts from the next call on",
     )
 
 
 class AccessTokenCreate(RequestBody):
     """An access token to make."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "nightly import"}]})
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"name": "nightly import", "scope": "write"}]}
+    )
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), NO_CONTROLS]
+    scope: TokenScope = Field(
+        TokenScope.ADMIN, description="`read`, `write`, or `admin`: everything, which only an owner may give"
+    )
     expires_at: Time | None = None
 
 
@@ -55,6 +67,7 @@ class AccessTokenResponse(ResponseBody):
 
     token_id: str
     name: str
+    scope: TokenScope
     created_at: Moment
     expires_at: Moment | None
     revoked_at: Moment | None
@@ -81,6 +94,7 @@ def _fields(token: AccessToken) -> dict[str, object]:
     return {
         "token_id": token.id,
         "name": token.name,
+        "scope": token.scope,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,

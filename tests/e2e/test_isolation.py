@@ -13,6 +13,9 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
+from analytiq.models.account import Permission, Role, TokenScope
+from analytiq.mongo.ids import new_id
+from api.permissions import RULES
 from tests.e2e.driving import (
     PROBLEM,
     Body,
@@ -29,10 +32,18 @@ from tests.e2e.driving import (
     wait_until_active,
     wait_until_indexed,
 )
+from tests.e2e.people import sign_in_somebody
 from tests.e2e.running_platform import Running, client_of, make_organization
 
 PREFIX = "/v0/orgs/{organization_id}"
 OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
+OF_PEOPLE = "/v0/auth/"
+"""Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
+ASKING = {
+    "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
+    "create_chat_thread", "ask_chat_thread", "stop_chat_message",
+}  # fmt: skip
+"""Operations that are no GET and change nothing but conversations."""
 SECRET = "The armadillo guards the vault."
 PROVIDER = "cohere"
 NAMES_OF_ALL = {"litellm_provider"}
@@ -124,6 +135,9 @@ def victim(running: Running) -> Iterator[Victim]:
         ids |= chat
         with database_of(running.data_dir) as database:
             ids |= prompt_of(database, organization_id, tag, kb, document)
+        ids["user_id"] = sign_in_somebody(running.url, client, Role.OWNER).user_id
+        invitation = {"email": f"{new_id()}@example.com", "role": "viewer"}
+        ids["invitation_id"] = accepted(client.post("/invitations", json=invitation), 201)["invitation_id"]
         yield Victim(client, organization_id, ids)
 
 
@@ -170,6 +184,8 @@ def state_of(running: Running, organization_id: str) -> str:
     rows: dict[str, list[str]] = {}
     with database_of(running.data_dir) as database:
         for name in sorted(database.list_collection_names()):
+            if name == "audit_log":
+                continue  # attempts are noted
             found = database[name].find({"organization_id": organization_id}, {"last_used_at": 0}).sort("_id", 1)
             rows[name] = [repr(row) for row in found]
     rows = {name: found for name, found in rows.items() if found}
@@ -179,7 +195,8 @@ def state_of(running: Running, organization_id: str) -> str:
 
 def test_every_route_is_of_an_organization_or_shows_no_tenants_data(routes: list[Route]) -> None:
     assert len(routes) >= 28
-    assert {route.path for route in routes if not route.is_of_an_organization} == OPEN_TO_ALL
+    others = {route.path for route in routes if not route.is_of_an_organization}
+    assert {path for path in others if not path.startswith(OF_PEOPLE)} == OPEN_TO_ALL
 
 
 def test_ids_of_every_route_are_known_to_this_test(scoped: list[Route], victim: Victim) -> None:
@@ -221,6 +238,76 @@ def test_with_the_token_of_another_organization_every_route_answers_404_and_chan
             response = route.send(burglar, victim.ids, example_of(schema, route))
             body = problem_of(response, 404, code="not_found")
             assert victim.organization_id in body["detail"]
+    assert state_of(running, victim.organization_id) == before
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.EDITOR, Role.ADMIN])
+def test_each_role_is_refused_what_it_may_not_and_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim, role: Role
+) -> None:
+    with sign_in_somebody(running.url, victim.client, role).client(victim.organization_id) as member:
+        walk_as(running, schema, scoped, victim, member, role.permission)
+
+
+@pytest.mark.parametrize("scope", [TokenScope.READ, TokenScope.WRITE])
+def test_each_scope_of_tokens_is_refused_what_it_may_not_and_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim, scope: TokenScope
+) -> None:
+    body = {"name": unique("scoped"), "scope": scope.value}
+    token = accepted(victim.client.post("/access-tokens", json=body), 201)["token"]
+    with client_of(running.url, victim.organization_id, token) as machine:
+        walk_as(running, schema, scoped, victim, machine, scope.permission)
+
+
+def walk_as(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim, client: httpx.Client, has: Permission
+) -> None:
+    """Call everything that needs more, which is refused; and read what may be read, which is not."""
+    before = state_of(running, victim.organization_id)
+    refused = [route for route in scoped if not has.includes(RULES[route.operation["operationId"]].permission)]
+    allowed = [route for route in scoped if route not in refused]
+    assert refused
+    if has is Permission.READ:
+        assert all(route.method == "GET" or route.operation["operationId"] in ASKING for route in allowed)
+        assert all(route in refused for route in scoped if route.method in ("PUT", "DELETE", "PATCH"))
+    for route in refused:
+        body = problem_of(route.send(client, victim.ids, example_of(schema, route)), 403, code="access_denied")
+        assert RULES[route.operation["operationId"]].permission.value in body["detail"]
+    for route in allowed:
+        if route.method == "GET":
+            status = route.send(client, victim.ids, None).status_code
+            assert status not in (401, 403), route.path
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_session_without_its_csrf_token_changes_nothing(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    person = sign_in_somebody(running.url, victim.client, Role.OWNER)
+    before = state_of(running, victim.organization_id)
+    with person.client(victim.organization_id) as own:
+        for headers in ({"x-csrf-token": "0" * 64}, {"origin": "https://elsewhere.example"}):
+            for route in scoped:
+                if route.method == "GET":
+                    continue
+                with httpx.Client(
+                    base_url=own.base_url, cookies=own.cookies, headers={**own.headers, **headers}
+                ) as page:
+                    response = route.send(page, victim.ids, example_of(schema, route))
+                problem_of(response, 403, code="csrf_refused")
+    assert state_of(running, victim.organization_id) == before
+
+
+def test_person_of_another_organization_finds_nothing_here(
+    running: Running, schema: Body, scoped: list[Route], victim: Victim
+) -> None:
+    own_id, token = make_organization(running, "Neighbour")
+    with client_of(running.url, own_id, token) as own:
+        neighbour = sign_in_somebody(running.url, own, Role.OWNER)
+    before = state_of(running, victim.organization_id)
+    with neighbour.client(victim.organization_id) as client:
+        for route in scoped:
+            problem_of(route.send(client, victim.ids, example_of(schema, route)), 404, code="not_found")
     assert state_of(running, victim.organization_id) == before
 
 

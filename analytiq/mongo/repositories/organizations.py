@@ -93,6 +93,13 @@ class AccessTokenRepository:
         row: Row | None = await self._collection.find_one({"token_hash": token_hash})
         return decode(AccessToken, row) if row else None
 
+    async def get(self, organization_id: str, token_id: str) -> AccessToken | None:
+        """The organization's token with this id."""
+        ids = object_ids([token_id])
+        query: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query)
+        return decode(AccessToken, row) if row else None
+
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
         """A page of an organization's tokens, newest first."""
         cursor = self._collection.find({"organization_id": organization_id})

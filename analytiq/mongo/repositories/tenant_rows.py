@@ -15,13 +15,15 @@ from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import decode
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.session import Session
+from analytiq.mongo.transactions import run_in_transaction
 
 FILES_AT_ONCE = 100
 ORDER = (
     # What opens it, then what leads to work, then what work writes; what others are found by goes after these.
-    "organizations", "access_tokens", "idempotency_keys", "kb_epochs", "jobs", "docs", "document_index",
-    "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts", "uploads", "fs.chunks",
-    "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags", "llm_providers", "knowledge_bases",
+    "organizations", "access_tokens", "invitations", "members", "idempotency_keys", "kb_epochs", "jobs", "docs",
+    "document_index", "generations", VECTORS_PREFIX, "kb_changes", "document_text_segments", "document_texts",
+    "uploads", "fs.chunks", "fs.files", "embedding_cache", "spu_ledger", "llm_usage", "job_history", "tags",
+    "llm_providers", "knowledge_bases",
 )  # fmt: skip
 """The order in which an organization is erased; collections that are not named here follow."""
 
@@ -30,6 +32,7 @@ class TenantRows:
     """All rows of an organization."""
 
     def __init__(self, connection: MongoConnection) -> None:
+        self._connection = connection
         self._database = connection.database
         self._majority = connection.majority
 
@@ -86,6 +89,8 @@ class TenantRows:
                 return await self._erase_charges(name, organization_id, options.ledger)
             case "access_tokens" if options.keeps_tokens:
                 return 0
+            case "members":
+                return await self._let_members_go(organization_id)
             case _:
                 return await self._delete(name, _owned(name, organization_id))
 
@@ -128,6 +133,8 @@ class TenantRows:
                 return 0
             case "access_tokens" if options.keeps_tokens:
                 return 0
+            case "members":
+                return await self._let_members_go(organization_id)
             case _:
                 query = _owned(name, organization_id)
         return await self._majority[name].count_documents(query)
@@ -170,6 +177,24 @@ class TenantRows:
             "state": GenerationState.SUPERSEDED.value,
         }
         return [decode(Generation, row) async for row in self._majority["generations"].find(query)]
+
+    async def _let_members_go(self, organization_id: str) -> int:
+        """Delete the memberships, and the people who are in no other organization, with what signs them in."""
+        gone = 0
+        async for member in self._majority["members"].find(_owned("members", organization_id)):
+            user_id: str = member["user_id"]
+
+            async def let_go(session: Session, member: Row = member, user_id: str = user_id) -> None:
+                elsewhere: Row = {"user_id": user_id, "organization_id": {"$ne": organization_id}}
+                if await self._database["members"].find_one(elsewhere, session=session) is None:
+                    await self._database["users"].delete_one({"_id": object_id(user_id)}, session=session)
+                    for name in ("user_sessions", "one_time_links"):
+                        await self._database[name].delete_many({"user_id": user_id}, session=session)
+                await self._database["members"].delete_one({"_id": member["_id"]}, session=session)
+
+            await run_in_transaction(self._connection, let_go)
+            gone += 1
+        return gone
 
     def _rows(self, name: str, organization_id: str) -> Any:
         return self._majority[name].find(_owned(name, organization_id), {"_id": 1})

@@ -1,0 +1,198 @@
+"""`analytiq user …`, by an operator: in the database itself, noted in the audit log."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
+
+from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.invitations import Invitations
+from analytiq.accounts.passwords import Passwords
+from analytiq.accounts.people import People
+from analytiq.accounts.recovery import Recovery
+from analytiq.accounts.sessions import Sessions
+from analytiq.cli.console import note, output, print_rows
+from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
+from analytiq.errors import AnalytiqError, NotFoundError
+from analytiq.models.account import Permission, Role, User, normalize
+from analytiq.models.audit import Actor, ActorKind
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.data_directory import read_connection
+from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.audit_log import AuditLogRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.mongo.repositories.rate_limits import RateLimitRepository
+from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.mongo.repositories.users import MemberRepository, UserRepository
+from analytiq.settings import Settings
+
+Result = TypeVar("Result")
+
+OPERATOR = Actor(kind=ActorKind.OPERATOR, id=None, name="the command line")
+MINUTE = "%Y-%m-%d %H:%M UTC"
+
+
+def print_table(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
+    """Print who is a member, and as what."""
+
+    async def read(connection: MongoConnection) -> list[tuple[str, ...]]:
+        organization = await organization_of(connection, organization_id)
+        people = _people(connection, settings)
+        rows: list[tuple[str, ...]] = []
+        while page := (await people.members(organization.id, skip=len(rows), limit=100))[0]:
+            rows += [
+                (
+                    person.user.email,
+                    person.user.name,
+                    person.member.role.value,
+                    f"{person.user.last_signed_in_at:{MINUTE}}" if person.user.last_signed_in_at else "never",
+                )
+                for person in page
+            ]
+        return rows
+
+    print_rows(("address", "name", "role", "last signed in"), _run(settings, data_dir, read))
+
+
+def invite(
+    settings: Settings, data_dir: Path | None, organization_id: str | None, *, email: str | None, role: Role
+) -> None:
+    """Print the link of a new invitation."""
+
+    async def make(connection: MongoConnection) -> tuple[str, SecretStr]:
+        await migrate(connection)
+        organization = await organization_of(connection, organization_id)
+        invitations = invitations_of(connection, settings)
+        invited = await invitations.invite(
+            organization.id, role=role, email=email, invited_by=OPERATOR.name, by=Permission.OWNER
+        )
+        target = {"invitation_id": invited.invitation.id, "role": role.value}
+        await _audit(connection, settings).note(organization.id, "create_invitation", OPERATOR, target=target)
+        return organization.name, invited.secret
+
+    name, secret = _run(settings, data_dir, make)
+    whom = email or "whoever follows it first"
+    note(f"This link makes {whom} {role.value} of {name}; it is shown this once, and works once:")
+    output.print(f"{_base(settings, data_dir)}/invite/#{secret.get_secret_value()}", soft_wrap=True)
+
+
+def reset(settings: Settings, data_dir: Path | None, email: str) -> None:
+    """Print a link to a new password."""
+
+    async def make(connection: MongoConnection) -> SecretStr:
+        user, secret = await _recovery(connection, settings).new_link(email)
+        await _note_of_user(connection, settings, user, "create_password_reset")
+        return secret
+
+    secret = _run(settings, data_dir, make)
+    note(f"By this link {email} chooses a new password, within {settings.accounts.reset_minutes:g} minutes:")
+    output.print(f"{_base(settings, data_dir)}/reset/#{secret.get_secret_value()}", soft_wrap=True)
+
+
+def change_role(settings: Settings, data_dir: Path | None, organization_id: str | None, email: str, role: Role) -> None:
+    """Give a member another role."""
+
+    async def change(connection: MongoConnection) -> None:
+        organization = await organization_of(connection, organization_id)
+        user = await _user(connection, email)
+        await _people(connection, settings).change_role(organization.id, user.id, role, by=Permission.OWNER)
+        target = {"user_id": user.id, "role": role.value}
+        await _audit(connection, settings).note(organization.id, "update_member", OPERATOR, target=target)
+
+    _run(settings, data_dir, change)
+    note(f"{email} is {role.value} from now on.")
+
+
+def remove(settings: Settings, data_dir: Path | None, organization_id: str | None, email: str) -> None:
+    """End a membership."""
+
+    async def end(connection: MongoConnection) -> None:
+        organization = await organization_of(connection, organization_id)
+        user = await _user(connection, email)
+        await _people(connection, settings).remove(organization.id, user.id, by=Permission.OWNER)
+        target = {"user_id": user.id}
+        await _audit(connection, settings).note(organization.id, "delete_member", OPERATOR, target=target)
+
+    _run(settings, data_dir, end)
+    note(f"{email} is no member any more.")
+
+
+def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
+    """End all sessions of a person."""
+
+    async def end(connection: MongoConnection) -> int:
+        user = await _user(connection, email)
+        ended = await SessionRepository(connection).end_all(user.id)
+        await _note_of_user(connection, settings, user, "sign_out_everywhere")
+        return ended
+
+    note(f"{email} was signed in {_run(settings, data_dir, end)} times, and is not any more.")
+
+
+def invitations_of(connection: MongoConnection, settings: Settings) -> Invitations:
+    """The invitations of a database."""
+    return Invitations(
+        UserRepository(connection),
+        MemberRepository(connection),
+        InvitationRepository(connection),
+        OrganizationRepository(connection),
+        days=settings.accounts.invitation_days,
+    )
+
+
+def _people(connection: MongoConnection, settings: Settings) -> People:
+    return People(
+        connection,
+        UserRepository(connection),
+        MemberRepository(connection),
+        invitations_of(connection, settings),
+        InvitationRepository(connection),
+        Passwords(),
+    )
+
+
+def _recovery(connection: MongoConnection, settings: Settings) -> Recovery:
+    users, sessions, passwords = UserRepository(connection), SessionRepository(connection), Passwords()
+    signing_in = Sessions(
+        users,
+        MemberRepository(connection),
+        OrganizationRepository(connection),
+        sessions,
+        RateLimitRepository(connection),
+        passwords,
+        settings.accounts,
+    )
+    links = OneTimeLinkRepository(connection)
+    return Recovery(connection, users, sessions, links, signing_in, passwords, settings.accounts)
+
+
+def _audit(connection: MongoConnection, settings: Settings) -> AuditLog:
+    return AuditLog(AuditLogRepository(connection), settings.accounts)
+
+
+async def _note_of_user(connection: MongoConnection, settings: Settings, user: User, action: str) -> None:
+    for member in await MemberRepository(connection).of_user(user.id):
+        target = {"user_id": user.id}
+        await _audit(connection, settings).note(member.organization_id, action, OPERATOR, target=target)
+
+
+async def _user(connection: MongoConnection, email: str) -> User:
+    user = await UserRepository(connection).with_email(normalize(email))
+    if user is None:
+        raise NotFoundError(f"nobody signs in as {email!r}; `analytiq user list` shows who does")
+    return user
+
+
+def _run(settings: Settings, data_dir: Path | None, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
+    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+
+
+def _base(settings: Settings, data_dir: Path | None) -> str:
+    """Where people reach the API: as the settings say, else where `analytiq up` serves."""
+    if settings.api.public_url is not None:
+        return settings.api.public_url.rstrip("/")
+    try:
+        return read_connection(data_dir or settings.data_dir).url.rstrip("/")
+    except AnalytiqError:
+        return f"http://{settings.api.host}:{settings.api.port}"

@@ -1,0 +1,135 @@
+"""Who calls: by an access token, or by the cookie of a person who is signed in; and whether they may."""
+
+import hmac
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from analytiq.accounts.secrets import csrf_token_of
+from analytiq.accounts.sessions import Browser
+from analytiq.bootstrap import Application
+from analytiq.errors import AccessDeniedError, NotFoundError
+from analytiq.models.account import Permission, User, UserSession
+from analytiq.models.audit import Actor, ActorKind
+from analytiq.models.organization import Organization
+from analytiq.organizations.service import OpenedToken
+from api.permissions import rule_of
+
+COOKIE = "analytiq_session"
+CSRF_HEADER = "x-csrf-token"
+SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who may make this call on this organization."""
+
+    organization: Organization
+    actor: Actor
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True)
+class SignedInCaller:
+    """A person who is signed in, whatever organization it is about."""
+
+    user: User
+    session: UserSession
+    secret: str
+
+
+async def identify(request: Request, application: Application, organization_id: str) -> Caller:
+    """Who calls an operation of an organization.
+
+    Another organization's id answers 404, like one that does not exist.
+
+    Raises:
+        AccessDeniedError: nobody who is known (401), or somebody who may not (403).
+        NotFoundError: it is not an organization of theirs.
+    """
+    caller = await _caller(request, application, organization_id)
+    request.state.caller = caller
+    wanted = rule_of(request.scope).permission
+    if not caller.permission.includes(wanted):
+        raise AccessDeniedError(
+            f"this needs the permission `{wanted.value}`, and {_described(caller.actor)} has"
+            f" `{caller.permission.value}`: ask an owner of the organization"
+        )
+    return caller
+
+
+async def _caller(request: Request, application: Application, organization_id: str) -> Caller:
+    authorization = request.headers.get("authorization")
+    if authorization is not None or COOKIE not in request.cookies:
+        return await _of_token(application, organization_id, authorization)
+    signed_in = await identify_person(request, application)
+    member = await application.sessions.member_of(signed_in.user, organization_id)
+    if member is None:
+        raise NotFoundError(f"no organization has the id {organization_id!r}")
+    organization = await application.organizations.get(organization_id)
+    actor = Actor(kind=ActorKind.USER, id=signed_in.user.id, name=signed_in.user.email)
+    return Caller(organization, actor, member.role.permission)
+
+
+async def _of_token(application: Application, organization_id: str, authorization: str | None) -> Caller:
+    opened = await open_with_header(application, authorization)
+    if opened.organization.id != organization_id:
+        raise NotFoundError(f"no organization has the id {organization_id!r}")
+    token = opened.token
+    actor = Actor(kind=ActorKind.TOKEN, id=token.id, name=token.name)
+    return Caller(opened.organization, actor, token.scope.permission)
+
+
+async def open_with_header(application: Application, authorization: str | None) -> OpenedToken:
+    """The token in the header, with the organization that it opens.
+
+    Raises:
+        AccessDeniedError: there is none, or it is not valid (401).
+    """
+    scheme, _, secret = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise AccessDeniedError(
+            "sign in, or send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
+            code="unauthenticated",
+        )
+    return await application.organizations.open_token(secret.strip())
+
+
+async def identify_person(request: Request, application: Application) -> SignedInCaller:
+    """Who is signed in in this browser; calls that change something must show that a page of ours made them.
+
+    Raises:
+        AccessDeniedError: nobody (401), or the call may come from somebody else's page (403).
+    """
+    secret = request.cookies.get(COOKIE)
+    if not secret:
+        raise AccessDeniedError("sign in first", code="unauthenticated")
+    user, session = await application.sessions.open_with(secret)
+    if request.method not in SAFE_METHODS:
+        check_origin(request, application)
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, ""), csrf_token_of(secret)):
+            raise AccessDeniedError(
+                "the call lacks its session's `X-CSRF-Token`: reload the page and try again", code="csrf_refused"
+            )
+    return SignedInCaller(user, session, secret)
+
+
+def check_origin(request: Request, application: Application) -> None:
+    """Refuse what a page of another origin sends; clients that are no browsers send no origin.
+
+    A proxy may change `Host`, so the address in the settings is ours as well.
+    """
+    origin = request.headers.get("origin")
+    own = {request.headers.get("host"), urlsplit(application.settings.api.public_url or "").netloc}
+    if origin is not None and urlsplit(origin).netloc not in own:
+        raise AccessDeniedError(f"calls from pages of {origin} are not taken", code="csrf_refused")
+
+
+def browser_of(request: Request) -> Browser:
+    """From where the request comes."""
+    return Browser(request.client.host if request.client else None, request.headers.get("user-agent"))
+
+
+def _described(actor: Actor) -> str:
+    return f"the access token {actor.name!r}" if actor.kind is ActorKind.TOKEN else "your role"

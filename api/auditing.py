@@ -1,0 +1,58 @@
+"""Notes audited operations with what they were answered."""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+from fastapi import Request, Response
+
+from analytiq.bootstrap import Application
+from analytiq.errors import AnalytiqError
+from api import problems
+from api.access import Caller, browser_of
+from api.permissions import operation_of, rule_of
+
+LARGEST_READ_BYTES = 64 * 1024
+
+
+async def audited(request: Request, handle: Callable[[Request], Coroutine[Any, Any, Response]]) -> Response:
+    """Answer, and note who did it. Callers who are not known are in the log of requests only."""
+    if not rule_of(request.scope).is_audited:
+        return await handle(request)
+    try:
+        response = await handle(request)
+    except AnalytiqError as error:
+        await _note(request, problems.status_of(error), {})
+        raise
+    await _note(request, response.status_code, _ids_in(response))
+    return response
+
+
+async def _note(request: Request, status: int, made: dict[str, str]) -> None:
+    caller: Caller | None = getattr(request.state, "caller", None)
+    if caller is None:
+        return
+    application = cast("Application", request.app.state.application)
+    target = {name: value for name, value in request.path_params.items() if name != "organization_id"}
+    await application.audit_log.note(
+        caller.organization.id,
+        operation_of(request.scope),
+        caller.actor,
+        target={**made, **target},
+        address=browser_of(request).address,
+        request_id=str(request.state.request_id),
+        status=status,
+    )
+
+
+def _ids_in(response: Response) -> dict[str, str]:
+    """The ids in the answer: of what was made."""
+    body = bytes(getattr(response, "body", b""))
+    if response.status_code != 201 or len(body) > LARGEST_READ_BYTES:
+        return {}
+    try:
+        answered: object = json.loads(body)
+    except ValueError:
+        return {}
+    fields = cast("dict[str, object]", answered) if isinstance(answered, dict) else {}
+    return {name: value for name, value in fields.items() if name.endswith("_id") and isinstance(value, str)}

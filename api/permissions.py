@@ -1,0 +1,81 @@
+"""What each operation on an organization needs, and whether it goes into the audit log: the one place that says so.
+
+An operation that is missing here keeps the API from starting.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from starlette.types import Scope
+
+from analytiq.models.account import Permission
+
+READ, WRITE, ADMIN, OWNER = Permission
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What an operation needs. Audited: who did it is noted, with the ids that it was done to."""
+
+    permission: Permission
+    is_audited: bool = False
+
+
+_READS = (
+    "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
+    "get_document_log", "download_document", "get_document_text", "get_metadata_fields", "list_knowledge_bases",
+    "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "list_llm_providers", "list_models",
+    "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
+    "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",
+    "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",
+    "get_chat_message", "follow_chat_message",
+)  # fmt: skip
+_QUESTIONS = (
+    "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
+    "create_chat_thread", "ask_chat_thread", "stop_chat_message",
+)  # fmt: skip
+"""Whoever may read may ask: they change nothing but conversations."""
+_WRITES = (
+    "create_tag", "update_tag", "upload_documents", "update_document", "extract_document", "create_knowledge_base",
+    "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt", "update_prompt", "run_prompt",
+    "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
+)  # fmt: skip
+_DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
+_EXPORTS = ("download_prompt_results",)
+_ADMINISTRATION_READ = (
+    "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
+)  # fmt: skip
+_ADMINISTRATION = (
+    "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token", "put_llm_provider",
+    "delete_llm_provider", "test_llm_provider", "create_erasure", "update_retention", "create_invitation",
+    "delete_invitation", "update_member", "delete_member", "create_reconcile_run",
+    "create_knowledge_base_reconcile_run",
+)  # fmt: skip
+_OWNERSHIP = ("delete_organization",)
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys((*_READS, *_QUESTIONS), Rule(READ)),
+    **dict.fromkeys(_EXPORTS, Rule(READ, is_audited=True)),
+    **dict.fromkeys(_WRITES, Rule(WRITE)),
+    **dict.fromkeys(_DELETES, Rule(WRITE, is_audited=True)),
+    **dict.fromkeys(_ADMINISTRATION_READ, Rule(ADMIN)),
+    **dict.fromkeys(_ADMINISTRATION, Rule(ADMIN, is_audited=True)),
+    **dict.fromkeys(_OWNERSHIP, Rule(OWNER, is_audited=True)),
+}
+
+
+def rule_of(scope: Scope) -> Rule:
+    """What the operation of a routed request needs."""
+    return RULES[operation_of(scope)]
+
+
+def operation_of(scope: Scope) -> str:
+    """The operation's id in the schema."""
+    return str(scope["route"].operation_id)
+
+
+def check_complete(operation_ids: Iterable[str]) -> None:
+    """Refuse to serve an operation of which nobody has said what it needs."""
+    missing = sorted(set(operation_ids) - RULES.keys())
+    if missing:
+        raise RuntimeError(f"api/permissions.py does not say what these operations need: {', '.join(missing)}")

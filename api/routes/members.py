@@ -1,0 +1,112 @@
+"""`/members`, `/invitations` and `/audit-log` of an organization."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from analytiq.errors import TransientError
+from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
+from api.idempotency import IdempotentRoute
+from api.routes.auth import base_of
+from api.schemas.accounts import (
+    AuditEntryList,
+    AuditEntryResponse,
+    InvitationCreate,
+    InvitationCreated,
+    InvitationList,
+    InvitationResponse,
+    MemberList,
+    MemberResponse,
+    MemberRoleBody,
+)
+from api.schemas.search import Time
+
+router = APIRouter(tags=["people"], route_class=IdempotentRoute)
+
+
+@router.get("/members", operation_id="list_members")
+async def list_members(
+    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+) -> MemberList:
+    """A page of members, oldest first."""
+    people, total = await application.people.members(organization.id, skip=skip, limit=limit)
+    return MemberList(members=[MemberResponse.of(person) for person in people], total_count=total, skip=skip)
+
+
+@router.put("/members/{user_id}", operation_id="update_member")
+async def change_member_role(
+    application: ApplicationOf, caller: CurrentCaller, user_id: str, body: MemberRoleBody
+) -> MemberResponse:
+    """Give a member another role; the last owner stays one (409)."""
+    organization_id = caller.organization.id
+    return MemberResponse.of(
+        await application.people.change_role(organization_id, user_id, body.role, by=caller.permission)
+    )
+
+
+@router.delete("/members/{user_id}", status_code=204, operation_id="delete_member")
+async def remove_member(application: ApplicationOf, caller: CurrentCaller, user_id: str) -> Response:
+    """End a membership, from the next call on; the last owner stays (409)."""
+    await application.people.remove(caller.organization.id, user_id, by=caller.permission)
+    return Response(status_code=204)
+
+
+@router.get("/invitations", operation_id="list_invitations")
+async def list_invitations(
+    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+) -> InvitationList:
+    """A page of the invitations that can still be accepted, latest first."""
+    invitations, total = await application.invitations.page(organization.id, skip=skip, limit=limit)
+    return InvitationList(
+        invitations=[InvitationResponse.of(invitation) for invitation in invitations], total_count=total, skip=skip
+    )
+
+
+@router.post("/invitations", status_code=201, operation_id="create_invitation")
+async def create_invitation(
+    request: Request, application: ApplicationOf, caller: CurrentCaller, body: InvitationCreate
+) -> InvitationCreated:
+    """Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be."""
+    invited = await application.invitations.invite(
+        caller.organization.id, role=body.role, email=body.email, invited_by=caller.actor.name, by=caller.permission
+    )
+    is_mailed = application.mail.is_configured
+    if is_mailed:
+        link = f"{base_of(request, application)}/invite/#{invited.secret.get_secret_value()}"
+        try:
+            await application.mail.send(
+                str(invited.invitation.email),
+                "You are invited to Analytiq",
+                f"{caller.actor.name} invites you to the organization {caller.organization.name}.\n\n"
+                f"Accept here: {link}\n",
+            )
+        except TransientError:
+            is_mailed = False
+    return InvitationCreated.with_secret(invited, is_mailed=is_mailed)
+
+
+@router.delete("/invitations/{invitation_id}", status_code=204, operation_id="delete_invitation")
+async def delete_invitation(
+    application: ApplicationOf, organization: CurrentOrganization, invitation_id: str
+) -> Response:
+    """Make an invitation's link void."""
+    await application.invitations.withdraw(organization.id, invitation_id)
+    return Response(status_code=204)
+
+
+@router.get("/audit-log", operation_id="list_audit_entries")
+async def list_audit_entries(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    action: Annotated[str | None, Query(max_length=100, description="As `action` shows it")] = None,
+    actor_id: Annotated[str | None, Query(max_length=100, description="Of a user or a token")] = None,
+    since: Time | None = None,
+    until: Time | None = None,
+) -> AuditEntryList:
+    """Who did what, latest first: sign-ins, tokens, members, settings, keys of providers, deletions, exports."""
+    entries, total = await application.audit_log.page(
+        organization.id, action=action, actor_id=actor_id, since=since, until=until, skip=skip, limit=limit
+    )
+    return AuditEntryList(entries=[AuditEntryResponse.of(entry) for entry in entries], total_count=total, skip=skip)

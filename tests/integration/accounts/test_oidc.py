@@ -1,0 +1,165 @@
+"""Sign-in by OpenID Connect against a small provider with real keys, over real HTTP."""
+
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from joserfc.jwk import RSAKey
+from pydantic import SecretStr
+
+from analytiq.accounts.oidc import Arrival, Departure
+from analytiq.bootstrap import Application
+from analytiq.errors import AccessDeniedError, TransientError
+from analytiq.models.account import Permission, Role
+from analytiq.settings import AccountSettings, OidcSettings
+from tests.fakes.oidc_provider import Claims, OidcProvider
+from tests.integration.conftest import Compose
+from tests.integration.tenant import new_tenant
+
+CALLBACK = "http://analytiq.test/v0/auth/oidc/callback"
+
+
+@pytest.fixture
+def provider() -> Iterator[OidcProvider]:
+    with OidcProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+async def platform(compose_application: Compose, provider: OidcProvider) -> Application:
+    """An application whose people may sign in by the provider; Ada is a member."""
+    oidc = OidcSettings(
+        issuer=provider.url, client_id=provider.client_id, client_secret=SecretStr(provider.client_secret)
+    )
+    application = await compose_application(accounts=AccountSettings(oidc=oidc))
+    tenant = await new_tenant(application)
+    invited = await application.invitations.invite(
+        tenant.id, role=Role.EDITOR, email="ada@example.com", invited_by=None, by=Permission.OWNER
+    )
+    await application.people.accept(
+        invited.secret.get_secret_value(), email=None, name="Ada", password="correct horse battery"
+    )
+    return application
+
+
+async def authorized(departure: Departure) -> tuple[str, str]:
+    """What the provider sends the browser back with: state and code."""
+    async with httpx.AsyncClient() as browser:
+        answer = await browser.get(departure.url)
+    assert answer.status_code == 302, answer.text
+    assert answer.headers["location"].startswith(CALLBACK)
+    back = parse_qs(urlsplit(answer.headers["location"]).query)
+    return back["state"][0], back["code"][0]
+
+
+async def sign_in(platform: Application) -> Arrival:
+    departure = await platform.oidc.depart(CALLBACK, "/documents/")
+    state, code = await authorized(departure)
+    return await platform.oidc.arrive(secret=departure.secret.get_secret_value(), state=state, code=code)
+
+
+async def test_person_whose_address_the_provider_vouches_for_signs_in(
+    platform: Application, provider: OidcProvider
+) -> None:
+    arrival = await sign_in(platform)
+    assert (arrival.user.email, arrival.next_path) == ("ada@example.com", "/documents/")
+    # From then on by the provider's own name for the person, whatever address it says.
+    provider.email = "ada.married@example.com"
+    assert (await sign_in(platform)).user.id == arrival.user.id
+
+
+async def test_nobody_becomes_a_member_by_signing_in(platform: Application, provider: OidcProvider) -> None:
+    provider.subject, provider.email = "person-2", "stranger@example.com"
+    with pytest.raises(AccessDeniedError, match="invitation"):
+        await sign_in(platform)
+
+
+@pytest.mark.parametrize("verified", [False, None, "true"])
+async def test_address_that_the_provider_has_not_checked_is_not_believed(
+    platform: Application, provider: OidcProvider, verified: object
+) -> None:
+    provider.email_verified = verified
+    with pytest.raises(AccessDeniedError, match="checked"):
+        await sign_in(platform)
+
+
+async def test_second_account_at_the_provider_does_not_take_a_person_over(
+    platform: Application, provider: OidcProvider
+) -> None:
+    await sign_in(platform)
+    provider.subject = "somebody-else"
+    with pytest.raises(AccessDeniedError, match="somebody else"):
+        await sign_in(platform)
+
+
+async def test_sign_in_that_another_browser_began_is_refused(platform: Application) -> None:
+    mine, theirs = [await platform.oidc.depart(CALLBACK, "/") for _ in range(2)]
+    state, code = await authorized(theirs)
+    with pytest.raises(AccessDeniedError, match="another browser"):
+        await platform.oidc.arrive(secret=mine.secret.get_secret_value(), state=state, code=code)
+
+
+async def test_sign_in_is_finished_once(platform: Application) -> None:
+    departure = await platform.oidc.depart(CALLBACK, "/")
+    state, code = await authorized(departure)
+    secret = departure.secret.get_secret_value()
+    await platform.oidc.arrive(secret=secret, state=state, code=code)
+    with pytest.raises(AccessDeniedError):
+        await platform.oidc.arrive(secret=secret, state=state, code=code)
+
+
+async def test_code_of_another_sign_in_is_not_taken(platform: Application) -> None:
+    mine, theirs = [await platform.oidc.depart(CALLBACK, "/") for _ in range(2)]
+    state, _ = await authorized(mine)
+    _, stolen = await authorized(theirs)
+    with pytest.raises(AccessDeniedError, match="begin again"):
+        await platform.oidc.arrive(secret=mine.secret.get_secret_value(), state=state, code=stolen)
+
+
+def _with(name: str, value: object) -> Callable[[Claims], None]:
+    def tamper(claims: Claims) -> None:
+        claims[name] = value
+
+    return tamper
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        _with("aud", "another-client"),
+        _with("iss", "https://elsewhere.example"),
+        _with("nonce", "of another sign-in"),
+        _with("exp", int(time.time()) - 3600),
+        lambda claims: claims.pop("sub"),
+        lambda claims: claims.pop("nonce"),
+        lambda claims: claims.pop("exp"),
+    ],
+    ids=["audience", "issuer", "nonce", "expired", "no-subject", "no-nonce", "no-expiry"],
+)
+async def test_id_token_that_is_not_for_this_sign_in_is_refused(
+    platform: Application, provider: OidcProvider, tamper: Callable[[Claims], None]
+) -> None:
+    provider.tamper = tamper
+    with pytest.raises(AccessDeniedError, match="not valid"):
+        await sign_in(platform)
+
+
+async def test_id_token_of_another_key_is_refused(platform: Application, provider: OidcProvider) -> None:
+    provider.signing_key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig", "alg": "RS256"})
+    with pytest.raises(AccessDeniedError, match="not valid"):
+        await sign_in(platform)
+
+
+async def test_wrong_client_secret_and_a_provider_that_is_away_are_told(
+    platform: Application, provider: OidcProvider
+) -> None:
+    departure = await platform.oidc.depart(CALLBACK, "/")
+    state, code = await authorized(departure)
+    provider.client_secret = "changed"
+    with pytest.raises(AccessDeniedError, match="did not confirm"):
+        await platform.oidc.arrive(secret=departure.secret.get_secret_value(), state=state, code=code)
+    provider.stop()
+    with pytest.raises(TransientError, match="cannot be reached"):
+        await platform.oidc.depart(CALLBACK, "/")
