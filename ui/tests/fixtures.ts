@@ -55,12 +55,12 @@ function watch(page: Page): string[] {
 }
 
 /** Nothing that axe calls serious or critical. */
-export async function expectAccessible(page: Page): Promise<void> {
+export async function expectAccessible(page: Page, where = page.url()): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();
   const serious = violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-  expect(serious).toEqual([]);
+  expect(serious, where).toEqual([]);
 }
 
 export { expect };
