@@ -83,7 +83,7 @@ export function Reading({
           <ChevronLeft aria-hidden size={16} />
         </button>
         <label className="flex items-center gap-2 whitespace-nowrap">
-          Page
+          <span className="max-md:sr-only">Page</span>
           <input
             key={page}
             className="field w-14 text-right tabular-nums"
