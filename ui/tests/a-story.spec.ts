@@ -148,9 +148,9 @@ test("a job that was given up is found by its number and replayed from the keybo
 
   await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
   await page.keyboard.press("r");
-  await expect(page.getByText("Nothing waits and nothing was given up")).toBeVisible({ timeout: 60_000 });
+  await expect(page.getByText("It waits to run again")).toBeVisible();
   await page.goto("/documents/?q=remote");
-  await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Ready");
+  await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Ready", { timeout: 60_000 });
 });
 
 test("usage counts what was charged, and a token is shown once", async ({ page }) => {

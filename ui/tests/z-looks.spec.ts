@@ -68,7 +68,8 @@ for (const theme of ["light", "dark"] as const) {
         await expect(page.locator("[aria-busy=true], .skeleton")).toHaveCount(0);
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         expect.soft(wider, `${name} at ${size.width}`).toBeLessThanOrEqual(0);
-        await expectAccessible(page, `${name} at ${size.width}, ${theme}`);
+        // Between the two themes only the colours differ, between the widths what is shown.
+        if (size.width !== 768) await expectAccessible(page, `${name} at ${size.width}, ${theme}`, theme === "dark" ? ["color-contrast"] : null);
         if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}-${theme}-${size.width}.png`) });
       }
     }
