@@ -18,6 +18,8 @@ from analytiq.reconcile.stages import Scope
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
+YEAR = timedelta(days=365)
+
 
 def rebuilding(*, is_dry: bool = False) -> PassOptions:
     return PassOptions(rebuilds_cache=True, is_dry=is_dry)
@@ -118,3 +120,16 @@ async def test_runs_at_once_do_not_take_one_charge_for_two_embeddings(
     assert await patient.database["embedding_cache"].count_documents({}) == 15
     books = await BooksRepository(migrated).read()
     assert books.cached[other.id, REMOTE_MODEL] == books.charged[other.id, REMOTE_MODEL] == 5
+
+
+async def test_embeddings_that_were_evicted_are_put_back_as_nobodys_and_the_books_balance(
+    patient: Patient, migrated: MongoConnection
+) -> None:
+    """Their eviction explains their charge already."""
+    await patient.database["embedding_cache"].update_many({}, {"$set": {"last_used_at": clock.now() - YEAR}})
+    report = await patient.tenant.application.cache_eviction.run()
+    assert report.left.rows == 0
+    await rebuild(patient.tenant, patient.kb)
+    assert await patient.database["embedding_cache"].distinct("payer_organization_id") == [None]
+    books = await BooksRepository(migrated).read()
+    assert imbalances(books) == []
