@@ -79,22 +79,6 @@ class KnowledgeBaseLifeCycle:
         await self._store.prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 
-    async def store_faults(self, knowledge_base: KnowledgeBase) -> list[str]:
-        """What its store lacks of what was made for it.
-
-        Raises:
-            TransientError: the store does not answer.
-        """
-        return await self._store.faults(knowledge_base)
-
-    async def prepare_store(self, knowledge_base: KnowledgeBase) -> None:
-        """Make what its store lacks.
-
-        Raises:
-            ConflictError, TransientError: the store refuses, or does not answer.
-        """
-        await self._store.prepare(knowledge_base)
-
     async def handle_drop(self, running: RunningJob) -> None:
         """Remove everything of a deleted knowledge base, its row last, so that a crash is made up for."""
         job = running.job

@@ -36,11 +36,11 @@ class VectorStore(Protocol):
         """Make what the store needs beside the collection, which exists; may be repeated."""
         ...
 
-    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
-        """What is not as `prepare` makes it, each said for people; what is still being built is no fault.
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """Names of what `prepare` makes and is not there, or is another release's; for the reconciler.
 
         Raises:
-            TransientError: what would have to be asked does not answer.
+            TransientError: nobody can tell now.
         """
         ...
 

@@ -68,9 +68,9 @@ class ChosenVectorStore:
         """See VectorStore."""
         await self._of(knowledge_base).prepare(knowledge_base)
 
-    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
         """See VectorStore."""
-        return await self._of(knowledge_base).faults(knowledge_base)
+        return await self._of(knowledge_base).lacks(knowledge_base)
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore."""

@@ -66,7 +66,7 @@ class LocalVectorStore:
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
         """See VectorStore: the rows are all that it needs."""
 
-    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
         """See VectorStore."""
         return []
 

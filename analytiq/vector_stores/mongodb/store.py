@@ -67,14 +67,11 @@ class MongoVectorStore:
         """
         await self._indexes.ensure(knowledge_base.id, self._wanted(knowledge_base))
 
-    async def faults(self, knowledge_base: KnowledgeBase) -> list[str]:
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
         """See VectorStore."""
         states = await self._indexes.states(knowledge_base.id)
-        return [
-            f"the search index {index.name!r} is {'missing' if index.name not in states else 'of another release'}"
-            for index in self._wanted(knowledge_base)
-            if index.name not in states or not serves(states[index.name], index)
-        ]
+        wanted = self._wanted(knowledge_base)
+        return [index.name for index in wanted if index.name not in states or not serves(states[index.name], index)]
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore.

@@ -5,7 +5,6 @@ import pytest
 from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import VectorStoreKind
-from analytiq.models.reconciliation import Depth
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
@@ -80,30 +79,3 @@ async def test_an_erased_organization_leaves_no_index(
         return await index_names(server, tenant, kb.id) == set()
 
     await eventually(are_gone)
-
-
-async def test_a_full_pass_makes_a_lost_search_index_again(server: SearchServer, tenant_on_server: Tenant) -> None:
-    tenant, application = tenant_on_server, tenant_on_server.application
-    kb = await tenant.knowledge_base()
-    document = await tenant.document("a.txt", prose("whales", 5))
-    assert (await application.reconciler.run_pass(depth=Depth.FULL)).counts() == {}
-    collection = application.connection.database[collection_name(kb.id)]
-    await collection.drop_search_index(WORD_INDEX)
-    dry = await application.reconciler.run_pass(depth=Depth.FULL, is_dry=True)
-    assert dry.counts() == {"lost_search_index": 1}
-    assert dry.drift[0].detail == f"the search index {WORD_INDEX!r} is missing"
-    assert (await application.reconciler.run_pass()).counts() == {}, "quick passes do not ask"
-    await application.reconciler.run_pass(depth=Depth.FULL)
-    assert await index_names(server, tenant, kb.id) == {VECTOR_INDEX, WORD_INDEX}
-    assert (await application.reconciler.run_pass(depth=Depth.FULL)).counts() == {}
-    assert await tenant.found(kb.id, QUESTION, mode=Mode.LEXICAL) == [document.id]
-
-
-async def test_a_full_pass_goes_on_while_the_search_server_is_away(
-    server: SearchServer, tenant_on_server: Tenant
-) -> None:
-    tenant = tenant_on_server
-    await tenant.knowledge_base()
-    await tenant.document("a.txt", prose("whales", 5))
-    server.behaviour.is_down = True
-    assert (await tenant.application.reconciler.run_pass(depth=Depth.FULL)).counts() == {}
