@@ -8,6 +8,7 @@ from benchmarks import (
     growth,
     ingest,
     knowledge_bases,
+    prompts,
     queue,
     rate_limits,
     reconcile,
@@ -15,6 +16,7 @@ from benchmarks import (
 )
 
 for benchmark in (
-    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, reconcile,
+    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts,
+    reconcile,
 ):  # fmt: skip
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])
