@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     commit,
+    declaring,
     embedding_cache,
     growth,
     ingest,
@@ -13,10 +14,11 @@ from benchmarks import (
     rate_limits,
     reconcile,
     search,
+    vector_views,
 )
 
 for benchmark in (
-    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts,
-    reconcile,
+    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts, reconcile,
+    declaring, vector_views,
 ):  # fmt: skip
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])
