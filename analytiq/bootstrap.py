@@ -363,7 +363,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
     documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
-    reconciler = new_reconciler(connection, life_cycle, models, settings.reconciler)
+    reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
     indexing_states = IndexingStates(kb_rows, entries, jobs)
     lexical = (

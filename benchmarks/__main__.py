@@ -2,7 +2,20 @@
 
 import sys
 
-from benchmarks import commit, embedding_cache, growth, ingest, knowledge_bases, prompts, queue, rate_limits, search
+from benchmarks import (
+    commit,
+    embedding_cache,
+    growth,
+    ingest,
+    knowledge_bases,
+    prompts,
+    queue,
+    rate_limits,
+    reconcile,
+    search,
+)
 
-for benchmark in (ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts):
+for benchmark in (
+    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, reconcile, prompts,
+):  # fmt: skip
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

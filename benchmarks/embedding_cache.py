@@ -2,9 +2,10 @@
 
     python -m benchmarks.embedding_cache [--short] [--rows 10000 100000 1000000] [--dimensions 384] [--repeats N]
 
-`keep` is what a batch of 100 misses costs beside the provider's call: claim, second look, reservation, the transaction
-of the cache rows with their charge, and the release of both. `insert` are the same 100 rows and nothing else. A second
-table lets 20 callers of one organization do so at once.
+`claim` is a claim on a batch of 100 that nobody else wants, and its release. `keep` is what a batch of 100 misses costs
+beside the provider's call: claim, second look, reservation, the transaction of the cache rows and their charge, and the
+release of both. `insert` are the same 100 rows and nothing else. A second table lets 20 callers of one organization do
+so at once.
 """
 
 import argparse
@@ -112,6 +113,12 @@ class FilledCache:
         numbers = np.random.default_rng(repetition).integers(0, self.rows, LOOKUP)
         await self._repository.note_use([key_of(int(number)) for number in numbers])
 
+    async def claim(self, _: int) -> None:
+        """A batch that nobody else wants, and its release."""
+        keys, token = self._keys(BATCH), new_id()
+        assert len(await self._claims.take(keys, token, lease_seconds=60)) == BATCH
+        await self._claims.release(keys, token)
+
     async def keep(self, _: int) -> None:
         """All that a batch of misses needs beside the call."""
         keys, token = self._keys(BATCH), new_id()
@@ -190,12 +197,14 @@ async def measure(connection: MongoConnection, sizes: Sequence[int], dimensions:
         evicted = await cache.evicted_rows_a_second()
         # Last: what was used a moment ago is not evicted.
         note = await milliseconds(cache.note_use, repeats)
-        times = [f"{value:.1f}" for value in (*read, note, keep, insert)]
+        claim = await milliseconds(cache.claim, repeats)
+        times = [f"{value:.1f}" for value in (*read, note, claim, keep, insert)]
         lines.append([f"{size:,}", *times, f"{keep / insert:.1f}x", f"{evicted:.0f}", f"{audit:.0f}"])
         crowded.append([f"{size:,}", *(f"{value:.0f}" for value in many), f"{many[1] / many[0]:.1f}x"])
     report.print_table(
         [
-            "rows", "100 hits ms", "1,000 hits ms", "1,000 misses ms", "note 1,000 uses ms", "keep 100 ms",
+            "rows", "100 hits ms", "1,000 hits ms", "1,000 misses ms", "note 1,000 uses ms", "claim 100 ms",
+            "keep 100 ms",
             "insert 100 ms", "keep to insert", "evicted rows/s", "audit ms",
         ],
         lines,

@@ -1,14 +1,16 @@
 """`analytiq fields …`: the declared types of documents' metadata."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from analytiq.cli.console import errors_as_sentences, note, print_rows
 from analytiq.cli.options import DataDir
-from analytiq.client import Client
 from analytiq.errors import InvalidInputError
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
+
+if TYPE_CHECKING:
+    from analytiq.client import Client
 
 app = typer.Typer(help="Types of documents' metadata.", no_args_is_help=True)
 
@@ -60,7 +62,7 @@ def drop(
         _put(client, {each: kind for each, kind in fields.items() if each not in name}, None)
 
 
-def _put(client: Client, fields: dict[str, FieldType], on_misfit: MisfitPolicy | None) -> None:
+def _put(client: "Client", fields: dict[str, FieldType], on_misfit: MisfitPolicy | None) -> None:
     answer = client.declare_metadata_fields(fields, on_misfit=on_misfit or MisfitPolicy.REFUSE)
     removed = f", {answer.values_removed} values were removed" if answer.values_removed else ""
     rewritten = f"{answer.documents_rewritten} documents were written anew"

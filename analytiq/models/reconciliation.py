@@ -32,6 +32,8 @@ class DriftKind(StrEnum):
     """A knowledge base's collection of vectors is missing, or is not the one that was made for it."""
     LOST_INDEX = "lost_index"
     """A knowledge base's collection of vectors lacks an index."""
+    UNSEARCHABLE = "unsearchable"
+    """An index of a knowledge base in MongoDB's search server is missing, or is another release's."""
     LOST_EPOCH = "lost_epoch"
     """A knowledge base's freshness counter is missing, or behind its own log."""
     UNCOUNTED = "uncounted"

@@ -23,7 +23,13 @@ from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.reconcile.cache import CacheStage
 from analytiq.reconcile.documents import LostPartStage, StuckDocumentStage
 from analytiq.reconcile.fences import Fence
-from analytiq.reconcile.knowledge_bases import FoundationStage, HalfCreatedStage, HalfDeletedStage, StatisticsStage
+from analytiq.reconcile.knowledge_bases import (
+    FoundationStage,
+    HalfCreatedStage,
+    HalfDeletedStage,
+    SearchIndexStage,
+    StatisticsStage,
+)
 from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.leftovers import FileStage, GenerationStage, StagedTextStage, TextStage, UploadStage
 from analytiq.reconcile.pairs import PairStage
@@ -33,12 +39,14 @@ from analytiq.reconcile.runs import Runs
 from analytiq.reconcile.stages import KnowledgeBaseStage, SystemStage
 from analytiq.reconcile.vectors import VectorStage
 from analytiq.settings import ReconcilerSettings
+from analytiq.vector_stores.base import VectorStore
 
 
 def new_reconciler(
     connection: MongoConnection,
     life_cycle: KnowledgeBaseLifeCycle,
     models: EmbeddingModels,
+    store: VectorStore,
     settings: ReconcilerSettings,
 ) -> Reconciler:
     """A reconciler of a database."""
@@ -54,6 +62,7 @@ def new_reconciler(
     # are asked for count anew.
     kb_stages: list[KnowledgeBaseStage] = [
         FoundationStage(survey, epochs, knowledge_bases),
+        SearchIndexStage(store),
         StatisticsStage(knowledge_bases, entries, jobs, life_cycle),
         PairStage(documents, knowledge_bases, entries, jobs),
         VectorStage(entries, generations, survey, jobs),
@@ -71,7 +80,7 @@ def new_reconciler(
     ]
     repairs = Repairs(
         connection, documents, texts, FileStore(connection), uploads, knowledge_bases, epochs, entries, generations,
-        vectors, jobs, BackupHoldRepository(connection), life_cycle, cache,
+        vectors, jobs, BackupHoldRepository(connection), life_cycle, cache, store,
     )  # fmt: skip
     return Reconciler(
         organizations,

@@ -3,7 +3,10 @@
 from collections.abc import AsyncGenerator
 from datetime import timedelta
 
+import structlog
+
 from analytiq import clock
+from analytiq.errors import TransientError
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import drop_request
 from analytiq.membership import kb_changed
@@ -17,6 +20,9 @@ from analytiq.mongo.repositories.vector_survey import CollectionState, VectorSur
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.stages import Batch
+from analytiq.vector_stores.base import VectorStore
+
+log = structlog.get_logger(__name__)
 
 
 def of_collection(knowledge_base: KnowledgeBase, state: CollectionState) -> list[Drift]:
@@ -80,6 +86,25 @@ class FoundationStage:
         latest = await self._epochs.latest_change(knowledge_base.id)
         epoch = await self._epochs.read(knowledge_base.id)
         return [*of_collection(knowledge_base, state), *of_epoch(knowledge_base, epoch, latest)]
+
+
+class SearchIndexStage:
+    """What a store needs beside the collection. An indexing or a search that misses it makes it too, if one comes."""
+
+    name = "search_indexes"
+    depth = Depth.QUICK
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+
+    async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
+        """See KnowledgeBaseStage."""
+        try:
+            missing = await self._store.lacks(knowledge_base)
+        except TransientError as error:
+            log.warning("reconcile.store_away", kb_id=knowledge_base.id, detail=error.detail)
+            return
+        yield Batch([_drift(DriftKind.UNSEARCHABLE, knowledge_base, ", ".join(missing))] if missing else [])
 
 
 class StatisticsStage:

@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 
+from analytiq.indexing.plan import projection_in
 from analytiq.membership import document_changed, kb_changed, sync_request
+from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
@@ -13,11 +15,19 @@ from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.stages import BATCH, Batch
 
+_NONE_READ: Mapping[str, Document] = {}
+
 
 def unlike(
-    knowledge_base: KnowledgeBase, text_hashes: Mapping[str, str], entries: Mapping[str, IndexEntry]
+    knowledge_base: KnowledgeBase,
+    text_hashes: Mapping[str, str],
+    entries: Mapping[str, IndexEntry],
+    documents: Mapping[str, Document] = _NONE_READ,
 ) -> list[Drift]:
-    """Compare members with entries of the same documents, both by document id: pure."""
+    """Compare members with entries of the same documents, all by document id: pure.
+
+    `documents`: those of which it matters whether the chunks carry their present tags and metadata.
+    """
     found: list[Drift] = []
     configuration_hash = knowledge_base.configuration_hash
     for document_id in sorted(text_hashes.keys() | entries.keys()):
@@ -26,7 +36,9 @@ def unlike(
             kind = DriftKind.MISSING
         elif text_hash is None:
             kind = DriftKind.STALE
-        elif (entry.text_hash, entry.configuration_hash) != (text_hash, configuration_hash):
+        elif (entry.text_hash, entry.configuration_hash) != (text_hash, configuration_hash) or _is_otherwise(
+            knowledge_base, documents.get(document_id), entry
+        ):
             kind = DriftKind.OUTDATED
         else:
             continue
@@ -34,8 +46,16 @@ def unlike(
     return found
 
 
+def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry) -> bool:
+    projection = projection_in(knowledge_base, document) if document is not None else None
+    return projection is not None and projection.hash != entry.projection_hash
+
+
 class PairStage:
-    """Merges two sorted scans, members and entries, in ranges of document ids."""
+    """Merges two sorted scans, members and entries, in ranges of document ids.
+
+    A full pass also reads the documents of knowledge bases whose chunks carry their tags and metadata.
+    """
 
     name = "pairs"
     depth = Depth.QUICK
@@ -65,12 +85,21 @@ class PairStage:
             if len(entries) == 2 * BATCH:
                 until = entries[-1].document_id
                 members = [member for member in members if member[0] <= until]
-            candidates = unlike(knowledge_base, dict(members), {entry.document_id: entry for entry in entries})
-            drift = await self._confirmed(knowledge_base, candidates) if candidates else []
+            by_document = {entry.document_id: entry for entry in entries}
+            documents = await self._documents_of(knowledge_base, by_document, depth)
+            candidates = unlike(knowledge_base, dict(members), by_document, documents)
+            drift = await self._confirmed(knowledge_base, candidates, depth) if candidates else []
             yield Batch(drift, after=until or "", entries=len(entries))
             position = until
 
-    async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift]) -> list[Drift]:
+    async def _documents_of(
+        self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth
+    ) -> dict[str, Document]:
+        if depth is not Depth.FULL or knowledge_base.vector_store is not VectorStoreKind.MONGODB:
+            return {}
+        return await self._documents.of_ids(knowledge_base.organization_id, document_ids)
+
+    async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift], depth: Depth) -> list[Drift]:
         """Those that no job is about, and that are still so.
 
         In this order: what a job mended between the first look and the second is not there any more at the third.
@@ -85,7 +114,7 @@ class PairStage:
             return []
         members = await self._documents.members_among(knowledge_base.organization_id, knowledge_base.tag_ids, left)
         entries = await self._entries.of_documents(knowledge_base.organization_id, knowledge_base.id, left)
-        return unlike(knowledge_base, members, entries)
+        return unlike(knowledge_base, members, entries, await self._documents_of(knowledge_base, entries, depth))
 
     async def _covered(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> Collection[str]:
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id

@@ -31,6 +31,7 @@ from analytiq.reconcile.fences import Fence
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.requests import request_for
 from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.vector_stores.base import VectorStore
 
 log = structlog.get_logger(__name__)
 
@@ -65,6 +66,7 @@ class Repairs:
         holds: BackupHoldRepository,
         life_cycle: KnowledgeBaseLifeCycle,
         cache: CacheStage,
+        store: VectorStore,
     ) -> None:
         self._connection = connection
         self._documents = documents
@@ -80,10 +82,12 @@ class Repairs:
         self._holds = holds
         self._life_cycle = life_cycle
         self._cache = cache
+        self._store = store
         self._acts: dict[DriftKind, Callable[[Drift], Awaitable[object]]] = {
             DriftKind.UNREGISTERED: self._register,
             DriftKind.LOST_COLLECTION: self._make_collection,
             DriftKind.LOST_INDEX: self._make_collection,
+            DriftKind.UNSEARCHABLE: self._prepare_store,
             DriftKind.LOST_EPOCH: self._restart_epoch,
             DriftKind.UNCOUNTED: self._settle,
             DriftKind.UNSETTLED: self._settle,
@@ -203,6 +207,11 @@ class Repairs:
                 vectors_uuid=vectors_uuid,
                 instead_of=knowledge_base.vectors_uuid,
             )
+
+    async def _prepare_store(self, item: Drift) -> None:
+        knowledge_base = await self._knowledge_bases.get(item.organization_id, item.kb_id or "")
+        if knowledge_base is not None:
+            await self._store.prepare(knowledge_base)
 
     async def _restart_epoch(self, item: Drift) -> None:
         """Begin another history behind the log, so that the next commit's number is free and every mirror reloads."""

@@ -36,6 +36,14 @@ class VectorStore(Protocol):
         """Make what the store needs beside the collection, which exists; may be repeated."""
         ...
 
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """Names of what `prepare` makes and is not there, or is another release's; for the reconciler.
+
+        Raises:
+            TransientError: nobody can tell now.
+        """
+        ...
+
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """Return when a search could find the chunks of a staged generation, so that it may become the current one.
 

@@ -72,6 +72,10 @@ class ChosenVectorStore:
         """See VectorStore."""
         await self._of(knowledge_base).prepare(knowledge_base)
 
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """See VectorStore."""
+        return await self._of(knowledge_base).lacks(knowledge_base)
+
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore."""
         await self._of(knowledge_base).await_searchable(knowledge_base, generation_id, chunk_count=chunk_count)

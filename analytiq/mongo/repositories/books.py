@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pymongo.asynchronous.collection import AsyncCollection
+
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
 from analytiq.mongo.repositories.rows import Row
@@ -51,16 +53,19 @@ class BooksRepository:
             )
 
     async def lost(self, session: Session, organization_id: str, embedding_model: str) -> int:
-        """How many embeddings the organization was charged for that are not in the cache any more."""
+        """How many embeddings the organization was charged for that are not in the cache, and were not let go."""
         cached = await self._cache.count_documents(
             {"payer_organization_id": organization_id, "embedding_model": embedding_model}, session=session
         )
-        charged: Row = {"organization_id": organization_id, "embedding_model": embedding_model}
-        cursor = await self._ledger.aggregate(
-            [{"$match": charged}, {"$group": {"_id": None, "spus": {"$sum": "$spus"}}}], session=session
-        )
+        whose: Row = {"organization_id": organization_id, "embedding_model": embedding_model}
+        removed = await self._sum(self._removed, "rows", whose, session)
+        return max(0, await self._sum(self._ledger, "spus", whose, session) - removed - cached)
+
+    async def _sum(self, collection: AsyncCollection[Row], field: str, match: Row, session: Session) -> int:
+        group: Row = {"_id": None, "sum": {"$sum": f"${field}"}}
+        cursor = await collection.aggregate([{"$match": match}, {"$group": group}], session=session)
         rows: list[Row] = [row async for row in cursor]
-        return max(0, (int(rows[0]["spus"]) if rows else 0) - cached)
+        return int(rows[0]["sum"]) if rows else 0
 
     async def _cached(self, session: Session) -> dict[PayerAndModel, int]:
         # From the index alone: the rows are kilobytes each. Those whose payer was erased are nobody's any more.

@@ -408,6 +408,11 @@ class DocumentRepository:
         cursor = self._majority.find(query, {"text_hash": 1})
         return {str(row["_id"]): str(row["text_hash"]) async for row in cursor}
 
+    async def of_ids(self, organization_id: str, document_ids: Collection[str]) -> dict[str, Document]:
+        """Document id → document, of those that exist."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): decode(Document, row) async for row in self._majority.find(query)}
+
     async def pointers_after(
         self, organization_id: str | None, *, after: str, limit: int
     ) -> list[tuple[str, DocumentPointers]]:

@@ -66,6 +66,10 @@ class LocalVectorStore:
     async def prepare(self, knowledge_base: KnowledgeBase) -> None:
         """See VectorStore: the rows are all that it needs."""
 
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """See VectorStore."""
+        return []
+
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore: a search pulls what it misses."""
 

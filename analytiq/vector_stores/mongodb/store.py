@@ -16,6 +16,7 @@ from analytiq.mongo.search.indexes import (
     SearchIndex,
     SearchIndexes,
     not_queryable,
+    serves,
     vector_index,
     word_index,
 )
@@ -65,6 +66,12 @@ class MongoVectorStore:
             ConflictError: the search server refuses.
         """
         await self._indexes.ensure(knowledge_base.id, self._wanted(knowledge_base))
+
+    async def lacks(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """See VectorStore."""
+        states = await self._indexes.states(knowledge_base.id)
+        wanted = self._wanted(knowledge_base)
+        return [index.name for index in wanted if index.name not in states or not serves(states[index.name], index)]
 
     async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
         """See VectorStore.

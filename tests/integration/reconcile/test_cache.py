@@ -1,18 +1,24 @@
 """Embeddings that knowledge bases hold are put back into the cache, without a call, when that is asked for."""
 
 import asyncio
+from datetime import timedelta
 
+from analytiq import clock
 from analytiq.bootstrap import Application
 from analytiq.metering.audit import imbalances
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.books import BooksRepository
+from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.mongo.transactions import run_in_transaction
 from analytiq.reconcile.fences import NoFence
 from analytiq.reconcile.reconciler import PassOptions
 from analytiq.reconcile.stages import Scope
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
+
+YEAR = timedelta(days=365)
 
 
 def rebuilding(*, is_dry: bool = False) -> PassOptions:
@@ -83,6 +89,23 @@ async def test_embeddings_that_another_organization_paid_for_are_put_back_as_nob
     assert [found.is_explained for found in imbalances(books)] == [True], "the payer's are nobody's now"
 
 
+async def test_embeddings_that_were_evicted_are_put_back_as_nobodys_since_the_books_count_them_as_removed(
+    patient: Patient, migrated: MongoConnection
+) -> None:
+    cache = EmbeddingCacheRepository(migrated)
+    keys = [row["_id"] async for row in patient.database["embedding_cache"].find({"operation": "index"}).limit(4)]
+    removed = await run_in_transaction(
+        migrated, lambda session: cache.remove(session, keys, unused_since=clock.now() + timedelta(hours=1))
+    )
+    assert removed.rows == 4
+    await patient.database["embedding_cache"].delete_one({"operation": "index"})
+    await rebuild(patient.tenant, patient.kb)
+    assert await patient.database["embedding_cache"].count_documents({"operation": "index"}) == 10
+    assert imbalances(await BooksRepository(migrated).read()) == []
+    nobodys = {"operation": "index", "payer_organization_id": None}
+    assert await patient.database["embedding_cache"].count_documents(nobodys) == 4
+
+
 async def test_runs_at_once_do_not_take_one_charge_for_two_embeddings(
     patient: Patient, migrated: MongoConnection
 ) -> None:
@@ -97,3 +120,16 @@ async def test_runs_at_once_do_not_take_one_charge_for_two_embeddings(
     assert await patient.database["embedding_cache"].count_documents({}) == 15
     books = await BooksRepository(migrated).read()
     assert books.cached[other.id, REMOTE_MODEL] == books.charged[other.id, REMOTE_MODEL] == 5
+
+
+async def test_embeddings_that_were_evicted_are_put_back_as_nobodys_and_the_books_balance(
+    patient: Patient, migrated: MongoConnection
+) -> None:
+    """Their eviction explains their charge already."""
+    await patient.database["embedding_cache"].update_many({}, {"$set": {"last_used_at": clock.now() - YEAR}})
+    report = await patient.tenant.application.cache_eviction.run()
+    assert report.left.rows == 0
+    await rebuild(patient.tenant, patient.kb)
+    assert await patient.database["embedding_cache"].distinct("payer_organization_id") == [None]
+    books = await BooksRepository(migrated).read()
+    assert imbalances(books) == []

@@ -169,9 +169,9 @@ async def test_pass_over_everything_goes_on_where_a_lost_one_was_and_tells_each_
     monkeypatch.setattr("analytiq.reconcile.runs.WRITE_SECONDS", 0.0)
     tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
     await outdate(patient, patient.kb.id)
-    # Announced, begun, foundations and statistics told, the first document's pair repaired and told.
+    # Announced, begun; foundations, indexes and statistics told; the first document's pair repaired and told.
     with pytest.raises(LeaseLostError):
-        await runs_of(tenant).run_over_everything(Depth.QUICK, FallsAway(6))
+        await runs_of(tenant).run_over_everything(Depth.QUICK, FallsAway(7))
     left = await patient.database["reconcile_reports"].find_one({})
     assert (left["state"], left["counts"], left["position"]["stage"]) == ("running", {"outdated": 1}, "pairs")
     done = await runs_of(tenant).run_over_everything(Depth.QUICK, NoFence())
