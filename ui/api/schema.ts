@@ -4928,6 +4928,11 @@ export interface components {
              * @description Whether a forgotten password's link comes by mail
              */
             sends_mail: boolean;
+            /**
+             * Has Cookie
+             * @description Whether this browser has a session's cookie, which may have ended since
+             */
+            has_cookie: boolean;
         };
         /**
          * SignedOut

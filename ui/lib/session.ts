@@ -116,6 +116,17 @@ export const session = {
   organizationId: (): string => read()?.organizationId ?? "",
 };
 
+/** Whoever is signed in by the cookie of another tab, or of yesterday; asked only where there is one. */
+export async function cookiePerson(): Promise<SignedIn | null> {
+  try {
+    const ways = (await (await fetch("/v0/auth/ways")).json()) as { has_cookie: boolean };
+    const response = ways.has_cookie ? await fetch("/v0/auth/session") : null;
+    return response?.ok ? ((await response.json()) as SignedIn) : null;
+  } catch {
+    return null;
+  }
+}
+
 function lastOrganization(): string | null {
   try {
     return localStorage.getItem(LAST);

@@ -8,7 +8,7 @@ import { answered, api } from "@/api/client";
 import { Field, formError } from "@/components/form";
 import { SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
-import { session, type SignedIn } from "@/lib/session";
+import { cookiePerson, session, type SignedIn } from "@/lib/session";
 
 import { Frame } from "./frame";
 import { useLinkSecret } from "./link-secret";
@@ -20,9 +20,7 @@ export function Invitation() {
   const client = useQueryClient();
   const [signedIn, setSignedIn] = useState<SignedIn | null>(null);
   useEffect(() => {
-    void fetch("/v0/auth/session").then(async (response) => {
-      if (response.ok) setSignedIn((await response.json()) as SignedIn);
-    }, () => undefined);
+    void cookiePerson().then(setSignedIn);
   }, []);
   const invitation = useQuery({
     queryKey: ["invitation", token],

@@ -6,7 +6,7 @@ import { useEffect, useState } from "react";
 
 import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
-import { ownPath, session, type SignedIn } from "@/lib/session";
+import { cookiePerson, ownPath, session } from "@/lib/session";
 
 import { Frame } from "./frame";
 import { WithToken } from "./with-token";
@@ -29,12 +29,11 @@ export function SignIn() {
       return;
     }
     let isHere = true;
-    // By the cookie of another tab, or of yesterday. The browser notes a 401 as an error, so nobody is asked twice.
-    void fetch("/v0/auth/session").then(async (response) => {
-      if (!isHere || !response.ok) return;
-      if (session.beginAs((await response.json()) as SignedIn)) router.replace(next);
+    void cookiePerson().then((person) => {
+      if (!isHere || person === null) return;
+      if (session.beginAs(person)) router.replace(next);
       else setProblem(NO_ORGANIZATION);
-    }, () => undefined);
+    });
     return () => {
       isHere = false;
     };
