@@ -1,22 +1,19 @@
-"""Search by words: speed beside tantivy alone (and bm25s, where it is installed); quality on judged collections.
+"""Search by words: speed beside tantivy alone, and bm25s, where it is installed. Quality is `benchmarks.retrieval`'s.
 
-    python -m benchmarks.lexical [--short] [--chunks 10000 100000] [--queries 200] [--collections DIRECTORY]
+    python -m benchmarks.lexical [--short] [--chunks 10000 100000] [--queries 200]
 
 `tantivy` has the same texts in one field of its English analyzer, and is asked by the same words. `index` is a view of
-the local index, with ids, matched terms and ties in order. Both are asked in turns. Chunks have about 120 words of a
+the local index, with ids and ties in order. Both are asked in turns. Chunks have about 120 words of a
 made-up language, half of them English stop words; documents have five chunks. `from MongoDB`: the whole way, from an
-empty directory; `after a commit`: from the end of a commit that replaces a document to the answer of a search for it. A
-collection is a directory in BEIR's format: corpus.jsonl, queries.jsonl and qrels.tsv (query, document, grade).
+empty directory; `after a commit`: from the end of a commit that replaces a document to the answer of a search for it.
 """
 
 import argparse
 import asyncio
 import importlib.util
-import json
-import math
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -52,8 +49,6 @@ WORDS_A_CHUNK = 120
 WORDS_A_QUESTION = 6
 TOP_K = 10
 SHARES = {"all": 1.0, "50 %": 0.5, "10 %": 0.1, "1 %": 0.01, "one document": 0.0}
-DEPTH = 100
-GRADED_AT = 10
 _STATE = State(FORMAT, "", "", "", 1, "")
 _SYLLABLES = tuple(consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou")
 
@@ -327,54 +322,6 @@ async def measure_whole_way(server: Server, made: Made, commits: int) -> list[st
     return [f"{count:,}", f"{count / build_seconds:,.0f}", f"{restart_seconds:.2f}", _cell(spent)]
 
 
-def measure_collections(root: Path) -> list[list[str]]:
-    """A row for each collection below a directory."""
-    return [measure_collection(path.parent) for path in sorted(root.glob("*/corpus.jsonl"))]
-
-
-def measure_collection(directory: Path) -> list[str]:
-    """nDCG@10 with binary grades, recall@100, both as means over the questions that have judgements."""
-    index = WordIndex.created(None)
-    index.add([_chunk(row) for row in _lines(directory / "corpus.jsonl")], {})
-    index.commit(_STATE)
-    view = index.view()
-    relevant = _judgements(directory / "qrels.tsv")
-    gains: list[float] = []
-    recalls: list[float] = []
-    for row in _lines(directory / "queries.jsonl"):
-        wanted = relevant.get(row["_id"])
-        if wanted:
-            found = [hit.document_id for hit in searched(view, row["text"], limit=DEPTH, selection=None)]
-            gains.append(_gain([one in wanted for one in found]) / _gain([True] * len(wanted)))
-            recalls.append(len(wanted.intersection(found)) / len(wanted))
-    mean = [f"{sum(values) / len(values):.3f}" for values in (gains, recalls)]
-    return [directory.name, f"{view.chunk_count:,}", str(len(gains)), *mean]
-
-
-def _gain(hits: Sequence[bool]) -> float:
-    return sum(1 / math.log2(rank + 2) for rank, hit in enumerate(hits[:GRADED_AT]) if hit)
-
-
-def _judgements(path: Path) -> dict[str, set[str]]:
-    relevant: dict[str, set[str]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        question, *_, document, grade = line.split("\t")
-        if grade.lstrip("-").isdigit() and int(grade) > 0:
-            relevant.setdefault(question, set()).add(document)
-    return relevant
-
-
-def _lines(path: Path) -> Iterator[dict[str, str]]:
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
-
-
-def _chunk(row: dict[str, str]) -> ChunkText:
-    text = f"{row.get('title', '')} {row['text']}".strip()
-    return ChunkText(row["_id"], row["_id"], 0, 1, 1, text)
-
-
 def _cell(values: Sequence[float]) -> str:
     return f"{report.median(values):.2f} / {report.percentile(values, 0.95):.2f}"
 
@@ -382,10 +329,6 @@ def _cell(values: Sequence[float]) -> str:
 async def run(options: argparse.Namespace) -> None:
     """Measure and print."""
     report.print_heading(f"Search by words, {options.queries} questions, ms as p50 / p95; tantivy's binding {FORMAT}")
-    if options.collections:
-        columns = ("collection", "chunks", "questions", "nDCG@10", "recall@100")
-        report.print_table(columns, measure_collections(Path(options.collections)))
-        print()
     building: list[list[str]] = []
     latency: list[list[str]] = []
     others: list[list[str]] = []
@@ -417,7 +360,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = report.arguments((__doc__ or "").splitlines()[0], repeats=1)
     parser.add_argument("--chunks", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--queries", type=int, default=200)
-    parser.add_argument("--collections", default=None, help="a directory of collections in BEIR's format")
     options = parser.parse_args(arguments)
     if options.short:
         options.chunks, options.queries = [2_000], 30

@@ -66,6 +66,9 @@ def run_explain(client: Client, query: str, document: str, *, kb: str | None, mo
         for stage in explanation.stages:
             mark = "[green]✓[/]" if stage.is_passed else "[red]✗[/]"
             output.print(f"  {mark} {stage.stage.replace('_', ' ')}: {escape(stage.detail)}")
+        if (weights := explanation.weights) is not None:
+            legs = f"vectors {weights.vector:.2f}, words {weights.lexical:.2f}"
+            output.print(f"  [dim]weights: {legs}; {escape(weights.reason)}[/]")
         for number, passage in enumerate(explanation.passages, start=1):
             print_passage(passage, heading=f"  its number {number}:")
 

@@ -83,6 +83,15 @@ def test_defaults_of_a_search_are_the_seeds(client: httpx.Client, zoo: Body) -> 
     assert relevances == sorted(relevances, reverse=True)
 
 
+def test_answer_tells_how_much_each_leg_counted_and_why(client: httpx.Client, zoo: Body) -> None:
+    weights = search(client, zoo["kb"], "Which bird stands in the water?")["weights"]
+    assert weights["vector"] + weights["lexical"] == pytest.approx(1.0)
+    assert weights["reason"]
+    given = search(client, zoo["kb"], "Which bird stands in the water?", alpha=0.9, fusion="rrf")["weights"]
+    assert (given["vector"], given["lexical"]) == (0.9, 0.1)
+    assert search(client, zoo["kb"], "water", mode="vector")["weights"] is None
+
+
 def test_pages_of_results_do_not_overlap_and_leave_nothing_out(client: httpx.Client, zoo: Body) -> None:
     whole = search(client, zoo["kb"], "birds")["results"]
     paged = [search(client, zoo["kb"], "birds", top_k=1, skip=skip)["results"] for skip in range(5)]

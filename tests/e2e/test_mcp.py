@@ -236,6 +236,29 @@ async def test_revoked_token_is_refused_in_the_middle(library: Library) -> None:
                 await client.call_tool("list_documents", {})
 
 
+async def test_file_of_an_opened_folder_is_uploaded_and_no_other(library: Library, tmp_path: Path) -> None:
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    (folder / "sub").mkdir()
+    name = unique("memo.txt")
+    (folder / "sub" / name).write_text("The memo is about lighthouses.")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    environment = {
+        "ANALYTIQ_URL": library.url,
+        "ANALYTIQ_ORGANIZATION_ID": library.organization_id,
+        "ANALYTIQ_TOKEN": library.token,
+    }
+    async with Client(stdio(environment, "mcp", "--files", str(folder))) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {*TOOLS, "upload_file"}
+        uploaded = await answer_of(client, "upload_file", path=f"sub/{name}", tags=[library.tag_name])
+        assert (uploaded["document_name"], uploaded["outcome"]) == (name, "created")
+        again = await answer_of(client, "upload_file", path=str(folder / "sub" / name))
+        assert again["outcome"] == "returned"
+        for path in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "sub", "none.txt", "/etc/passwd", "\0"):
+            assert "no file in the folders" in await refusal_of(client, "upload_file", path=path)
+
+
 async def test_tools_say_when_the_platform_does_not_run(library: Library, unused_port: int) -> None:
     environment = {
         "ANALYTIQ_URL": f"http://127.0.0.1:{unused_port}",

@@ -9,7 +9,7 @@ export const KIND_WORDS: Record<JobKind, string> = {
   membership_kb: "Find its documents",
   sync: "Index",
   sweep: "Sweep old vectors",
-  clean_document: "Clean up a deleted document",
+  clean_document: "Clean up after a document",
   drop_kb: "Drop a knowledge base",
   erase: "Erase",
 };

@@ -144,8 +144,8 @@ class SearchIndexes:
         try:
             await self._list("knowledge_bases")
         except OperationFailure as error:
-            detail = str((error.details or {}).get("errmsg") or error).rstrip(".")
-            return SearchServer(is_there=error.code in AWAY, answer=detail, is_away=error.code in AWAY)
+            is_away = error.code in AWAY
+            return SearchServer(is_there=is_away, answer=said(error), is_away=is_away)
         return SearchServer(is_there=True, answer="it lists search indexes")
 
     async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
@@ -158,7 +158,7 @@ class SearchIndexes:
             return await self._list(collection_name(kb_id))
         except OperationFailure as error:
             raise TransientError(
-                f"MongoDB does not list the search indexes of the knowledge base {kb_id}: {error}",
+                f"MongoDB does not list the search indexes of the knowledge base {kb_id}: {said(error)}",
                 code="search_server_unavailable",
             ) from error
 
@@ -182,8 +182,8 @@ class SearchIndexes:
                         await collection.update_search_index(index.name, index.definition)
             except OperationFailure as error:
                 raise ConflictError(
-                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {error}. Where"
-                    " there are too many, delete knowledge bases, choose a larger cluster, or set"
+                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {said(error)}."
+                    " Where there are too many, delete knowledge bases, choose a larger cluster, or set"
                     " ANALYTIQ_SEARCH__VECTOR_STORE=local",
                     code="search_index_refused",
                 ) from error
@@ -237,6 +237,11 @@ class SearchIndexes:
             cursor = await self._database[collection].list_search_indexes()
             rows = [row async for row in cursor]
         return {str(row["name"]): _state(row) for row in rows}
+
+
+def said(error: OperationFailure) -> str:
+    """What the server said, without the rest of its answer."""
+    return str((error.details or {}).get("errmsg") or error).rstrip(".")
 
 
 def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> StoreLoadingError:
