@@ -91,7 +91,7 @@ export function AccessTokens() {
                     <td className="text-text-2 max-lg:hidden">
                       <Time at={token.created_at} />
                     </td>
-                    <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} /> : "never"}</td>
+                    <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
                     <td className="text-right">
                       {!token.revoked_at && (
                         <button type="button" className="button button-quiet button-small text-failed" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
