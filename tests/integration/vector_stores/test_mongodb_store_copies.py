@@ -5,6 +5,7 @@ import pytest
 from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import VectorStoreKind
+from analytiq.models.reconciliation import Depth
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
