@@ -312,7 +312,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     search_indexes = SearchIndexes(connection)
     search_rows = SearchRowRepository(connection)
     current_hits = CurrentHits(entries)
-    has_search_server = (await choose(search_indexes, settings.search)).kind is VectorStoreKind.MONGODB
+    choice = await choose(search_indexes, settings.search)
+    log.info("vector_store.chosen", store=choice.kind.value, why=choice.reason)
+    has_search_server = choice.kind is VectorStoreKind.MONGODB
     store = ChosenVectorStore(
         LocalVectorStore(
             vectors,

@@ -1,8 +1,10 @@
 """`python -m api`: parse settings, bootstrap, serve, drain."""
 
+import asyncio
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from types import FrameType
 
 import uvicorn
 
@@ -13,8 +15,21 @@ from analytiq.telemetry import logs, traces
 from api.application import create_app
 
 
+class _Server(uvicorn.Server):
+    """Tells the application that it is to stop, before it waits for requests to end: answers stream for minutes."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.on_exit: Callable[[], object] = lambda: None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """As uvicorn's; called in the main thread, between any two of its steps."""
+        super().handle_exit(sig, frame)
+        self.on_exit()
+
+
 def main() -> int:
-    """Serve until told to stop; requests under way are finished."""
+    """Serve until told to stop; requests under way are finished, and streams ended."""
     settings = read_settings()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
     traces.configure(settings.telemetry, "api")
@@ -22,13 +37,15 @@ def main() -> int:
     @asynccontextmanager
     async def open_application() -> AsyncGenerator[Application]:
         application = await bootstrap(settings)
+        loop = asyncio.get_running_loop()
+        server.on_exit = lambda: loop.call_soon_threadsafe(application.chats.begin_closing)
         try:
             yield application
         finally:
             await application.close()
 
     app = create_app(open_application, metrics_directory=metrics_directory_from_environment())
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             app,
             host=settings.api.host,

@@ -200,7 +200,7 @@ def measure(api: Api, bodies: Sequence[Row], callers: int) -> Measured:
             begin = time.perf_counter()
             status, answer = api.ask(connection, body)
             measured.caller.append((time.perf_counter() - begin) * 1000)
-            if status != 200 or answer["degraded"] or len(answer["results"]) != TOP_K:
+            if status != 200 or answer["degraded"] or not answer["results"]:
                 raise SystemExit(f"{status}: {json.dumps(answer)[:500]}; what was measured is worth nothing")
             measured.server.append(answer["timings_ms"]["total"])
 

@@ -10,7 +10,9 @@ from analytiq.models.chat import ChatPassage
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """`[1]`, and `[1, 2]` as some models write it."""
 _SPACE_AND_MARK = re.compile(r"\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\]")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’)\]]*\s+|\n{1,}|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’)\]]*\s+|\n+|(?<=[。！？])")
+_LONG_LINE = 40
+"""Characters: a line that long, that ends in the middle of a sentence, was broken by the width of a page."""
 _WORD = re.compile(r"\w+")
 LONGEST_QUOTE = 600
 """Characters: a table without sentences is not quoted whole."""
@@ -87,7 +89,8 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """Places of the sentences without the white space around them; an empty text is one."""
     start = 0
     is_any = False
-    for boundary in [*(match.span() for match in _SENTENCE_END.finditer(text)), (len(text), len(text))]:
+    ends = [match.span() for match in _SENTENCE_END.finditer(text) if not _is_wrap(text, *match.span())]
+    for boundary in [*ends, (len(text), len(text))]:
         piece = text[start : boundary[0]]
         if piece.strip():
             left = start + len(piece) - len(piece.lstrip())
@@ -96,3 +99,12 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
         start = boundary[1]
     if not is_any:
         yield 0, len(text)
+
+
+def _is_wrap(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` is a single line break within a sentence; rows of tables and lists have one each."""
+    if text[start:end] != "\n":
+        return False
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    is_prose = len(line) >= _LONG_LINE and line.count(",") < 4 and "|" not in line and "\t" not in line
+    return is_prose and (line[-1].isalnum() or line[-1] in ",-–") and text[end : end + 1].isalnum()

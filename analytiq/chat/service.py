@@ -72,6 +72,7 @@ class Chats:
         self._answering = answering
         self._settings = settings
         self._live: dict[str, LiveAnswer] = {}
+        self._is_closing = False
 
     async def create(self, organization: Organization, wanted: NewThread) -> ChatThread:
         """Begin a thread.
@@ -165,7 +166,7 @@ class Chats:
             TransientError: this process makes as many answers as it may.
         """
         thread = await self.get(organization.id, thread_id)
-        if len(self._live) >= self._settings.max_running:
+        if len(self._live) >= self._settings.max_running or self._is_closing:
             raise TransientError("too many answers are being given at the moment; ask again", retry_after=5.0)
         model = (await self._chat.choose(organization, thread.model)).model
         require_budget(thread, ChatUsage(), 1)
@@ -292,7 +293,7 @@ class Chats:
             if events or loop.time() - told_at > self._settings.keep_alive_seconds:
                 told_at = loop.time()
                 yield events, message
-            if message.state is not AnswerState.RUNNING or position.ending == ALL_TOLD:
+            if message.state is not AnswerState.RUNNING or position.ending == ALL_TOLD or self._is_closing:
                 return
             if loop.time() - noted_at > REMOTE_NOTE_SECONDS:
                 noted_at = loop.time()
@@ -300,12 +301,16 @@ class Chats:
             await asyncio.sleep(REMOTE_POLL_SECONDS)
             message = await self._stored(message.organization_id, message.thread_id, message.id)
 
-    async def close(self) -> None:
-        """End the answers that are being made here."""
-        live = list(self._live.values())
-        for answer in live:
+    def begin_closing(self) -> None:
+        """End the answers that are being made here, and let their readers go; those of other processes go elsewhere."""
+        self._is_closing = True
+        for answer in list(self._live.values()):
             answer.stop(StopReason.SHUTDOWN)
-        for answer in live:
+
+    async def close(self) -> None:
+        """As `begin_closing`, and wait until all is written down."""
+        self.begin_closing()
+        for answer in list(self._live.values()):
             await answer.ended()
 
     async def _stored(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage:

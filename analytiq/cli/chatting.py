@@ -55,7 +55,9 @@ def _answered(client: Client, thread_id: str, question: str) -> bool:
         for event in client.follow_answer(thread_id, answer.message_id):
             if event.name == "tool_call" and event.data["call_id"] != "question":
                 note(f"… searching again: {event.data['arguments']}")
-            output.print(escape(event.text), end="")
+            # Not by the console: interrupted in the middle of a print, it prints the same again.
+            sys.stdout.write(event.text)
+            sys.stdout.flush()
             ended = event.message or ended
     except KeyboardInterrupt:
         ended = client.stop_answer(thread_id, answer.message_id)

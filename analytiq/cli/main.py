@@ -197,13 +197,20 @@ def explain(
 
 
 @app.command()
-def mcp(data_dir: DataDir = None) -> None:
+def mcp(
+    *,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--files", help="A folder whose files may be uploaded by their path. May be repeated."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
     """Serve the Model Context Protocol on standard input and output, for Claude Desktop, Cursor and others."""
     from analytiq.cli.mcp import run_mcp
     from analytiq.settings import read_settings
 
     with errors_as_sentences():
-        run_mcp(read_settings(), data_dir)
+        run_mcp(read_settings(), data_dir, files or [])
 
 
 @app.command()

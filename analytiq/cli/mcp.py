@@ -1,7 +1,7 @@
 """`analytiq mcp`: the Model Context Protocol on standard input and output."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import httpx
 from mcp.server.mcpserver import Context
 
 from analytiq.cli.connection import find_connection
+from analytiq.errors import InvalidInputError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
 from analytiq.mongo.data_directory import ConnectionFile
@@ -17,13 +18,25 @@ from analytiq.settings import Settings
 from analytiq.telemetry import logs
 
 
-def run_mcp(settings: Settings, data_dir: Path | None) -> None:
-    """Serve the tools until standard input ends. Logs go to standard error: standard output is the protocol's."""
+def run_mcp(settings: Settings, data_dir: Path | None, folders: Sequence[Path]) -> None:
+    """Serve the tools until standard input ends. Logs go to standard error: standard output is the protocol's.
+
+    Args:
+        settings: of the environment.
+        data_dir: of the platform; None for the environment's or the default one.
+        folders: whose files the model may have uploaded.
+
+    Raises:
+        InvalidInputError: a folder is none.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise InvalidInputError(f"{str(folder)!r} is not a folder.")
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="mcp")
-    asyncio.run(_serve(find_connection(settings, data_dir)))
+    asyncio.run(_serve(find_connection(settings, data_dir), [folder.resolve() for folder in folders]))
 
 
-async def _serve(connection: ConnectionFile) -> None:
+async def _serve(connection: ConnectionFile, folders: Sequence[Path]) -> None:
     headers = {"Authorization": f"Bearer {connection.token.get_secret_value()}"}
     # Proxies of the environment do not reach this machine's loopback.
     is_local = httpx.URL(connection.url).host in ("127.0.0.1", "localhost", "::1")
@@ -36,4 +49,4 @@ async def _serve(connection: ConnectionFile) -> None:
         async def open_api(_: Context[Any, Any]) -> AsyncGenerator[RestApi]:
             yield api
 
-        await new_server(open_api).run_stdio_async()
+        await new_server(open_api, folders).run_stdio_async()

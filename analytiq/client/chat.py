@@ -13,8 +13,9 @@ from analytiq.client.connection import Connection
 from analytiq.client.errors import UnreachableError
 from analytiq.client.models import Failure
 
-MOST_RECONNECTS = 20
-RECONNECT_SECONDS = 0.5
+MOST_RECONNECTS = 30
+"""In a row; with the pauses about a minute: an API that was killed is back after ten seconds on a busy machine."""
+LONGEST_PAUSE_SECONDS = 2.0
 
 
 class _Answer(BaseModel):
@@ -191,7 +192,7 @@ class ChatCalls(Connection):
                     raise UnreachableError.of(error, self.url) from error
             if failures > MOST_RECONNECTS:
                 raise UnreachableError(f"The API at {self.url} keeps ending the answer before its end; call again.")
-            time.sleep(RECONNECT_SECONDS)
+            time.sleep(min(LONGEST_PAUSE_SECONDS, 0.25 * failures))
 
     def ask(self, thread_id: str, question: str) -> Iterator[ChatEvent]:
         """Ask, and follow the answer to its end; see `follow_answer`."""

@@ -9,15 +9,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analytiq.lexical.folding import folded
-from analytiq.lexical.scripts import SPACED, SPACED_WORD
+from analytiq.lexical.scripts import SPACED, SPACED_WORD, WITHIN_WORD
 
 MOST_PARTS = 12
 """What has more parts is a path or a list, whose parts are found."""
 LONGEST_CODE = 100
 _GLUE = "[-_./\\\\:@+#&\u2010\u2011]|(?<=\\d),(?=\\d)"
-CHAIN = re.compile(f"{SPACED}(?:(?:{_GLUE}){SPACED})+")
+# They begin where a word does: tried within one, a word of n characters would be gone through n times.
+CHAIN = re.compile(f"(?<!{WITHIN_WORD}){SPACED}(?:(?:{_GLUE}){SPACED})+")
 """Words that single signs join."""
-_ASCII_CHAIN = re.compile(f"[a-z0-9]+(?:(?:{_GLUE})[a-z0-9]+)+")
+_ASCII_CHAIN = re.compile(f"(?<![a-z0-9])[a-z0-9]++(?:(?:{_GLUE})[a-z0-9]++)+")
 _LEVELS = (re.compile(r"[:@+#&]"), re.compile(r"[:@+#&/\\]"))
 """A code is also one within a path, behind a label, or in an address: the signs that part those."""
 _SIGNED = re.compile(r"(?<![^\W_])[a-z](?:\+\+|#)(?![^\W_])")

@@ -25,9 +25,12 @@ def _marks() -> str:
     return "".join(mark for mark in marks if not re.match(f"[{UNSPACED}]", mark)) + "\u00ad\u200c\u200d"
 
 
+_MARKS = _marks()
 _LETTER = f"[^\\W_{UNSPACED}]"
-SPACED = f"{_LETTER}+(?:[{_marks()}]+{_LETTER}*)*"
+SPACED = f"{_LETTER}++(?:[{_MARKS}]++{_LETTER}*+)*+"
 """An expression for a word between spaces; it ends where what has no spaces begins."""
+WITHIN_WORD = f"(?:{_LETTER}|[{_MARKS}])"
+"""An expression for any character of such a word."""
 SPACED_WORD = re.compile(SPACED)
 UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 WORD = re.compile(f"{SPACED}|[{UNSPACED}]+")

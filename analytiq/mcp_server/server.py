@@ -1,7 +1,9 @@
 """The server of the Model Context Protocol: the tools' names, parameters, and what they tell of themselves."""
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -11,6 +13,7 @@ from pydantic import Field, JsonValue
 
 import analytiq
 from analytiq.errors import AnalytiqError
+from analytiq.mcp_server.local_files import read_file
 from analytiq.mcp_server.rest import RestApi
 from analytiq.mcp_server.shapes import DocumentPage, FoundPassages, KnowledgeBasePage, ReadDocument, Uploaded
 from analytiq.mcp_server.tools import Tools, decoded
@@ -54,8 +57,11 @@ class StrictServer(MCPServer[Any]):
         return await super().call_tool(name, arguments, context)
 
 
-def new_server(open_api: OpenApi) -> MCPServer[Any]:
-    """A server of which each tool is calls to the REST API that `open_api` opens."""
+def new_server(open_api: OpenApi, folders: Sequence[Path] = ()) -> MCPServer[Any]:
+    """A server of which each tool is calls to the REST API that `open_api` opens.
+
+    With `folders` (resolved) files in them may be uploaded by their path: for a server on the user's own machine.
+    """
     server = StrictServer(
         "analytiq", title="Analytiq", version=analytiq.__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
@@ -134,5 +140,20 @@ def new_server(open_api: OpenApi) -> MCPServer[Any]:
         """Upload a document; it gets into every knowledge base that shares a tag with it."""
         async with tools_of(context) as tools:
             return await tools.upload_document(name, decoded(text, content_base64), tags or [], metadata, on_duplicate)
+
+    if folders:
+
+        @server.tool(title="Upload a file of this machine", annotations=_WRITES)
+        async def upload_file(  # pyright: ignore[reportUnusedFunction]  # the server has it
+            context: Context[Any, Any],
+            path: Annotated[str, Field(min_length=1, description=f"In {', '.join(map(str, folders))}")],
+            tags: Annotated[list[str] | None, Field(description="Names of tags; made if they are missing")] = None,
+            metadata: dict[str, JsonValue] | None = None,
+            on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
+        ) -> Uploaded:
+            """Upload a file by its path; it gets into every knowledge base that shares a tag with it."""
+            async with tools_of(context) as tools:
+                name, content = await asyncio.to_thread(read_file, path, folders)
+                return await tools.upload_document(name, content, tags or [], metadata, on_duplicate)
 
     return server

@@ -5,8 +5,10 @@ owner likes. So metadata becomes one list of terms, each of which names a path a
 
     customer.name..              there is a value
     customer.name..s=Acme        it is this string       (b= boolean, n= number, null)
-    customer.name..string        it is a string
+    customer.name..text          it is a string that is no moment
+    due..moment                  it is a moment, written as declared dates are: 2024-01-31T00:00:00.000Z
     total..n4=ff81               it is a number whose leading bits are these: ranges, as a prefix tree
+    due..m4=c2779a               it is such a moment, likewise
 
 No key is empty (`analytiq.documents.metadata`), so the first two dots in a row end the path.
 """
@@ -14,11 +16,12 @@ No key is empty (`analytiq.documents.metadata`), so the first two dots in a row 
 import hashlib
 import json
 import math
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import cast
+from datetime import UTC, datetime, timedelta
+from typing import Literal, cast
 
 from analytiq.models.filter import FilterableDocument
 
@@ -30,7 +33,11 @@ LONGEST_TERM_BYTES = 300
 """Longer ones are kept as their hash. The search server cuts strings above 8,181 characters."""
 STEP_BITS = 4
 """Of the prefix tree: 16 terms a number, and at most 480 a range."""
+Tree = Literal["n", "m"]
+"""Numbers, or moments."""
 _KEY_BITS = 64
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z", re.ASCII)
+_FIRST_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 EXACT_INTEGERS = 2.0**53
 """From here on two integers may be the same floating-point number."""
 
@@ -81,9 +88,28 @@ def existence_term(keys: Sequence[str]) -> str:
     return _term(keys, "")
 
 
-def string_term(keys: Sequence[str]) -> str:
-    """Says that a value at the path is a string."""
-    return _term(keys, "string")
+def text_term(keys: Sequence[str]) -> str:
+    """Says that a value at the path is a string that is no moment."""
+    return _term(keys, "text")
+
+
+def moment_term(keys: Sequence[str]) -> str:
+    """Says that a value at the path is a moment."""
+    return _term(keys, "moment")
+
+
+def moment_key(value: str) -> int | None:
+    """The `sortable` of a moment, in milliseconds since 1970; None for any other string.
+
+    Only one way of writing counts, of fixed length and in UTC: the order of such strings is that of the moments.
+    """
+    if not _MOMENT.fullmatch(value):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:  # it is on no calendar
+        return None
+    return sortable((moment - _FIRST_MOMENT) // timedelta(milliseconds=1))
 
 
 def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  # noqa: FBT001  # a value of a document
@@ -100,21 +126,24 @@ def value_term(keys: Sequence[str], value: str | float | bool | None) -> str:  #
             return _term(keys, f"n={int(value) if is_whole else repr(value)}")
 
 
-def range_terms(keys: Sequence[str], first: int, last: int) -> list[str]:
-    """Terms of which every number whose `sortable` lies from `first` to `last` has at least one, and no other has."""
+def range_terms(keys: Sequence[str], first: int, last: int, *, of: Tree = "n") -> list[str]:
+    """Terms of which every number whose `sortable` lies from `first` to `last` has at least one, and no other has.
+
+    `of`: numbers or moments.
+    """
     terms: list[str] = []
     shift = 0
     while first <= last:
         width = 1 << STEP_BITS
         while first <= last and first % width:
-            terms.append(_prefix_term(keys, shift, first))
+            terms.append(_prefix_term(keys, of, shift, first))
             first += 1
         while first <= last and (last + 1) % width:
-            terms.append(_prefix_term(keys, shift, last))
+            terms.append(_prefix_term(keys, of, shift, last))
             last -= 1
         shift += STEP_BITS
         if shift == _KEY_BITS:
-            terms += [_prefix_term(keys, shift - STEP_BITS, prefix) for prefix in range(first, last + 1)]
+            terms += [_prefix_term(keys, of, shift - STEP_BITS, prefix) for prefix in range(first, last + 1)]
             break
         first, last = first >> STEP_BITS, (last >> STEP_BITS) if last >= first else -1
     return terms
@@ -136,12 +165,10 @@ def _terms_of(metadata: Mapping[str, object]) -> Iterator[str]:
                 yield value_term(keys, value)
             case str():
                 yield value_term(keys, value)
-                yield string_term(keys)
+                yield from _string_terms(keys, value)
             case int() | float() if value == value:  # NaN equals nothing and is ordered nowhere
                 yield value_term(keys, value)
-                key = sortable(value)
-                for shift in range(0, _KEY_BITS, STEP_BITS):
-                    yield _prefix_term(keys, shift, key >> shift)
+                yield from _prefix_terms(keys, "n", sortable(value))
             case _:
                 pass
 
@@ -169,8 +196,22 @@ def _values_below(members: Mapping[str, object], keys: tuple[str, ...]) -> Itera
         yield from _values_in(member, (*keys, key))
 
 
-def _prefix_term(keys: Sequence[str], shift: int, prefix: int) -> str:
-    return _term(keys, f"n{shift}={prefix:x}")
+def _string_terms(keys: Sequence[str], value: str) -> Iterator[str]:
+    key = moment_key(value)
+    if key is None:
+        yield text_term(keys)
+    else:
+        yield moment_term(keys)
+        yield from _prefix_terms(keys, "m", key)
+
+
+def _prefix_terms(keys: Sequence[str], of: Tree, key: int) -> Iterator[str]:
+    for shift in range(0, _KEY_BITS, STEP_BITS):
+        yield _prefix_term(keys, of, shift, key >> shift)
+
+
+def _prefix_term(keys: Sequence[str], of: Tree, shift: int, prefix: int) -> str:
+    return _term(keys, f"{of}{shift}={prefix:x}")
 
 
 def _term(keys: Sequence[str], statement: str) -> str:

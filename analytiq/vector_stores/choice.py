@@ -7,16 +7,12 @@ behind MongoDB, or the setting says `local`, the local store serves all.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import structlog
-
 from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, VectorStoreKind
 from analytiq.models.selection import ChunkFilter
 from analytiq.mongo.search.indexes import SearchIndexes
 from analytiq.settings import SearchSettings
 from analytiq.vector_stores.base import Query, VectorHit, VectorStore
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +38,10 @@ async def choose(indexes: SearchIndexes, settings: SearchSettings) -> StoreChoic
         return StoreChoice(VectorStoreKind.LOCAL, setting)
     server = await indexes.server()
     if server.is_there:
-        if server.is_away:
-            log.warning("search_indexes.server_away", answer=server.answer)
-        reason = f"{setting}, and MongoDB says of its search server: {server.answer}"
-        return StoreChoice(VectorStoreKind.MONGODB, reason, is_away=server.is_away)
+        answer = (
+            f"has a search server that does not answer: {server.answer}" if server.is_away else "lists search indexes"
+        )
+        return StoreChoice(VectorStoreKind.MONGODB, f"{setting}, and MongoDB {answer}", is_away=server.is_away)
     if settings.vector_store == "mongodb":
         raise InvalidInputError.of_field(
             "ANALYTIQ_SEARCH__VECTOR_STORE",

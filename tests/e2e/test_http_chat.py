@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,7 +24,14 @@ from tests.e2e.driving import (
     wait_until_indexed,
 )
 from tests.e2e.made_files import pdf_of
-from tests.e2e.running_platform import Running, client_of, make_organization, run_command
+from tests.e2e.running_platform import (
+    Running,
+    client_of,
+    make_organization,
+    run_command,
+    start_platform,
+    stop_platform,
+)
 from tests.fakes.chat_server import ChatServer, Fail, Say, Slow
 
 MODEL = "hosted_vllm/fake-chat"
@@ -226,6 +234,31 @@ def test_closed_connection_stops_the_model_after_the_grace_time(
     assert last.data["usage"]["prompt_tokens"] > 0
 
 
+def test_platform_that_is_stopped_ends_its_answers_and_tells_their_readers(
+    tmp_path: Path, chat_server: ChatServer
+) -> None:
+    platform = start_platform(tmp_path / "data")
+    told: list[Told] = []
+    try:
+        with platform.client() as client:
+            key = {"api_key": chat_server.api_key, "api_base": chat_server.url}
+            accepted(client.put("/llm-providers/hosted_vllm", json=key))
+            kb = make_knowledge_base(client, [make_tag(client)])
+            thread = accepted(client.post("/chat/threads", json={"kb_ids": [kb], "model": MODEL}), 201)["thread_id"]
+            chat_server.script(Slow(Say("one two three four"), pieces=3))
+            asked = ask(client, thread)
+            reading = threading.Thread(target=lambda: told.extend(events_of(client, asked["events_path"])))
+            reading.start()
+            chat_server.wait_for_slow()
+            assert stop_platform(platform) == 0
+            reading.join(timeout=30)
+    finally:
+        stop_platform(platform)
+    assert [item.name for item in told[-3:]] == ["usage", "error", "done"]
+    assert told[-2].data["code"] == "interrupted"
+    assert told[-1].data["content"] == "one two"
+
+
 def test_threads_are_listed_changed_and_deleted(client: httpx.Client, office: Office, chat_server: ChatServer) -> None:
     thread = begin(client, office, title="Boilers")
     assert accepted(client.put(f"/chat/threads/{thread}", json={"title": "Old boilers"}))["title"] == "Old boilers"
@@ -245,7 +278,7 @@ def test_threads_are_listed_changed_and_deleted(client: httpx.Client, office: Of
         ({"kb_ids": [UNKNOWN_ID]}, "kb_ids[0]"),
         ({"kb_ids": ["x"]}, "kb_ids[0]"),
         ({"kb_ids": [UNKNOWN_ID], "score_threshold": 2}, "score_threshold"),
-        ({"kb_ids": [UNKNOWN_ID], "treshold": 1}, "treshold"),
+        ({"kb_ids": [UNKNOWN_ID], "threshold": 1}, "threshold"),
     ],
 )
 def test_wrong_thread_is_refused_by_its_field(client: httpx.Client, body: Body, field: str) -> None:

@@ -226,6 +226,17 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
         assert "no tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
 
 
+async def test_token_that_may_only_read_searches_and_uploads_nothing(library: Library) -> None:
+    with client_of(library.url, library.organization_id, library.token) as rest:
+        made = accepted(rest.post("/access-tokens", json={"name": unique("reader"), "scope": "read"}), 201)
+    async with over_http(library.url, made["token"]) as client:
+        assert (await answer_of(client, "search", query="When does the ferry leave?"))["passages"]
+        name = unique("refused.txt")
+        refused = await refusal_of(client, "upload_document", name=name, text="x")
+        assert "may" in refused or "permission" in refused
+        assert (await answer_of(client, "list_documents", name=name))["total_count"] == 0
+
+
 async def test_revoked_token_is_refused_in_the_middle(library: Library) -> None:
     with client_of(library.url, library.organization_id, library.token) as rest:
         made = accepted(rest.post("/access-tokens", json={"name": unique("short")}), 201)
@@ -234,6 +245,29 @@ async def test_revoked_token_is_refused_in_the_middle(library: Library) -> None:
             assert rest.delete(f"/access-tokens/{made['token_id']}").status_code == 204
             with pytest.raises(MCPError):
                 await client.call_tool("list_documents", {})
+
+
+async def test_file_of_an_opened_folder_is_uploaded_and_no_other(library: Library, tmp_path: Path) -> None:
+    folder = tmp_path / "opened"
+    folder.mkdir()
+    (folder / "sub").mkdir()
+    name = unique("memo.txt")
+    (folder / "sub" / name).write_text("The memo is about lighthouses.")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    environment = {
+        "ANALYTIQ_URL": library.url,
+        "ANALYTIQ_ORGANIZATION_ID": library.organization_id,
+        "ANALYTIQ_TOKEN": library.token,
+    }
+    async with Client(stdio(environment, "mcp", "--files", str(folder))) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {*TOOLS, "upload_file"}
+        uploaded = await answer_of(client, "upload_file", path=f"sub/{name}", tags=[library.tag_name])
+        assert (uploaded["document_name"], uploaded["outcome"]) == (name, "created")
+        again = await answer_of(client, "upload_file", path=str(folder / "sub" / name))
+        assert again["outcome"] == "returned"
+        for path in ("../secret.txt", str(tmp_path / "secret.txt"), "link.txt", "sub", "none.txt", "/etc/passwd", "\0"):
+            assert "no file in the folders" in await refusal_of(client, "upload_file", path=path)
 
 
 async def test_tools_say_when_the_platform_does_not_run(library: Library, unused_port: int) -> None:

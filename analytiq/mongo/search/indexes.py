@@ -45,6 +45,8 @@ _TOKENS = (
     Path.TERMS,
 )  # fmt: skip
 _NUMBERS = (Path.CHUNK_INDEX, Path.FIRST_PAGE, Path.LAST_PAGE)
+_DEFAULTS: tuple[object, ...] = (None, False, "none", [], {})
+"""What a server may leave out where it tells of a definition."""
 _WORD_ENDS = r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$"
 
 
@@ -134,6 +136,7 @@ class SearchIndexes:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
+        self._changed: set[tuple[str, str]] = set()
 
     async def server(self) -> SearchServer:
         """Ask MongoDB whether a search server stands behind it.
@@ -144,8 +147,8 @@ class SearchIndexes:
         try:
             await self._list("knowledge_bases")
         except OperationFailure as error:
-            detail = str((error.details or {}).get("errmsg") or error).rstrip(".")
-            return SearchServer(is_there=error.code in AWAY, answer=detail, is_away=error.code in AWAY)
+            is_away = error.code in AWAY
+            return SearchServer(is_there=is_away, answer=said(error), is_away=is_away)
         return SearchServer(is_there=True, answer="it lists search indexes")
 
     async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
@@ -158,7 +161,7 @@ class SearchIndexes:
             return await self._list(collection_name(kb_id))
         except OperationFailure as error:
             raise TransientError(
-                f"MongoDB does not list the search indexes of the knowledge base {kb_id}: {error}",
+                f"MongoDB does not list the search indexes of the knowledge base {kb_id}: {said(error)}",
                 code="search_server_unavailable",
             ) from error
 
@@ -172,7 +175,8 @@ class SearchIndexes:
         present = await self.states(kb_id)
         for index in wanted:
             state = present.get(index.name)
-            if state is not None and serves(state, index):
+            if state is not None and (serves(state, index) or (kb_id, index.name) in self._changed):
+                # Changed by this process already: a server that tells of it in other words would build it for ever.
                 continue
             try:
                 with translated():
@@ -180,10 +184,11 @@ class SearchIndexes:
                         await self._create(kb_id, index)
                     else:
                         await collection.update_search_index(index.name, index.definition)
+                        self._changed.add((kb_id, index.name))
             except OperationFailure as error:
                 raise ConflictError(
-                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {error}. Where"
-                    " there are too many, delete knowledge bases, choose a larger cluster, or set"
+                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {said(error)}."
+                    " Where there are too many, delete knowledge bases, choose a larger cluster, or set"
                     " ANALYTIQ_SEARCH__VECTOR_STORE=local",
                     code="search_index_refused",
                 ) from error
@@ -239,6 +244,11 @@ class SearchIndexes:
         return {str(row["name"]): _state(row) for row in rows}
 
 
+def said(error: OperationFailure) -> str:
+    """What the server said, without the rest of its answer."""
+    return str((error.details or {}).get("errmsg") or error).rstrip(".")
+
+
 def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> StoreLoadingError:
     """The index cannot be asked yet."""
     seen = "missing" if state is None else f"{state.status}{f' ({state.detail})' if state.detail else ''}"
@@ -266,15 +276,11 @@ def _state(row: Mapping[str, Any]) -> SearchIndexState:
 def _has(present: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping) and isinstance(present, Mapping):
         has, wants = cast("Mapping[str, Any]", present), cast("Mapping[str, Any]", wanted)
-        return all(_has(has.get(key, _default(key)), value) for key, value in wants.items())
+        return all(_has(has[key], value) if key in has else value in _DEFAULTS for key, value in wants.items())
     if isinstance(wanted, list) and isinstance(present, list):
         items = cast("list[Any]", present)
         return all(any(_has(item, one) for item in items) for one in cast("list[Any]", wanted))
     return present == wanted
-
-
-def _default(key: str) -> Any:
-    return "none" if key == "quantization" else None
 
 
 def _nested(fields: Mapping[str, Any]) -> Row:

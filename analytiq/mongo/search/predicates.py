@@ -1,10 +1,11 @@
 """A search filter as conditions on the declared paths of a chunk: pure.
 
 What it means is said in `analytiq.models.filter`. Metadata is asked for by terms (`analytiq.models.projection`), which
-say most things exactly, but not all: the order of strings, the order of integers of more than 53 bits, and whatever a
-document's metadata has beyond the terms that are kept. There the conditions let more through than the filter does,
-never less, and the hits are held against the filter afterwards. A complement of something that lets too much through
-would let too little through, so each part is compiled for the side it is on: `is_wide` from above, else from below.
+say most things exactly, but not all: the order of strings that are no moments, the order of integers of more than 53
+bits, and whatever a document's metadata has beyond the terms that are kept. There the conditions let more through than
+the filter does, never less, and the hits are held against the filter afterwards. A complement of something that lets
+too much through would let too little through, so each part is compiled for the side it is on: `is_wide` from above,
+else from below.
 """
 
 from collections.abc import Iterable
@@ -32,9 +33,11 @@ from analytiq.models.filter import (
 from analytiq.models.projection import (
     EXACT_INTEGERS,
     existence_term,
+    moment_key,
+    moment_term,
     range_terms,
     sortable,
-    string_term,
+    text_term,
     value_term,
 )
 from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
@@ -228,12 +231,22 @@ def _metadata_ordered(field: MetadataField, comparator: Comparator, value: Filte
             # false < true, of which there are only two.
             passing = [one for one in (False, True) if _holds(comparator, one, bool(value))]
             return _of_terms([value_term(field.keys, one) for one in passing], is_wide=is_wide)
-        case ValueClass.STRING:
-            return _of_terms([string_term(field.keys)], is_wide=True) if is_wide else False
+        case ValueClass.STRING if isinstance(value, str):
+            return _string_ordered(field, comparator, value, is_wide=is_wide)
         case ValueClass.TIME:
             return _exists(field, is_wide=True) if is_wide else False
         case _:
             return False
+
+
+def _string_ordered(field: MetadataField, comparator: Comparator, value: str, *, is_wide: bool) -> Verdict:
+    """Moments among each other, as declared dates are; of all other strings only that they are strings is known."""
+    others = [text_term(field.keys)] if is_wide else []
+    key = moment_key(value)
+    if key is None:
+        return _of_terms([*others, moment_term(field.keys)], is_wide=True) if is_wide else False
+    first, last = _span(comparator, key, is_strict=comparator in _STRICT)
+    return _of_terms([*range_terms(field.keys, first, last, of="m"), *others], is_wide=is_wide)
 
 
 def _bounds(comparator: Comparator, value: float, *, is_wide: bool) -> tuple[int, int]:
@@ -243,6 +256,10 @@ def _bounds(comparator: Comparator, value: float, *, is_wide: bool) -> tuple[int
     if abs(value) >= EXACT_INTEGERS:
         # Several integers share the key: those that compare so and those that do not.
         is_strict = not is_wide
+    return _span(comparator, key, is_strict=is_strict)
+
+
+def _span(comparator: Comparator, key: int, *, is_strict: bool) -> tuple[int, int]:
     if comparator in _UPWARD:
         return key + is_strict, sortable(float("inf"))
     return sortable(float("-inf")), key - is_strict

@@ -19,7 +19,7 @@ from analytiq.models.projection import Projection
 from analytiq.mongo.client import MongoConnection, translated
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import collection_name, from_bindata, to_bindata
-from analytiq.mongo.search.indexes import EMBEDDING, VECTOR_INDEX, WORD_INDEX
+from analytiq.mongo.search.indexes import EMBEDDING, VECTOR_INDEX, WORD_INDEX, said
 from analytiq.mongo.search.predicates import Condition, Path, Predicate, Verdict, every, one_of
 from analytiq.mongo.search.questions import clauses_of
 from analytiq.mongo.search.rendering import Stage, search_operator, vector_search_filter
@@ -215,7 +215,7 @@ class SearchRowRepository:
                 return [row async for row in cursor]
         except OperationFailure as error:
             raise TransientError(
-                f"MongoDB's search server refuses to search the knowledge base {kb_id}: {error}", code=REFUSED
+                f"MongoDB's search server refuses to search the knowledge base {kb_id}: {said(error)}", code=REFUSED
             ) from error
 
 

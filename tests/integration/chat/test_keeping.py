@@ -10,7 +10,7 @@ from analytiq.models.erasure import DocumentSelection, ErasureState
 from analytiq.models.organization import Organization
 from tests.fakes.chat_server import ChatServer, Say, Slow
 from tests.integration.backup.archiving import archive_of, lose, restore_from
-from tests.integration.chat.conftest import Begin, Talk
+from tests.integration.chat.conftest import Begin, Process, Talk
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
 
@@ -57,7 +57,7 @@ async def test_copy_under_fresh_ids_talks_about_its_own_documents(begin: Begin, 
 
 
 async def test_answer_that_was_being_given_when_the_archive_was_made_is_over_after_the_restore(
-    begin: Begin, chat_server: ChatServer
+    begin: Begin, process: Process, chat_server: ChatServer
 ) -> None:
     chat_server.script(Slow(Say("one two three"), pieces=2))
     talk = await begin()
@@ -66,6 +66,7 @@ async def test_answer_that_was_being_given_when_the_archive_was_made_is_over_aft
     application = talk.tenant.application
     archive, _ = await archive_of(application.connection, [talk.tenant.id])
     await talk.chats.close()
+    talk = talk.seen_by(await process())
     await lose(application.connection, talk.tenant.id)
     await restore_from(application.connection, archive)
     database = application.connection.database

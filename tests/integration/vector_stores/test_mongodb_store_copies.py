@@ -5,6 +5,7 @@ import pytest
 from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import VectorStoreKind
+from analytiq.models.reconciliation import Depth
 from analytiq.mongo.repositories.vectors import collection_name
 from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
@@ -79,3 +80,13 @@ async def test_an_erased_organization_leaves_no_index(
         return await index_names(server, tenant, kb.id) == set()
 
     await eventually(are_gone)
+
+
+async def test_a_full_pass_goes_on_while_the_search_server_is_away(
+    server: SearchServer, tenant_on_server: Tenant
+) -> None:
+    tenant = tenant_on_server
+    await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 5))
+    server.behaviour.is_down = True
+    assert (await tenant.application.reconciler.run_pass(depth=Depth.FULL)).counts() == {}

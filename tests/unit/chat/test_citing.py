@@ -48,6 +48,23 @@ def test_quote_is_the_sentence_that_fits_the_claim(answer: str, expected: list[t
     assert quotes(answer) == expected
 
 
+def test_sentence_that_the_page_has_broken_into_lines_is_quoted_whole() -> None:
+    wrapped = passage(
+        1, "Scope.\nThis agreement says what the Supplier does for the\nCustomer, and for how long.\n\nNotice"
+    )
+    [item] = cited("It is about the Supplier and the Customer [1].", [wrapped])
+    quoted = wrapped.content[item.start : item.end]
+    assert quoted == "This agreement says what the Supplier does for the\nCustomer, and for how long."
+
+
+def test_row_of_a_table_is_quoted_alone() -> None:
+    rows = passage(
+        1, "P-100,centrifugal pump with motor and stand,4500,EUR,7\nP-200,centrifugal pump without motor,3900,EUR,9"
+    )
+    [item] = cited("P-200 costs 3900 EUR [1].", [rows])
+    assert rows.content[item.start : item.end] == "P-200,centrifugal pump without motor,3900,EUR,9"
+
+
 def test_marks_are_the_places_in_the_answer() -> None:
     answer = "A [1] b [2][1]."
     found = {item.passage.number: item.marks for item in cited(answer, [AGREEMENT, PRICES])}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.lexical.analysis import asked_terms, chunk_terms
-from analytiq.lexical.codes import wholes_of
+from analytiq.lexical.codes import joined_words, wholes_of
 from analytiq.lexical.folding import folded, normalised
 from analytiq.lexical.languages import language_of
 from analytiq.lexical.scripts import ASCII_WORD, WORD, words_in
@@ -198,3 +198,9 @@ def test_what_is_normalised_or_folded_stays_as_it_is(text: str) -> None:
 def test_word_is_found_however_it_is_typed(written: str, typed: str) -> None:
     stems = {stem for word in asked_terms(typed, ("german",)).words for stem in word.stems}
     assert stems & set(chunk_terms(written, language="german").words.split())
+
+
+@pytest.mark.parametrize("run", ["a", "é", "a\u0300", "\u0300", "x-"])
+def test_a_very_long_run_before_a_sign_is_read_in_one_go(run: str) -> None:
+    codes = [whole.term for whole in joined_words(f"{run * 300_000}, and ax-42")]
+    assert codes[-1] == joined_words("ax-42")[0].term

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,11 @@ from analytiq.models.projection import (
     LONGEST_TERM_BYTES,
     MOST_TERMS,
     existence_term,
+    moment_key,
     projection_of,
     range_terms,
     sortable,
+    text_term,
     value_term,
 )
 from tests.made_filters import IDS, a_document
@@ -79,3 +82,22 @@ def test_a_change_of_any_field_changes_the_hash() -> None:
     changes += [{"created_at": document.created_at.replace(year=1999)}]
     hashes = {projection_of(document.model_copy(update=change)).hash for change in [{}, *changes]}
     assert len(hashes) == 1 + len(changes)
+
+
+@pytest.mark.parametrize(
+    "text", ["2024-01-31", "2024-01-31T00:00:00Z", "2024-02-30T00:00:00.000Z", "0000-01-01T00:00:00.000Z", "٢٠٢٤", ""]
+)
+def test_only_moments_as_dates_are_kept_count_as_such(text: str) -> None:
+    assert moment_key(text) is None
+    assert moment_key("2024-01-31T00:00:00.000Z") is not None
+    assert text_term(("a",)) in projection_of(a_document(IDS[0], a=text)).terms
+
+
+@given(st.datetimes(), st.datetimes())
+def test_moments_are_sorted_as_their_texts_are(left: datetime, right: datetime) -> None:
+    texts = [f"{moment.isoformat(timespec='milliseconds')}Z" for moment in (left, right)]
+    first, second = (moment_key(text) for text in texts)
+    assert first is not None
+    assert second is not None
+    assert (first < second) == (texts[0] < texts[1])
+    assert (first == second) == (texts[0] == texts[1])

@@ -1,6 +1,7 @@
 """What a filter is compiled to for the search server, evaluated by the emulator's reading of its two languages."""
 
 from dataclasses import asdict
+from datetime import datetime
 
 import bson
 from hypothesis import given, settings
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from analytiq.models.document import Document
 from analytiq.models.filter import Comparator, Comparison, Exists, Filter, MetadataField, Not, evaluate
-from analytiq.models.projection import projection_of
+from analytiq.models.projection import moment_key, projection_of
 from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection, contains
 from analytiq.mongo.search.indexes import vector_index, word_index
 from analytiq.mongo.search.predicates import Verdict, every, of_filter, of_selection
@@ -118,3 +119,28 @@ def test_what_goes_without_saying_is_not_said() -> None:
     assert of_filter(Exists(MetadataField(("a",)))) != every([])
     assert of_selection(AnyOf(())) is False
     assert of_selection(Outside(DocumentSet(frozenset()))) is True
+
+
+moments = st.datetimes(min_value=datetime(1, 1, 1), max_value=datetime(9999, 12, 31)).map(  # noqa: DTZ001  # as text
+    lambda moment: f"{moment.isoformat(timespec='milliseconds')}Z"
+)
+near_moments = st.integers(-3, 3).map(lambda count: f"2024-01-01T00:00:0{abs(count)}.{count % 3:03}Z")
+strings = st.one_of(
+    moments,
+    near_moments,
+    st.sampled_from(["", "2", "2024-01-01", "2024-01-01T00:00:00Z", "2024-13-01T00:00:00.000Z", "zebra", "1999"]),
+)
+DUE = MetadataField(("due",))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(strings, min_size=1, max_size=3), st.sampled_from(list(Comparator)), strings)
+def test_the_order_of_strings_is_told_exactly_where_all_are_moments(
+    values: list[str], comparator: Comparator, literal: str
+) -> None:
+    row, tree = row_of(a_document(IDS[0], due=list(values)), (1, 1)), Comparison(DUE, comparator, literal)
+    expected = evaluate(tree, a_document(IDS[0], due=list(values)))
+    wide, narrow = of_filter(tree), of_filter(tree, is_wide=False)
+    assert lets_through(wide, row) >= expected >= lets_through(narrow, row), (tree, wide, narrow)
+    if all(moment_key(value) is not None for value in [*values, literal]):
+        assert lets_through(wide, row) == expected, (tree, wide)

@@ -116,6 +116,20 @@ def test_recall_at_ten(
         assert counts.answered == (counts.graph if has_graph else 0)
 
 
+def test_hundred_that_a_hybrid_search_asks_for_are_answered_by_the_graph(
+    collection: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = Counts(monkeypatch)
+    best = everything = 0
+    for query in questions():
+        answer = found(collection.view, query, None, limit=100)
+        best += len(collection.nearest(query, 10, None) & answer)
+        everything += len(collection.nearest(query, 100, None) & answer)
+    assert counts.answered > 0.8 * counts.graph
+    assert best / (10 * counts.graph) >= 0.99
+    assert everything / (100 * counts.graph) >= 0.98
+
+
 def test_filter_that_holds_none_of_the_nearest_is_answered_by_a_scan(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
