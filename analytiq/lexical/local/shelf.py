@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import structlog
 
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 MOST_PLACES = 64
 """Processes of one machine that keep the same knowledge base; one more keeps it in memory."""
 _KB_ID = re.compile(r"[0-9a-f]{24}")
+_REMOVED = ".removed."
 _LOCK = re.compile(r"(\d+)\.lock")
 
 
@@ -101,7 +103,11 @@ class Shelf:
         Another process may still have them open: they are gone from the disk once it closes them. What it writes to
         them fails, and it finds the knowledge base gone.
         """
-        shutil.rmtree(self._root / kb_id, ignore_errors=True)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            # Out of the way first: a merge that is still running would put new files into what is being removed.
+            (self._root / kb_id).rename(self._root / f"{_REMOVED}{kb_id}.{uuid4().hex}")
+        for path in self._root.glob(f"{_REMOVED}*"):  # also what a process that died has left
+            shutil.rmtree(path, ignore_errors=True)
 
     def remove_one(self, holding: Holding) -> bool:
         """Remove the files of one place; False where a process uses it."""

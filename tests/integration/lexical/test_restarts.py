@@ -243,6 +243,17 @@ async def test_forgotten_knowledge_base_leaves_the_disk(
     await eventually(lambda: not (tmp_path / "lexical" / after_a_run.kb_id).exists())
 
 
+async def test_what_a_process_that_died_was_removing_leaves_the_disk_with_the_next_removal(
+    start: Start, after_a_run: Texts, tmp_path: Path, eventually: EventuallyTrue
+) -> None:
+    left = tmp_path / "lexical" / f".removed.{new_id()}.0"
+    left.mkdir()
+    (left / "words.term").write_bytes(b"whales")
+    start().index.forget(after_a_run.kb_id)
+    await eventually(lambda: not left.exists())
+    await eventually(lambda: not (tmp_path / "lexical" / after_a_run.kb_id).exists())
+
+
 async def test_where_nothing_can_be_written_the_index_is_in_memory(start: Start, kb: Texts, tmp_path: Path) -> None:
     (tmp_path / "lexical").write_text("a file where the directory should be")
     await kb.write("d0", "whales")

@@ -243,12 +243,11 @@ async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
     tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await tenant.document("whales.txt", prose("whales", 3))
-    assert tenant.application.lexical is not None
 
     async def broken(*_: object, **__: object) -> None:
         raise ValueError("secret words of a library")
 
-    monkeypatch.setattr(tenant.application.lexical, "search", broken)
+    monkeypatch.setattr("analytiq.lexical.local.store.LocalLexicalIndex.search", broken)
     answer = await tenant.search(kb.id, "whales")
     assert answer.results
     assert [(lacking.step, lacking.code) for lacking in answer.degraded] == [("lexical", "internal_error")]
