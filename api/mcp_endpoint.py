@@ -75,7 +75,9 @@ class McpEndpoint:
             "Authorization": request.headers["authorization"],
             "X-Request-Id": str(request.state.request_id),
         }
-        transport = httpx.ASGITransport(self._app, raise_app_exceptions=False)
+        # The caller's address, and not ours, goes into the audit log.
+        client = (request.client.host, request.client.port) if request.client else ("", 0)
+        transport = httpx.ASGITransport(self._app, raise_app_exceptions=False, client=client)
         async with httpx.AsyncClient(
             transport=transport, base_url=_IN_PROCESS, headers=headers, timeout=TIMEOUT_SECONDS
         ) as http:

@@ -18,7 +18,7 @@ from benchmarks import (
 )
 
 for benchmark in (
-    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts,
-    reconcile, declaring, vector_views,
+    ingest, commit, queue, search, growth, knowledge_bases, rate_limits, embedding_cache, prompts, reconcile,
+    declaring, vector_views,
 ):  # fmt: skip
     benchmark.main(["--short", *(sys.argv[1:] if benchmark is ingest else [])])

@@ -53,6 +53,11 @@ def wait_for_result(client: httpx.Client, ids: Mapping[str, str]) -> None:
     assert accepted(client.get(f"/runs/{run}"))["version"] == prompt["version"]
 
 
+def is_of_people(path: str) -> bool:
+    """Whether a token is not enough to call it: see tests/integration/accounts/test_http.py."""
+    return not path.startswith(PREFIX) or "{user_id}" in path
+
+
 def test_every_example_is_accepted(running: Running, schema: Body) -> None:
     organization_id, token = make_organization(running, "Examples")
     sent: list[str] = []
@@ -67,6 +72,8 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         made = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "When is it due?"}), 201)
         ids["prompt_id"] = made["prompt_id"]
         for path, operations in schema["paths"].items():
+            if is_of_people(path):
+                continue
             for method, operation in operations.items():
                 content = operation.get("requestBody", {}).get("content", {})
                 for media_type in content:
@@ -112,7 +119,7 @@ def test_every_answer_has_the_fields_of_its_schema(running: Running, schema: Bod
     for path, operations in schema["paths"].items():
         answer = operations.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
         reference = answer.get("application/json", {}).get("schema", {}).get("$ref")
-        if reference is None or "{job_id}" in path or "{run_id}" in path or "/results/" in path:
+        if reference is None or is_of_people(path) or "{job_id}" in path or "{run_id}" in path or "/results/" in path:
             # A finished job has no row, a run needs a model: see test_http_jobs.py and test_http_prompts.py.
             continue
         url = f"{running.url}{path.format(**ids)}"

@@ -278,7 +278,7 @@ def test_threads_are_listed_changed_and_deleted(client: httpx.Client, office: Of
         ({"kb_ids": [UNKNOWN_ID]}, "kb_ids[0]"),
         ({"kb_ids": ["x"]}, "kb_ids[0]"),
         ({"kb_ids": [UNKNOWN_ID], "score_threshold": 2}, "score_threshold"),
-        ({"kb_ids": [UNKNOWN_ID], "treshold": 1}, "treshold"),
+        ({"kb_ids": [UNKNOWN_ID], "threshold": 1}, "threshold"),
     ],
 )
 def test_wrong_thread_is_refused_by_its_field(client: httpx.Client, body: Body, field: str) -> None:

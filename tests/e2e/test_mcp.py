@@ -226,6 +226,17 @@ async def test_token_of_another_organization_reaches_nothing_of_the_first(runnin
         assert "no tag" in await refusal_of(client, "list_documents", tags=[library.tag_name])
 
 
+async def test_token_that_may_only_read_searches_and_uploads_nothing(library: Library) -> None:
+    with client_of(library.url, library.organization_id, library.token) as rest:
+        made = accepted(rest.post("/access-tokens", json={"name": unique("reader"), "scope": "read"}), 201)
+    async with over_http(library.url, made["token"]) as client:
+        assert (await answer_of(client, "search", query="When does the ferry leave?"))["passages"]
+        name = unique("refused.txt")
+        refused = await refusal_of(client, "upload_document", name=name, text="x")
+        assert "may" in refused or "permission" in refused
+        assert (await answer_of(client, "list_documents", name=name))["total_count"] == 0
+
+
 async def test_revoked_token_is_refused_in_the_middle(library: Library) -> None:
     with client_of(library.url, library.organization_id, library.token) as rest:
         made = accepted(rest.post("/access-tokens", json={"name": unique("short")}), 201)

@@ -12,4 +12,8 @@ export const KIND_WORDS: Record<JobKind, string> = {
   clean_document: "Clean up after a document",
   drop_kb: "Drop a knowledge base",
   erase: "Erase",
+  reconcile: "Look for damage",
+  run_prompt: "Run a prompt",
+  membership_prompt: "Find a prompt's documents",
+  clean_prompt: "Clean up after a prompt",
 };

@@ -50,7 +50,8 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
 
   await page.getByRole("link", { name: "Knowledge bases" }).first().click();
   await page.getByRole("link", { name: "New knowledge base" }).first().click();
-  await page.getByLabel("Name").fill("Contracts");
+  await expect(page.getByRole("heading", { name: "New knowledge base", level: 1 })).toBeVisible();
+  await page.getByLabel("Name", { exact: true }).fill("Contracts");
   await page.getByRole("button", { name: "Tag", exact: true }).click();
   await page.getByRole("option", { name: "contracts" }).click();
   await page.keyboard.press("Escape");
@@ -159,7 +160,7 @@ test("usage counts what was charged, and a token is shown once", async ({ page }
   await expect(page.getByRole("row", { name: /Contracts/ })).toBeVisible();
   await page.goto("/settings/tokens/");
   await page.getByRole("button", { name: "New token" }).click();
-  await page.getByLabel("Name").fill("nightly import");
+  await page.getByRole("dialog").getByLabel("Name").fill("nightly import");
   await page.getByRole("button", { name: "Create the token" }).click();
   await expect(page.getByRole("textbox", { name: "Access token" })).toHaveValue(/^aq_/);
   await page.getByRole("button", { name: "Done" }).click();

@@ -53,7 +53,11 @@ export function Documents() {
 
   const showLatest = useCallback(() => {
     release();
-    void client.invalidateQueries({ queryKey: ["documents"] });
+    void (async () => {
+      await client.invalidateQueries({ queryKey: ["documents", "list"] });
+      // Afterwards, so that rows which are gone do not ask for themselves.
+      await client.invalidateQueries({ queryKey: ["documents", "one"] });
+    })();
   }, [client, release]);
   useEffect(() => onTaken(showLatest), [showLatest]);
 

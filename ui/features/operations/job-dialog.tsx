@@ -73,7 +73,7 @@ export function JobDialog({
             </dd>
             <dt className="text-text-2">{job.state === "available" ? "Next try" : "Was due"}</dt>
             <dd>
-              <Time at={job.run_at} />
+              <Time at={job.run_at} isPlanned />
             </dd>
             {job.error && (
               <>

@@ -114,7 +114,7 @@ export function JobTable({
 
 function NextTry({ at }: { at: string }) {
   const now = useNow();
-  return Date.parse(at) <= now ? "now" : <Time at={at} />;
+  return Date.parse(at) <= now ? "now" : <Time at={at} isPlanned />;
 }
 
 /** Names, not ids: the document and the knowledge base that a job is about. */
