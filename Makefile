@@ -74,7 +74,7 @@ NODE_IS_THERE := node -e 'const [major, minor] = process.versions.node.split("."
 HOW_TO_GET_NODE := Node 20.9 or newer and npm are needed for it: https://nodejs.org, or your system's packages.
 NPM := npm --prefix ui --loglevel=error
 UI_SOURCES = $(shell find ui \( -name node_modules -o -name .next -o -name out -o -path ui/public/pdf -o -path ui/tests \
-	-o -name test-results -o -name next-env.d.ts -o -name tsconfig.tsbuildinfo -o -name .built \) -prune -o -type f -print)
+	-o -name test-results -o -name next-env.d.ts -o -name tsconfig.tsbuildinfo -o -name .built -o -name .begun \) -prune -o -type f -print)
 
 ui: ui/.built ## Build the management UI; the API process serves it
 
@@ -93,8 +93,9 @@ ui/node_modules/.installed: ui/package-lock.json
 
 ui/.built: ui/node_modules/.installed $(UI_SOURCES)
 	@echo "Building the management UI; this takes about a minute"
+	@touch ui/.begun  # before, so that what is changed meanwhile is built the next time
 	NEXT_TELEMETRY_DISABLED=1 $(NPM) run --silent build
-	@touch $@
+	@mv ui/.begun $@
 
 ui-dev: ui/node_modules/.installed ## Serve the UI at :3100 and renew it as files change; ANALYTIQ_API_URL says where the API is
 	NEXT_TELEMETRY_DISABLED=1 $(NPM) run dev
@@ -105,6 +106,7 @@ ui-check: ui/node_modules/.installed ## Check the UI's types and generated clien
 	$(NPM) run --silent unit
 
 ui-e2e: setup-dev ui ## Drive the UI in Debian's Chromium, on a platform of its own
+	$(NPM) run --silent sizes
 	$(NPM) run --silent e2e
 
 # ── Work on it ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -141,5 +143,5 @@ lock: setup-dev ## Pin what pyproject.toml asks for; add UPGRADE=--upgrade for n
 
 clean: ## Remove .venv and caches; data directories stay
 	rm -rf $(VENV) .venv-benchmarks build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	rm -rf api/ui ui/node_modules ui/.next ui/out ui/public/pdf ui/.built
+	rm -rf api/ui ui/node_modules ui/.next ui/out ui/public/pdf ui/.built ui/.begun
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -59,11 +59,16 @@ class StaticFile:
 
 
 class StaticUi:
-    """ASGI middleware: serves the export's files, and leaves everything else to the application within."""
+    """ASGI middleware: serves the export's files, and leaves everything else to the application within.
+
+    A page that is asked for after `make ui` has run again is served from the new export.
+    """
 
     def __init__(self, app: ASGIApp, export: Path = EXPORT) -> None:
         """Read what the export holds; without one, only `/` is answered, saying how to get it."""
         self._app = app
+        self._export = export
+        self._made_at = _made_at(export)
         self._files = read_export(export)
         if not self._files:
             log.info("api.no_ui", looked_in=str(export))
@@ -77,6 +82,8 @@ class StaticUi:
         path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD") or API_PATHS.match(path):
             return None
+        if path.endswith("/"):
+            self._follow_rebuild()
         if not self._files:
             return PlainTextResponse(NOT_BUILT, 404) if path == "/" else None
         if path == "/" or f"{path}/index.html" in self._files:
@@ -86,11 +93,25 @@ class StaticUi:
             return RedirectResponse(f"{target}?{query}" if query else target, 307 if path == "/" else 308)
         headers = Headers(scope=scope)
         file = self._files.get(f"{path}index.html" if path.endswith("/") else path)
-        if file is not None:
+        if file is not None and file.path.exists():  # a rebuild may have taken it away
             return await _serve(file, headers)
         page = self._files.get(NOT_FOUND_PAGE)
         if page is not None and "text/html" in headers.get("accept", ""):
             return await _serve(page, headers, status=404)
+        return None
+
+    def _follow_rebuild(self) -> None:
+        """A page of another build would not run: its inline scripts have other hashes than the policy names."""
+        made_at = _made_at(self._export)
+        if made_at != self._made_at:
+            self._files = read_export(self._export)
+            self._made_at = made_at
+
+
+def _made_at(export: Path) -> int | None:
+    try:
+        return (export / "index.html").stat().st_mtime_ns
+    except FileNotFoundError:
         return None
 
 

@@ -18,11 +18,12 @@ You may call {name} to find passages in a knowledge base, several times and with
 _SCHEMA_RULES = """\
 Answer with one JSON object that follows this JSON schema, and nothing else, no code fence:
 {schema}"""
+_NOTHING = "(no answer)"
 _CUT = "\n\n[The input goes on; it was cut here after {tokens:,} tokens.]"
 
 
 def opening(
-    configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None
+    configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None, boundary: str
 ) -> tuple[Message, ...]:
     """The first messages.
 
@@ -31,15 +32,17 @@ def opening(
         subject: the document's text, or the text that the prompt is run on, cut already.
         name: the document's.
         cut_after: tokens of the subject, where it was cut.
+        boundary: what nobody who writes a document can know, so that no text can end itself and go on as a task.
     """
     rules = [_RULES]
     if configuration.kb_id is not None:
         rules.append(_TOOL_RULES.format(name=NAME))
     if configuration.answer_schema is not None:
         rules.append(_SCHEMA_RULES.format(schema=configuration.answer_schema))
-    label = f"<input name={json.dumps(name, ensure_ascii=False)}>" if name else "<input>"
+    named = f" name={json.dumps(name, ensure_ascii=False)}" if name else ""
     cut = _CUT.format(tokens=cut_after) if cut_after is not None else ""
-    task = f"<task>\n{configuration.text}\n</task>\n\n{label}\n{subject}{cut}\n</input>"
+    tag = f"input-{boundary}"
+    task = f"<task>\n{configuration.text}\n</task>\n\n<{tag}{named}>\n{subject}{cut}\n</{tag}>"
     return (Message(Role.SYSTEM, "\n\n".join(rules)), Message(Role.USER, task))
 
 
@@ -69,8 +72,9 @@ def result_text(step: RunStep) -> str:
 
 def _said(step: RunStep) -> Message:
     # A call that was not allowed is not answered either, and providers refuse a call without its answer.
-    if step.is_forced:
-        return Message(Role.ASSISTANT, step.text)
+    if step.is_forced or not step.tool_calls:
+        # Several providers refuse a message of nothing.
+        return Message(Role.ASSISTANT, step.text or _NOTHING)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in step.tool_calls)
     return Message(Role.ASSISTANT, step.text, tool_calls=calls)
 

@@ -27,6 +27,7 @@ from analytiq.prompts.answer_schemas import is_strict
 from analytiq.search.filters import parse_filter
 from analytiq.search.request import SearchResult
 from analytiq.search.service import Search
+from analytiq.telemetry import metrics
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -107,6 +108,8 @@ class AgentLoop:
             completion_tokens=answer.usage.completion_tokens,
             cost_usd=answer.cost_usd,
         )
+        metrics.prompt_tokens.labels(direction="asked").inc(answer.usage.prompt_tokens)
+        metrics.prompt_tokens.labels(direction="answered").inc(answer.usage.completion_tokens)
         await checkpoint("agent.answered")
         return await self._recorded(run, [step])
 

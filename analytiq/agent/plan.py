@@ -9,6 +9,9 @@ from analytiq.models.prompt_run import RecordedCall, RunStep, StepKind
 
 LEAST_ANSWER_TOKENS = 64
 """A call for which the budget leaves fewer is not made: it would be paid for, and cut."""
+BUDGETED_ANSWER_TOKENS = 4096
+"""Of an answer under a budget, where the prompt names no `max_tokens`: providers refuse more than a model can give, and
+what is left of a budget often is."""
 MAX_CALLS = 8
 """Of one round; what a model asks for beyond is refused."""
 RESULT_TOKENS = 3000
@@ -113,7 +116,7 @@ def _ask(
         )
     # A search is worth its price only where its passages can still be read, and answered from.
     is_affordable = left >= LEAST_ANSWER_TOKENS + conversation_tokens + RESULT_TOKENS + LEAST_ANSWER_TOKENS
-    most = left if configuration.max_tokens is None else min(left, configuration.max_tokens)
+    most = min(left, configuration.max_tokens or BUDGETED_ANSWER_TOKENS)
     return Ask(may_search and is_affordable, most)
 
 

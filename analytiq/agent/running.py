@@ -31,7 +31,7 @@ from analytiq.prompts.results import replacing
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import PromptSettings
-from analytiq.telemetry import traces
+from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -84,6 +84,9 @@ class PromptRunning:
             raise ValueError("a job of a run names it")
         run = await self._rows.runs.get(organization_id, run_id)
         organization = await self._rows.organizations.get(organization_id)
+        if run is not None and run.status is RunStatus.FAILED:
+            # Of a run that failed by itself no job is left: somebody replays one that was given up.
+            run = await self._rows.runs.reopen(run)
         if run is None or organization is None or run.status not in UNFINISHED:
             return
         try:
@@ -132,7 +135,7 @@ class PromptRunning:
         if begun is None:
             raise LeaseLostError(f"the run {run.id!r} was cancelled")
         await checkpoint("prompts.run_begun")
-        first = opening(configuration, subject.text, name=subject.name, cut_after=subject.cut_after)
+        first = opening(configuration, subject.text, name=subject.name, cut_after=subject.cut_after, boundary=run.id)
         ended, move = await self._loop.run(organization, begun, configuration, first)
         warnings = _warnings(subject, move.warning if isinstance(move, Finish) else None)
         if isinstance(move, Finish):
@@ -182,6 +185,7 @@ class PromptRunning:
                 running.note_finished()
         except _RunOverError:
             return
+        metrics.prompt_runs.labels(status=outcome.status.value).inc()
         await checkpoint("prompts.run_committed")
         log.info(
             "prompts.run_ended", run_id=run.id, prompt_id=run.prompt_id, status=outcome.status.value,

@@ -9,6 +9,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.file_survey import FileSurvey
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.document_survey import DocumentSurvey
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
@@ -50,7 +51,7 @@ def new_reconciler(
     settings: ReconcilerSettings,
 ) -> Reconciler:
     """A reconciler of a database."""
-    documents, texts = DocumentRepository(connection), TextRepository(connection)
+    documents, texts = DocumentSurvey(connection), TextRepository(connection)
     knowledge_bases, epochs = KnowledgeBaseRepository(connection), EpochRepository(connection)
     entries, generations = IndexEntryRepository(connection), GenerationRepository(connection)
     vectors, survey = VectorRepository(connection), VectorSurvey(connection)
@@ -79,8 +80,8 @@ def new_reconciler(
         TextStage(texts, documents, jobs, grace_seconds=grace_seconds),
     ]
     repairs = Repairs(
-        connection, documents, texts, FileStore(connection), uploads, knowledge_bases, epochs, entries, generations,
-        vectors, jobs, BackupHoldRepository(connection), life_cycle, cache, store,
+        connection, DocumentRepository(connection), texts, FileStore(connection), uploads, knowledge_bases, epochs,
+        entries, generations, vectors, jobs, BackupHoldRepository(connection), life_cycle, cache, store,
     )  # fmt: skip
     return Reconciler(
         organizations,

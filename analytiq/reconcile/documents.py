@@ -8,7 +8,7 @@ from analytiq.documents.requests import extract_request
 from analytiq.models.document import DocumentState
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.mongo.file_survey import FileSurvey
-from analytiq.mongo.repositories.documents import DocumentPointers, DocumentRepository
+from analytiq.mongo.repositories.document_survey import DocumentPointers, DocumentSurvey
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.reconcile.report import Drift
@@ -26,7 +26,7 @@ class StuckDocumentStage:
     depth = Depth.QUICK
     needs_everything = False
 
-    def __init__(self, documents: DocumentRepository, jobs: JobRepository, *, grace_seconds: float) -> None:
+    def __init__(self, documents: DocumentSurvey, jobs: JobRepository, *, grace_seconds: float) -> None:
         self._documents = documents
         self._jobs = jobs
         self._grace = timedelta(seconds=min(grace_seconds, STUCK_SECONDS))
@@ -81,7 +81,7 @@ class LostPartStage:
     needs_everything = False
 
     def __init__(
-        self, documents: DocumentRepository, files: FileSurvey, texts: TextRepository, jobs: JobRepository
+        self, documents: DocumentSurvey, files: FileSurvey, texts: TextRepository, jobs: JobRepository
     ) -> None:
         self._documents = documents
         self._files = files

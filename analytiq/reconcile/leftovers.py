@@ -10,7 +10,7 @@ from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.mongo.file_survey import FileOwner, FileSurvey
 from analytiq.mongo.ids import is_made_before
-from analytiq.mongo.repositories.documents import DocumentPointers, DocumentRepository
+from analytiq.mongo.repositories.document_survey import DocumentPointers, DocumentSurvey
 from analytiq.mongo.repositories.index_entries import GenerationRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.texts import StagedText, TextRepository
@@ -152,7 +152,7 @@ class FileStage:
     def __init__(
         self,
         survey: FileSurvey,
-        documents: DocumentRepository,
+        documents: DocumentSurvey,
         uploads: UploadRepository,
         jobs: JobRepository,
         *,
@@ -213,7 +213,7 @@ class TextStage:
     needs_everything = True
 
     def __init__(
-        self, texts: TextRepository, documents: DocumentRepository, jobs: JobRepository, *, grace_seconds: float
+        self, texts: TextRepository, documents: DocumentSurvey, jobs: JobRepository, *, grace_seconds: float
     ) -> None:
         self._texts = texts
         self._documents = documents

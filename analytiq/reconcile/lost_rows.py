@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 
 from analytiq.models.reconciliation import DriftKind
-from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.document_survey import DocumentSurvey
 from analytiq.reconcile.report import Drift
 from analytiq.reconcile.stages import BATCH
 
@@ -30,7 +30,7 @@ def are_rows_lost(*, gone: int, named: int, documents: int) -> bool:
 class LostRows:
     """What a stage has seen so far, by organization ("" where nothing tells whose it is)."""
 
-    def __init__(self, documents: DocumentRepository) -> None:
+    def __init__(self, documents: DocumentSurvey) -> None:
         self._documents = documents
         self._gone: Counter[str] = Counter()
         self._named: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.document_survey import DocumentSurvey
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
@@ -62,7 +62,7 @@ class PairStage:
 
     def __init__(
         self,
-        documents: DocumentRepository,
+        documents: DocumentSurvey,
         knowledge_bases: KnowledgeBaseRepository,
         entries: IndexEntryRepository,
         jobs: JobRepository,

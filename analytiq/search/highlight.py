@@ -121,7 +121,8 @@ def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
     """Pairs of characters that the question has; single ones where it has no pair."""
     run, start = match.group(), match.start()
     for place in range(len(run)):
-        if run[place : place + 2] in sought.stems:
+        # Compatibility ideographs are sought as what they stand for.
+        if normalised(run[place : place + 2]) in sought.stems:
             yield start + place, start + place + 2
-        elif run[place] in sought.characters:
+        elif normalised(run[place]) in sought.characters:
             yield start + place, start + place + 1

@@ -32,6 +32,8 @@ queue_depth = Gauge(
     multiprocess_mode="mostrecent",
 )
 
+prompt_runs = Counter("kb_prompt_runs_total", "Runs of prompts that are over", ["status"])
+prompt_tokens = Counter("kb_prompt_tokens_total", "Tokens that runs of prompts asked and were answered", ["direction"])
 drift_found = Counter("kb_reconcile_drift_total", "Departures of state from intent that passes found", ["kind"])
 repairs = Counter("kb_reconcile_repairs_total", "Repairs that the reconciler asked for or made")
 pass_seconds = Histogram(

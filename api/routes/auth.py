@@ -44,9 +44,13 @@ OwnPage = Depends(require_own_page)
 
 
 @router.get("/ways", operation_id="get_sign_in_ways")
-async def get_sign_in_ways(application: ApplicationOf) -> SignInWays:
+async def get_sign_in_ways(request: Request, application: ApplicationOf) -> SignInWays:
     """How people sign in here."""
-    return SignInWays(oidc_name=application.oidc.name, sends_mail=application.mail.is_configured)
+    return SignInWays(
+        oidc_name=application.oidc.name,
+        sends_mail=application.mail.is_configured,
+        has_cookie=COOKIE in request.cookies,
+    )
 
 
 @router.post("/sign-in", operation_id="sign_in", dependencies=[OwnPage])

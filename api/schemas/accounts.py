@@ -105,6 +105,7 @@ class SignInWays(ResponseBody):
 
     oidc_name: str | None = Field(description="What the provider is called; null where there is none")
     sends_mail: bool = Field(description="Whether a forgotten password's link comes by mail")
+    has_cookie: bool = Field(description="Whether this browser has a session's cookie, which may have ended since")
 
 
 class SessionOrganization(ResponseBody):

@@ -16,7 +16,11 @@ export interface paths {
          * @description The organization that the token opens.
          */
         get: operations["get_organization"];
-        put?: never;
+        /**
+         * Update Organization
+         * @description Change its settings; what is left out stays.
+         */
+        put: operations["update_organization"];
         post?: never;
         /**
          * Delete Organization
@@ -74,6 +78,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Members
+         * @description A page of members, oldest first.
+         */
+        get: operations["list_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Member Role
+         * @description Give a member another role; the last owner stays one (409).
+         */
+        put: operations["update_member"];
+        post?: never;
+        /**
+         * Remove Member
+         * @description End a membership, from the next call on; the last owner stays (409).
+         */
+        delete: operations["delete_member"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Invitations
+         * @description A page of the invitations that can still be accepted, latest first.
+         */
+        get: operations["list_invitations"];
+        put?: never;
+        /**
+         * Create Invitation
+         * @description Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be.
+         */
+        post: operations["create_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/invitations/{invitation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Invitation
+         * @description Make an invitation's link void.
+         */
+        delete: operations["delete_invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit Entries
+         * @description Who did what, latest first: sign-ins, tokens, members, settings, keys of providers, deletions, exports.
+         */
+        get: operations["list_audit_entries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/tags": {
         parameters: {
             query?: never;
@@ -118,7 +230,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Tag
-         * @description Remove a tag that no document and no knowledge base uses; otherwise 409 says what does.
+         * @description Remove a tag that no document and no knowledge base uses; otherwise 409 says what does, prompts too.
          */
         delete: operations["delete_tag"];
         options?: never;
@@ -282,6 +394,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/metadata-fields": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metadata Fields
+         * @description The fields of documents' metadata whose type is declared.
+         */
+        get: operations["get_metadata_fields"];
+        /**
+         * Declare Metadata Fields
+         * @description Declare exactly these fields.
+         *
+         *     From now on documents are taken only with values of these types, and filters only with literals of them. Dates that
+         *     documents have are written anew as RFC 3339 in UTC. Fields that are left out are no longer declared; their values
+         *     stay.
+         */
+        put: operations["declare_metadata_fields"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/knowledge-bases": {
         parameters: {
             query?: never;
@@ -326,7 +466,7 @@ export interface paths {
         post?: never;
         /**
          * Delete Knowledge Base
-         * @description Delete it: nothing is found in it from now on; its vectors follow within seconds.
+         * @description Delete it: nothing is found in it from now on; its vectors follow within seconds. 409 where prompts search it.
          */
         delete: operations["delete_knowledge_base"];
         options?: never;
@@ -390,6 +530,28 @@ export interface paths {
          * @description Say why a document is found for a question, or at which stage it fails; embeds the question as a search does.
          */
         post: operations["explain_search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/knowledge-bases/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forecast Knowledge Base
+         * @description Say what indexing a knowledge base would need before it is made; embeds and charges nothing.
+         *
+         *     What the cache has costs nothing, so the answer is about now. Where the texts are many, a sample of them is read.
+         */
+        post: operations["forecast_knowledge_base"];
         delete?: never;
         options?: never;
         head?: never;
@@ -582,6 +744,386 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Models
+         * @description A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs.
+         */
+        get: operations["list_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompts
+         * @description A page of prompts by name, in their latest versions.
+         */
+        get: operations["list_prompts"];
+        put?: never;
+        /**
+         * Create Prompt
+         * @description Make a prompt. With tags it runs by itself on documents that have one of them, once their text is there.
+         */
+        post: operations["create_prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Prompt
+         * @description One prompt in its latest version.
+         */
+        get: operations["get_prompt"];
+        /**
+         * Update Prompt
+         * @description Rename it, or make a further version; versions before it stay, with their runs and results.
+         */
+        put: operations["update_prompt"];
+        post?: never;
+        /**
+         * Delete Prompt
+         * @description Delete it with its versions, runs and results.
+         */
+        delete: operations["delete_prompt"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompt Versions
+         * @description A page of its versions, latest first.
+         */
+        get: operations["list_prompt_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Prompt
+         * @description Ask for a run on each document, or on a text; jobs make them. It is paid in tokens, searches in SPUs.
+         *
+         *     A result that there is already, verified or not, counts until a new run has succeeded.
+         */
+        post: operations["run_prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompt Runs
+         * @description A page of runs, latest first, without their steps.
+         */
+        get: operations["list_prompt_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Prompt Run
+         * @description One run with every step: what the model said, what it asked for, and the passages that it saw.
+         */
+        get: operations["get_prompt_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/runs/{run_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Prompt Run
+         * @description Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over.
+         */
+        post: operations["cancel_prompt_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Prompt Results
+         * @description A page of a prompt's results, of all versions unless one is named, oldest first.
+         */
+        get: operations["list_prompt_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}/results/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download Prompt Results
+         * @description All results of a version as CSV, a column for each field, or as a JSON list.
+         *
+         *     In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
+         */
+        get: operations["download_prompt_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/prompts/{prompt_id}/results/{document_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Prompt Result
+         * @description The result of a version for a document.
+         */
+        get: operations["get_prompt_result"];
+        /**
+         * Update Prompt Result
+         * @description Edit an answer, verify it, or take that back. Later runs keep what a person had a hand in, under `earlier`.
+         */
+        put: operations["update_prompt_result"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chat Threads
+         * @description A page of threads, the one that was last written in first.
+         */
+        get: operations["list_chat_threads"];
+        put?: never;
+        /**
+         * Create Chat Thread
+         * @description Begin a conversation with knowledge bases.
+         */
+        post: operations["create_chat_thread"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Chat Thread
+         * @description One thread, with what its answers have used.
+         */
+        get: operations["get_chat_thread"];
+        /**
+         * Update Chat Thread
+         * @description Change its title, or how answers to come are made.
+         */
+        put: operations["update_chat_thread"];
+        post?: never;
+        /**
+         * Delete Chat Thread
+         * @description Delete a thread with its messages; an answer that is being given is stopped, and paid for.
+         */
+        delete: operations["delete_chat_thread"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chat Messages
+         * @description A page of a thread's messages, oldest first.
+         */
+        get: operations["list_chat_messages"];
+        put?: never;
+        /**
+         * Ask Chat Thread
+         * @description Ask; the answer is made from now on, for as long as somebody reads it.
+         *
+         *     Follow it at `events_path`. 409 (`answer_running`) where the thread's last answer is still being given.
+         */
+        post: operations["ask_chat_thread"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Chat Message
+         * @description One message; looking at an answer that is being given keeps it going, as following it does.
+         */
+        get: operations["get_chat_message"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow Chat Message
+         * @description An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
+         *
+         *     A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
+         */
+        get: operations["follow_chat_message"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Chat Message
+         * @description Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is.
+         */
+        post: operations["stop_chat_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/usage": {
         parameters: {
             query?: never;
@@ -616,6 +1158,26 @@ export interface paths {
          * @description How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota.
          */
         get: operations["get_quota"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/llm-usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Llm Usage
+         * @description Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose.
+         */
+        get: operations["get_llm_usage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -692,6 +1254,326 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/reconcile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Reconcile Run
+         * @description Have all of the organization looked at, once, beside the passes that run by themselves; a worker does it.
+         */
+        post: operations["create_reconcile_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/reconcile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Knowledge Base Reconcile Run
+         * @description Have one knowledge base looked at.
+         */
+        post: operations["create_knowledge_base_reconcile_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/reconcile/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Reconcile Runs
+         * @description A page of runs, newest first: those that were asked for, and passes that found something of the organization.
+         */
+        get: operations["list_reconcile_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/reconcile/runs/{reconcile_run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Reconcile Run
+         * @description One run, as far as it is, with what it found by name.
+         */
+        get: operations["get_reconcile_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/ways": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Sign In Ways
+         * @description How people sign in here.
+         */
+        get: operations["get_sign_in_ways"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign In
+         * @description Open a session, in a cookie; too many wrong attempts are a 429.
+         */
+        post: operations["sign_in"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Session
+         * @description Who is signed in, and where they are members.
+         */
+        get: operations["get_session"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign Out
+         * @description End this session.
+         */
+        post: operations["sign_out"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sign-out-everywhere": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign Out Everywhere
+         * @description End all sessions of the person, this one too.
+         */
+        post: operations["sign_out_everywhere"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Password
+         * @description Replace the password; other browsers are signed out.
+         */
+        post: operations["change_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/password-reset/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Request Password Reset
+         * @description Mail a link to choose a new password. The answer is the same whether anybody has the address.
+         */
+        post: operations["request_password_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/password-reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset Password
+         * @description Choose a new password by a link; all browsers are signed out.
+         */
+        post: operations["reset_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/invitations/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview Invitation
+         * @description What an invitation's link leads to.
+         */
+        post: operations["preview_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept Invitation
+         * @description Become a member: as whoever is signed in, or as somebody new, who is then signed in.
+         */
+        post: operations["accept_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/oidc/sign-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Begin Oidc Sign In
+         * @description Send the browser to the provider of the settings.
+         */
+        get: operations["begin_oidc_sign_in"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/oidc/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Finish Oidc Sign In
+         * @description Where the provider sends the browser back to; what went wrong is told by the sign-in page.
+         */
+        get: operations["finish_oidc_sign_in"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -760,12 +1642,18 @@ export interface components {
          * AccessTokenCreate
          * @description An access token to make.
          * @example {
-         *       "name": "nightly import"
+         *       "name": "nightly import",
+         *       "scope": "write"
          *     }
          */
         AccessTokenCreate: {
             /** Name */
             name: string;
+            /**
+             * @description `read`, `write`, or `admin`: everything, which only an owner may give
+             * @default admin
+             */
+            scope: components["schemas"]["TokenScope"];
             /** Expires At */
             expires_at?: string | null;
         };
@@ -778,6 +1666,7 @@ export interface components {
             token_id: string;
             /** Name */
             name: string;
+            scope: components["schemas"]["TokenScope"];
             /** Created At */
             created_at: string;
             /** Expires At */
@@ -813,6 +1702,7 @@ export interface components {
             token_id: string;
             /** Name */
             name: string;
+            scope: components["schemas"]["TokenScope"];
             /** Created At */
             created_at: string;
             /** Expires At */
@@ -822,6 +1712,12 @@ export interface components {
             /** Last Used At */
             last_used_at: string | null;
         };
+        /**
+         * AnswerState
+         * @description running ──▶ done | stopped | failed.
+         * @enum {string}
+         */
+        AnswerState: "running" | "done" | "stopped" | "failed";
         /**
          * AttemptOutcome
          * @description How an attempt at a job ended.
@@ -858,6 +1754,56 @@ export interface components {
             ended_at: string;
         };
         /**
+         * AuditActor
+         * @description Who did it, as they were called then.
+         */
+        AuditActor: {
+            /** Kind */
+            kind: string;
+            /** Id */
+            id: string | null;
+            /** Name */
+            name: string;
+        };
+        /**
+         * AuditEntryList
+         * @description A page of the audit log.
+         */
+        AuditEntryList: {
+            /** Entries */
+            entries: components["schemas"]["AuditEntryResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * AuditEntryResponse
+         * @description One deed.
+         */
+        AuditEntryResponse: {
+            /** Entry Id */
+            entry_id: string;
+            /** At */
+            at: string;
+            /** Action */
+            action: string;
+            actor: components["schemas"]["AuditActor"];
+            /** Target */
+            target: {
+                [key: string]: string;
+            };
+            /** Address */
+            address: string | null;
+            /** Request Id */
+            request_id: string | null;
+            /**
+             * Status
+             * @description What the call was answered with
+             */
+            status: number;
+        };
+        /**
          * CacheFate
          * @description What becomes of embeddings in the cache shared by all that the organization has paid for.
          *
@@ -866,6 +1812,330 @@ export interface components {
          * @enum {string}
          */
         CacheFate: "delete" | "anonymize";
+        /**
+         * CacheScope
+         * @description Whose embeddings an organization may reuse (design 2.5).
+         *
+         *     A global cache lets a tenant learn, by price or time, that another has the same text.
+         * @enum {string}
+         */
+        CacheScope: "global" | "organization";
+        /**
+         * ChatAsked
+         * @description The question, and its answer, which has just begun: follow it at `events_path`, or get it until it is over.
+         */
+        ChatAsked: {
+            question: components["schemas"]["ChatMessageResponse"];
+            answer: components["schemas"]["ChatMessageResponse"];
+            /** Events Path */
+            events_path: string;
+        };
+        /**
+         * ChatCitationResponse
+         * @description What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+         *
+         *     `marks`: where `[number]` stands in the answer, as [start, end) in characters.
+         */
+        ChatCitationResponse: {
+            /** Number */
+            number: number;
+            /** Kb Id */
+            kb_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Source */
+            source: string;
+            /** Chunk Index */
+            chunk_index: number;
+            /** Page */
+            page: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Quote */
+            quote: string;
+            /** Marks */
+            marks: [
+                number,
+                number
+            ][];
+        };
+        /**
+         * ChatMessageList
+         * @description A page of a thread's messages, oldest first.
+         */
+        ChatMessageList: {
+            /** Messages */
+            messages: components["schemas"]["ChatMessageResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChatMessageResponse
+         * @description A question, or an answer with what it rests on.
+         */
+        ChatMessageResponse: {
+            /** Message Id */
+            message_id: string;
+            /** Thread Id */
+            thread_id: string;
+            /**
+             * Number
+             * @description From 1 within the thread
+             */
+            number: number;
+            role: components["schemas"]["ChatRole"];
+            /** Content */
+            content: string;
+            state: components["schemas"]["AnswerState"];
+            /**
+             * Question
+             * @description Of an answer: what was searched for, worded so that it stands alone
+             */
+            question: string;
+            /**
+             * Is Grounded
+             * @description The answer cites a passage; null for questions, and while it is given
+             */
+            is_grounded: boolean | null;
+            /** Citations */
+            citations: components["schemas"]["ChatCitationResponse"][];
+            /** Passages */
+            passages: components["schemas"]["ChatPassageResponse"][];
+            /** Steps */
+            steps: components["schemas"]["ChatStepResponse"][];
+            /**
+             * Has Erased Passages
+             * @description It was made from a document that is deleted, and says nothing now
+             */
+            has_erased_passages: boolean;
+            /** Model */
+            model: string | null;
+            usage: components["schemas"]["ChatUsageResponse"];
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+        };
+        /**
+         * ChatPassageResponse
+         * @description What the model was shown: `text[start:end]` of the document's text; answers cite it as `[number]`.
+         */
+        ChatPassageResponse: {
+            /** Number */
+            number: number;
+            /** Kb Id */
+            kb_id: string;
+            /** Document Id */
+            document_id: string;
+            /**
+             * Source
+             * @description The document's name
+             */
+            source: string;
+            /** Chunk Index */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Relevance */
+            relevance: number;
+            /** Content */
+            content: string;
+        };
+        /**
+         * ChatQuestion
+         * @description A question, in words.
+         * @example {
+         *       "content": "How much notice is needed to end the agreement?"
+         *     }
+         */
+        ChatQuestion: {
+            /** Content */
+            content: string;
+        };
+        /**
+         * ChatRole
+         * @description Who says a message.
+         * @enum {string}
+         */
+        ChatRole: "user" | "assistant";
+        /**
+         * ChatStepResponse
+         * @description What was done after `at` characters of the answer: a search that was asked for, or what it found (`numbers`).
+         */
+        ChatStepResponse: {
+            kind: components["schemas"]["analytiq__models__chat__StepKind"];
+            /** At */
+            at: number;
+            /** Call Id */
+            call_id: string;
+            /** Name */
+            name: string;
+            /**
+             * Arguments
+             * @description JSON, as the model wrote it
+             */
+            arguments: string;
+            /** Query */
+            query: string;
+            /** Numbers */
+            numbers: number[];
+            /** Notes */
+            notes: string[];
+            /** Error */
+            error: string | null;
+        };
+        /**
+         * ChatThreadCreate
+         * @description A conversation with knowledge bases. What is left out is the default's.
+         * @example {
+         *       "kb_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ]
+         *     }
+         * @example {
+         *       "kb_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ],
+         *       "score_threshold": 0.6,
+         *       "searches_again": false,
+         *       "title": "Supplier contracts",
+         *       "token_budget": 100000,
+         *       "top_k": 5
+         *     }
+         */
+        ChatThreadCreate: {
+            /** Kb Ids */
+            kb_ids: string[];
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+            /**
+             * Model
+             * @description A chat model; left out: the organization's default
+             */
+            model?: string | null;
+            /** Score Threshold */
+            score_threshold?: number | null;
+            /** Top K */
+            top_k?: number | null;
+            /**
+             * Searches Again
+             * @description The model may search further by itself
+             * @default true
+             */
+            searches_again: boolean;
+            /** Token Budget */
+            token_budget?: number | null;
+        };
+        /**
+         * ChatThreadDeleted
+         * @description It is gone.
+         */
+        ChatThreadDeleted: {
+            /**
+             * Message
+             * @default Thread deleted
+             * @constant
+             */
+            message: "Thread deleted";
+        };
+        /**
+         * ChatThreadList
+         * @description A page of threads, the one that was last written in first.
+         */
+        ChatThreadList: {
+            /** Threads */
+            threads: components["schemas"]["ChatThreadResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChatThreadResponse
+         * @description A thread; `running_message_id` is the answer that is being given.
+         */
+        ChatThreadResponse: {
+            /** Thread Id */
+            thread_id: string;
+            /** Title */
+            title: string;
+            /** Kb Ids */
+            kb_ids: string[];
+            /** Model */
+            model: string | null;
+            /** Score Threshold */
+            score_threshold: number;
+            /** Top K */
+            top_k: number;
+            /** Searches Again */
+            searches_again: boolean;
+            /** Token Budget */
+            token_budget: number | null;
+            /** Message Count */
+            message_count: number;
+            usage: components["schemas"]["ChatUsageResponse"];
+            /** Running Message Id */
+            running_message_id: string | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+        };
+        /**
+         * ChatThreadUpdate
+         * @description What is left out stays; it holds for answers to come.
+         * @example {
+         *       "title": "Contracts of 2026"
+         *     }
+         */
+        ChatThreadUpdate: {
+            /** Title */
+            title?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Score Threshold */
+            score_threshold?: number | null;
+            /** Top K */
+            top_k?: number | null;
+            /** Searches Again */
+            searches_again?: boolean | null;
+            /** Token Budget */
+            token_budget?: number | null;
+        };
+        /**
+         * ChatUsageResponse
+         * @description Tokens, US dollars and SPUs; calls of models whose price is not known are not in `cost_usd`.
+         */
+        ChatUsageResponse: {
+            /** Calls */
+            calls: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Cost Usd */
+            cost_usd: number;
+            /** Unpriced Calls */
+            unpriced_calls: number;
+            /** Spus */
+            spus: number;
+            /** Is Estimated */
+            is_estimated: boolean;
+        };
         /**
          * DegradationResponse
          * @description A step that could not be made; the answer is what comes of the others.
@@ -878,6 +2148,12 @@ export interface components {
             /** Detail */
             detail: string;
         };
+        /**
+         * Depth
+         * @description How much a run reads: `quick` the rows about vectors, files and texts, `full` these themselves as well.
+         * @enum {string}
+         */
+        Depth: "quick" | "full";
         /**
          * DocumentDetail
          * @description A document and where it stands in each of its knowledge bases.
@@ -1032,6 +2308,45 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DriftKind
+         * @description How state can depart from intent.
+         * @enum {string}
+         */
+        DriftKind: "missing" | "stale" | "outdated" | "hollow" | "orphan" | "unindexed" | "unregistered" | "lost_collection" | "lost_index" | "unsearchable" | "lost_epoch" | "uncounted" | "unsettled" | "uncached" | "stuck_document" | "lost_text" | "lost_file" | "lost_document" | "orphaned_file" | "orphaned_text" | "abandoned_text" | "abandoned_upload" | "half_deleted" | "half_created";
+        /**
+         * DriftResponse
+         * @description Something that was not as it should be, with the names that it had then.
+         */
+        DriftResponse: {
+            kind: components["schemas"]["DriftKind"];
+            /** Kb Id */
+            kb_id: string | null;
+            /** Kb Name */
+            kb_name: string | null;
+            /** Document Id */
+            document_id: string | null;
+            /** Document Name */
+            document_name: string | null;
+            /** Detail */
+            detail: string | null;
+        };
+        /**
+         * EarlierAnswerResponse
+         * @description An answer that a person had edited or verified, before a later run replaced it.
+         */
+        EarlierAnswerResponse: {
+            /** @description An object where the version has a schema, else a text */
+            answer: components["schemas"]["JsonValue"];
+            /** Run Id */
+            run_id: string;
+            /** Is Edited */
+            is_edited: boolean;
+            /** Is Verified */
+            is_verified: boolean;
+            /** Replaced At */
+            replaced_at: string;
         };
         /**
          * ErasureCreate
@@ -1223,7 +2538,7 @@ export interface components {
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; 0.5 by default
+             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
              */
             alpha?: number | null;
             /**
@@ -1288,6 +2603,8 @@ export interface components {
             passages: components["schemas"]["SearchResultResponse"][];
             /** Degraded */
             degraded: components["schemas"]["DegradationResponse"][];
+            /** @description Of the two legs; null where one found everything */
+            weights: components["schemas"]["WeightsResponse"] | null;
         };
         /**
          * FailureResponse
@@ -1310,6 +2627,99 @@ export interface components {
             field: string;
             /** Reason */
             reason: string;
+        };
+        /**
+         * FieldType
+         * @description What the values of a declared field are.
+         * @enum {string}
+         */
+        FieldType: "string" | "number" | "boolean" | "date";
+        /**
+         * ForecastAnswer
+         * @description What indexing would need now. Nothing was embedded or charged.
+         */
+        ForecastAnswer: {
+            /** Embedding Model */
+            embedding_model: string;
+            /**
+             * Document Count
+             * @description Documents with one of the tags whose text is known: the numbers are theirs
+             */
+            document_count: number;
+            /**
+             * Unknown Document Count
+             * @description Documents with one of the tags whose text is not extracted yet, or cannot be: not in the numbers
+             */
+            unknown_document_count: number;
+            /**
+             * Unknown Documents
+             * @description The first of these
+             */
+            unknown_documents: components["schemas"]["UnknownDocumentItem"][];
+            chunks: components["schemas"]["Range"];
+            /** @description cl100k tokens of all chunks, overlaps counted twice */
+            tokens: components["schemas"]["Range"];
+            /** @description Chunks whose embeddings are in the cache, and cost nothing */
+            cached_chunks: components["schemas"]["Range"];
+            /**
+             * Cached Share
+             * @description Of all chunks, from 0 to 1; null where there is none
+             */
+            cached_share: number | null;
+            /** @description Embeddings to pay for: chunks that are not cached, each text once */
+            spus: components["schemas"]["Range"];
+            /** @description What the provider asks for these by its list price, where that is known; 0 for local models */
+            price_usd: components["schemas"]["PriceRange"] | null;
+            /**
+             * Is Cache Known
+             * @description False: the cache could not be asked, so that all is taken to be new
+             */
+            is_cache_known: boolean;
+            /**
+             * Is Estimated
+             * @description Whether only a sample was read, and the numbers are extrapolated by length
+             */
+            is_estimated: boolean;
+            /** Sampled Documents */
+            sampled_documents: number;
+            /** Sampled Characters */
+            sampled_characters: number;
+        };
+        /**
+         * ForecastBody
+         * @description A knowledge base as it might be made; the defaults are those of making one.
+         * @example {
+         *       "chunk_overlap": 128,
+         *       "chunk_size": 512,
+         *       "chunker_type": "recursive",
+         *       "embedding_model": "local/all-minilm-l6-v2",
+         *       "tag_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ]
+         *     }
+         */
+        ForecastBody: {
+            /** Tag Ids */
+            tag_ids: string[];
+            /**
+             * Chunker Type
+             * @default recursive
+             */
+            chunker_type: string;
+            /**
+             * Chunk Size
+             * @description Tokens
+             * @default 512
+             */
+            chunk_size: number;
+            /**
+             * Chunk Overlap
+             * @description Tokens; left out: 128, at most a quarter of chunk_size
+             * @default 128
+             */
+            chunk_overlap: number;
+            /** Embedding Model */
+            embedding_model?: string | null;
         };
         /**
          * Fusion
@@ -1366,6 +2776,127 @@ export interface components {
             chunk_count: number;
             /** Indexed At */
             indexed_at: string;
+        };
+        /**
+         * InvitationAcceptBody
+         * @description Who becomes a member: somebody new with a name and a password, or, without them, whoever is signed in.
+         * @example {
+         *       "name": "Ada",
+         *       "password": "correct horse battery",
+         *       "token": "what-stands-behind-the-hash"
+         *     }
+         */
+        InvitationAcceptBody: {
+            /**
+             * Token
+             * @description What stands behind # in the link
+             */
+            token: string;
+            /**
+             * Email
+             * @description Where the invitation names none
+             */
+            email?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Password */
+            password?: string | null;
+        };
+        /**
+         * InvitationCreate
+         * @description Somebody to invite.
+         * @example {
+         *       "email": "grace@example.com",
+         *       "role": "editor"
+         *     }
+         */
+        InvitationCreate: {
+            /** Email */
+            email: string;
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * InvitationCreated
+         * @description A new invitation with its link's secret, which is shown this once.
+         */
+        InvitationCreated: {
+            /** Invitation Id */
+            invitation_id: string;
+            /** Email */
+            email: string | null;
+            role: components["schemas"]["Role"];
+            /** Invited By */
+            invited_by: string | null;
+            /** Created At */
+            created_at: string;
+            /** Expires At */
+            expires_at: string;
+            /**
+             * Token
+             * @description The link is /invite/#<token>; it is not stored and cannot be shown again
+             */
+            token: string;
+            /**
+             * Is Mailed
+             * @description Whether the link was sent to the address
+             */
+            is_mailed: boolean;
+        };
+        /**
+         * InvitationList
+         * @description A page of invitations.
+         */
+        InvitationList: {
+            /** Invitations */
+            invitations: components["schemas"]["InvitationResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * InvitationLookBody
+         * @description A link's secret.
+         * @example {
+         *       "token": "what-stands-behind-the-hash"
+         *     }
+         */
+        InvitationLookBody: {
+            /**
+             * Token
+             * @description What stands behind # in the link
+             */
+            token: string;
+        };
+        /**
+         * InvitationPreview
+         * @description What an invitation leads to.
+         */
+        InvitationPreview: {
+            /** Organization Name */
+            organization_name: string;
+            /** Email */
+            email: string | null;
+            role: components["schemas"]["Role"];
+            /** Expires At */
+            expires_at: string;
+        };
+        /**
+         * InvitationResponse
+         * @description An invitation that can still be accepted.
+         */
+        InvitationResponse: {
+            /** Invitation Id */
+            invitation_id: string;
+            /** Email */
+            email: string | null;
+            role: components["schemas"]["Role"];
+            /** Invited By */
+            invited_by: string | null;
+            /** Created At */
+            created_at: string;
+            /** Expires At */
+            expires_at: string;
         };
         /**
          * JobDetail
@@ -1429,7 +2960,7 @@ export interface components {
          * @description What is to be done; a job carries names, never a verdict: the worker reads the truth when it runs.
          * @enum {string}
          */
-        JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase";
+        JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase" | "reconcile" | "run_prompt" | "membership_prompt" | "clean_prompt";
         /**
          * JobList
          * @description A page of jobs.
@@ -1640,6 +3171,11 @@ export interface components {
             /** Coalesce Neighbors */
             coalesce_neighbors: number;
             /**
+             * Vector Store
+             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             */
+            vector_store: string;
+            /**
              * Status
              * @description `indexing` until the first indexing has ended, then `active`; or `error`
              */
@@ -1819,11 +3355,230 @@ export interface components {
             detail: string;
         };
         /**
+         * LlmUsageAnswer
+         * @description What chat and reranking models were asked, and what that cost.
+         */
+        LlmUsageAnswer: {
+            /** Total Calls */
+            total_calls: number;
+            /** Total Cost Usd */
+            total_cost_usd: number;
+            /** Cost Usd By Kb */
+            cost_usd_by_kb: {
+                [key: string]: number;
+            };
+            /** Items */
+            items: components["schemas"]["LlmUsageItem"][];
+        };
+        /**
+         * LlmUsageItem
+         * @description Calls to chat and reranking models of one day, operation, model and knowledge base.
+         */
+        LlmUsageItem: {
+            /**
+             * Day
+             * @description As 2026-01-31, in UTC
+             */
+            day: string;
+            /**
+             * Operation
+             * @description search, rerank, prompt or chat
+             */
+            operation: string;
+            /** Model */
+            model: string;
+            /** Kb Id */
+            kb_id: string | null;
+            /** Calls */
+            calls: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /**
+             * Cost Usd
+             * @description By LiteLLM's prices
+             */
+            cost_usd: number;
+            /**
+             * Unpriced Calls
+             * @description Calls of models whose price is not known: not in `cost_usd`
+             */
+            unpriced_calls: number;
+        };
+        /**
+         * MemberList
+         * @description A page of members.
+         */
+        MemberList: {
+            /** Members */
+            members: components["schemas"]["MemberResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * MemberResponse
+         * @description A member of an organization.
+         */
+        MemberResponse: {
+            /** User Id */
+            user_id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            role: components["schemas"]["Role"];
+            /** Created At */
+            created_at: string;
+            /** Last Signed In At */
+            last_signed_in_at: string | null;
+        };
+        /**
+         * MemberRoleBody
+         * @description Another role.
+         * @example {
+         *       "role": "editor"
+         *     }
+         */
+        MemberRoleBody: {
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * MetadataFieldsAnswer
+         * @description The declared fields, and what declaring them did.
+         */
+        MetadataFieldsAnswer: {
+            /** Fields */
+            fields: {
+                [key: string]: components["schemas"]["FieldType"];
+            };
+            /**
+             * Documents Rewritten
+             * @description Documents whose metadata was written anew
+             */
+            documents_rewritten: number;
+            /**
+             * Values Removed
+             * @description Values of another type that were removed from them
+             */
+            values_removed: number;
+        };
+        /**
+         * MetadataFieldsDeclaration
+         * @description All fields that are to be declared.
+         * @example {
+         *       "fields": {
+         *         "due": "date",
+         *         "year": "number"
+         *       }
+         *     }
+         */
+        MetadataFieldsDeclaration: {
+            /**
+             * Fields
+             * @description Key of the metadata → type of its values, or of each in a list
+             */
+            fields: {
+                [key: string]: components["schemas"]["FieldType"];
+            };
+            /**
+             * @description Where documents have values of another type: refuse to declare, naming documents, or remove the values from their metadata
+             * @default refuse
+             */
+            on_misfit: components["schemas"]["MisfitPolicy"];
+        };
+        /**
+         * MetadataFieldsResponse
+         * @description The declared fields, by name.
+         */
+        MetadataFieldsResponse: {
+            /** Fields */
+            fields: {
+                [key: string]: components["schemas"]["FieldType"];
+            };
+        };
+        /**
+         * MisfitPolicy
+         * @description What a declaration does about documents whose values do not fit it.
+         * @enum {string}
+         */
+        MisfitPolicy: "refuse" | "remove";
+        /**
          * Mode
          * @description By what chunks are found.
          * @enum {string}
          */
         Mode: "hybrid" | "vector" | "lexical";
+        /**
+         * ModelKind
+         * @description What a model is for. A server's list does not tell: of its models it is unknown.
+         * @enum {string}
+         */
+        ModelKind: "chat" | "embedding" | "rerank" | "unknown";
+        /**
+         * ModelList
+         * @description A page of models by name.
+         */
+        ModelList: {
+            /** Models */
+            models: components["schemas"]["ModelResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+            /**
+             * Unreachable
+             * @description Provider → why the models of its server are not in the list
+             */
+            unreachable: {
+                [key: string]: string;
+            };
+        };
+        /**
+         * ModelResponse
+         * @description A model that the organization can ask; what is null is not known.
+         */
+        ModelResponse: {
+            /**
+             * Model
+             * @description The name that it is asked by
+             */
+            model: string;
+            /** Litellm Provider */
+            litellm_provider: string;
+            /** @description `unknown` of a server's models: its list does not tell */
+            kind: components["schemas"]["ModelKind"];
+            /** @description LiteLLM's `table`, a `server` of the organization's own, or `local` in this process */
+            source: components["schemas"]["ModelSource"];
+            /** Supports Tools */
+            supports_tools: boolean | null;
+            /** Supports Structured Output */
+            supports_structured_output: boolean | null;
+            /** Max Input Tokens */
+            max_input_tokens: number | null;
+            /** Max Output Tokens */
+            max_output_tokens: number | null;
+            /** Dimensions */
+            dimensions: number | null;
+            /** Input Usd Per Million Tokens */
+            input_usd_per_million_tokens: number | null;
+            /** Output Usd Per Million Tokens */
+            output_usd_per_million_tokens: number | null;
+        };
+        /**
+         * ModelSource
+         * @description Where it is known from.
+         * @enum {string}
+         */
+        ModelSource: "table" | "server" | "local";
+        /**
+         * OnUse
+         * @description What to do where prompts use what is to be deleted.
+         * @enum {string}
+         */
+        OnUse: "refuse" | "detach";
         /**
          * OrganizationResponse
          * @description An organization.
@@ -1839,11 +3594,88 @@ export interface components {
             created_at: string;
         };
         /**
+         * OrganizationUpdate
+         * @description Settings to change; what is left out stays.
+         * @example {
+         *       "cache_scope": "organization",
+         *       "name": "Acme"
+         *     }
+         */
+        OrganizationUpdate: {
+            /** Name */
+            name?: string | null;
+            /** @description `global`: embeddings are shared with all organizations that share theirs, so that a text that another has embedded costs nothing, and others can tell by price or time that a text was embedded before; `organization`: none is shared. Counts from the next call on */
+            cache_scope?: components["schemas"]["CacheScope"] | null;
+        };
+        /**
+         * PasswordChangeBody
+         * @description The password in use, and the one to come.
+         * @example {
+         *       "current_password": "correct horse battery",
+         *       "new_password": "staple another one"
+         *     }
+         */
+        PasswordChangeBody: {
+            /**
+             * Current Password
+             * Format: password
+             */
+            current_password: string;
+            /**
+             * New Password
+             * Format: password
+             */
+            new_password: string;
+        };
+        /**
+         * PasswordResetBody
+         * @description A link's secret, and the password to come.
+         * @example {
+         *       "password": "staple another one",
+         *       "token": "what-stands-behind-the-hash"
+         *     }
+         */
+        PasswordResetBody: {
+            /**
+             * Token
+             * @description What stands behind # in the link
+             */
+            token: string;
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
+        };
+        /**
+         * PasswordResetRequestBody
+         * @description Whose password is forgotten.
+         * @example {
+         *       "email": "ada@example.com"
+         *     }
+         */
+        PasswordResetRequestBody: {
+            /** Email */
+            email: string;
+        };
+        /**
          * Preset
          * @description The four retrieval modes of seed 003, section 2.4.
          * @enum {string}
          */
         Preset: "full_hybrid" | "hybrid_without_hyde" | "vector_with_reranking" | "fast_vector";
+        /**
+         * PriceRange
+         * @description US dollars, and where they probably lie.
+         */
+        PriceRange: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+        };
         /**
          * Problem
          * @description RFC 9457 problem details; `code` is stable.
@@ -1882,6 +3714,483 @@ export interface components {
             unit: string;
         };
         /**
+         * PromptCreate
+         * @description A prompt to make.
+         * @example {
+         *       "answer_schema": {
+         *         "additionalProperties": false,
+         *         "properties": {
+         *           "due_date": {
+         *             "type": "string"
+         *           },
+         *           "total": {
+         *             "type": "number"
+         *           }
+         *         },
+         *         "required": [
+         *           "due_date",
+         *           "total"
+         *         ],
+         *         "type": "object"
+         *       },
+         *       "kb_id": "507f191e810c19729de860ea",
+         *       "max_iterations": 5,
+         *       "name": "Invoice terms",
+         *       "spu_budget": 10,
+         *       "tag_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ],
+         *       "temperature": 0,
+         *       "text": "When is the invoice due, and what does it come to? Terms are in the knowledge base.",
+         *       "token_budget": 50000
+         *     }
+         */
+        PromptCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Text
+             * @description The task
+             */
+            text: string;
+            /**
+             * Model
+             * @description A chat model; null: the organization's default
+             */
+            model?: string | null;
+            /**
+             * Answer Schema
+             * @description A JSON schema of an object that answers follow; null: answers are texts
+             */
+            answer_schema?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Tag Ids
+             * @description It runs by itself on documents with one of these tags
+             */
+            tag_ids?: string[];
+            /**
+             * Kb Id
+             * @description The knowledge base that the model may search
+             */
+            kb_id?: string | null;
+            /**
+             * Metadata Filter
+             * @description Narrows every search, as in a search's `metadata_filter`; the model can only narrow it further
+             */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature?: number | null;
+            /**
+             * Max Tokens
+             * @description Of one answer of the model
+             */
+            max_tokens?: number | null;
+            /**
+             * Max Iterations
+             * @description Rounds of the model; the last one has to answer
+             * @default 5
+             */
+            max_iterations: number;
+            /**
+             * Token Budget
+             * @description Of a run: tokens asked and answered
+             */
+            token_budget?: number | null;
+            /**
+             * Spu Budget
+             * @description Of a run: SPUs of its searches
+             */
+            spu_budget?: number | null;
+            /**
+             * Runs On Existing
+             * @description Also run it on the documents with its tags that are there already; it costs
+             * @default true
+             */
+            runs_on_existing: boolean;
+        };
+        /**
+         * PromptList
+         * @description A page of prompts.
+         */
+        PromptList: {
+            /** Prompts */
+            prompts: components["schemas"]["PromptResponse"][];
+            /**
+             * Total Count
+             * @description How many match in all
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * PromptResponse
+         * @description A prompt in its latest version.
+         */
+        PromptResponse: {
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /** Text */
+            text: string;
+            /** Model */
+            model: string | null;
+            /** Answer Schema */
+            answer_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Kb Id */
+            kb_id: string | null;
+            /** Metadata Filter */
+            metadata_filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature: number | null;
+            /** Max Tokens */
+            max_tokens: number | null;
+            /** Max Iterations */
+            max_iterations: number;
+            /** Token Budget */
+            token_budget: number | null;
+            /** Spu Budget */
+            spu_budget: number | null;
+            /** Created At */
+            created_at: string;
+            /** Name */
+            name: string;
+            /** Updated At */
+            updated_at: string;
+        };
+        /**
+         * PromptResultList
+         * @description A page of results.
+         */
+        PromptResultList: {
+            /** Results */
+            results: components["schemas"]["PromptResultResponse"][];
+            /**
+             * Total Count
+             * @description How many match in all
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * PromptResultResponse
+         * @description The answer that counts, of one version for one document.
+         */
+        PromptResultResponse: {
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /** Document Id */
+            document_id: string;
+            /** Run Id */
+            run_id: string;
+            /** @description An object where the version has a schema, else a text */
+            answer: components["schemas"]["JsonValue"];
+            /** Is Edited */
+            is_edited: boolean;
+            /** Is Verified */
+            is_verified: boolean;
+            /** Edited At */
+            edited_at: string | null;
+            /** Verified At */
+            verified_at: string | null;
+            /** Earlier */
+            earlier: components["schemas"]["EarlierAnswerResponse"][];
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+        };
+        /**
+         * PromptResultUpdate
+         * @description An answer as a person has it, or that it is right.
+         * @example {
+         *       "is_verified": true
+         *     }
+         * @example {
+         *       "is_verified": false
+         *     }
+         */
+        PromptResultUpdate: {
+            /** @description Follows the version's schema, or is a text where it has none; left out: it stays */
+            answer?: components["schemas"]["JsonValue"];
+            /**
+             * Is Verified
+             * @description Left out: it stays, and an edited answer is not verified
+             */
+            is_verified?: boolean | null;
+            /**
+             * Run Id
+             * @description Of the result that was looked at; 409 where another run has replaced it
+             */
+            run_id?: string | null;
+        };
+        /**
+         * PromptRunCreate
+         * @description What to run a prompt on: documents, or a text that is none.
+         * @example {
+         *       "document_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ]
+         *     }
+         * @example {
+         *       "text": "Invoice 7: 120 EUR, due within 30 days of 2 May 2026."
+         *     }
+         */
+        PromptRunCreate: {
+            /** Document Ids */
+            document_ids?: string[];
+            /** Text */
+            text?: string | null;
+            /**
+             * Version
+             * @description Of the prompt; the latest, if left out
+             */
+            version?: number | null;
+        };
+        /**
+         * PromptRunDetail
+         * @description A run with every step, and the text that it was run on.
+         */
+        PromptRunDetail: {
+            /** Run Id */
+            run_id: string;
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /**
+             * Document Id
+             * @description Null: it was run on a text
+             */
+            document_id: string | null;
+            /**
+             * Is Automatic
+             * @description It ran by itself: a document with one of the prompt's tags was read
+             */
+            is_automatic: boolean;
+            status: components["schemas"]["RunStatus"];
+            /** Model */
+            model: string | null;
+            /** @description An object where the version has a schema, else a text */
+            answer: components["schemas"]["JsonValue"];
+            usage: components["schemas"]["RunUsageResponse"];
+            /** Warnings */
+            warnings: string[];
+            error: components["schemas"]["FailureResponse"] | null;
+            /**
+             * Has Erased Passages
+             * @description Passages of documents that were deleted since are gone from it
+             */
+            has_erased_passages: boolean;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Input Text */
+            input_text: string | null;
+            /** Steps */
+            steps: components["schemas"]["RunStepResponse"][];
+        };
+        /**
+         * PromptRunList
+         * @description A page of runs.
+         */
+        PromptRunList: {
+            /** Runs */
+            runs: components["schemas"]["PromptRunResponse"][];
+            /**
+             * Total Count
+             * @description How many match in all
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * PromptRunResponse
+         * @description A run, without its steps.
+         */
+        PromptRunResponse: {
+            /** Run Id */
+            run_id: string;
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /**
+             * Document Id
+             * @description Null: it was run on a text
+             */
+            document_id: string | null;
+            /**
+             * Is Automatic
+             * @description It ran by itself: a document with one of the prompt's tags was read
+             */
+            is_automatic: boolean;
+            status: components["schemas"]["RunStatus"];
+            /** Model */
+            model: string | null;
+            /** @description An object where the version has a schema, else a text */
+            answer: components["schemas"]["JsonValue"];
+            usage: components["schemas"]["RunUsageResponse"];
+            /** Warnings */
+            warnings: string[];
+            error: components["schemas"]["FailureResponse"] | null;
+            /**
+             * Has Erased Passages
+             * @description Passages of documents that were deleted since are gone from it
+             */
+            has_erased_passages: boolean;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
+         * PromptRunsStarted
+         * @description Runs that jobs make; look at each by its id.
+         */
+        PromptRunsStarted: {
+            /** Runs */
+            runs: components["schemas"]["PromptRunResponse"][];
+        };
+        /**
+         * PromptUpdate
+         * @description What to change; what is left out stays, and null takes away. All but a name makes a further version.
+         * @example {
+         *       "max_iterations": 3,
+         *       "text": "When is it due?"
+         *     }
+         */
+        PromptUpdate: {
+            /** Name */
+            name?: string | null;
+            /** Text */
+            text?: string | null;
+            /**
+             * Model
+             * @description A chat model; null: the organization's default
+             */
+            model?: string | null;
+            /**
+             * Answer Schema
+             * @description A JSON schema of an object that answers follow; null: answers are texts
+             */
+            answer_schema?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids?: string[] | null;
+            /**
+             * Kb Id
+             * @description The knowledge base that the model may search
+             */
+            kb_id?: string | null;
+            /**
+             * Metadata Filter
+             * @description Narrows every search, as in a search's `metadata_filter`; the model can only narrow it further
+             */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature?: number | null;
+            /**
+             * Max Tokens
+             * @description Of one answer of the model
+             */
+            max_tokens?: number | null;
+            /** Max Iterations */
+            max_iterations?: number | null;
+            /**
+             * Token Budget
+             * @description Of a run: tokens asked and answered
+             */
+            token_budget?: number | null;
+            /**
+             * Spu Budget
+             * @description Of a run: SPUs of its searches
+             */
+            spu_budget?: number | null;
+            /**
+             * Runs On Existing
+             * @description Also run it on the documents with its tags that are there already; it costs
+             * @default true
+             */
+            runs_on_existing: boolean;
+        };
+        /**
+         * PromptVersionList
+         * @description A page of a prompt's versions.
+         */
+        PromptVersionList: {
+            /** Versions */
+            versions: components["schemas"]["PromptVersionResponse"][];
+            /**
+             * Total Count
+             * @description How many there are in all
+             */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * PromptVersionResponse
+         * @description One version of a prompt; it never changes.
+         */
+        PromptVersionResponse: {
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /** Text */
+            text: string;
+            /** Model */
+            model: string | null;
+            /** Answer Schema */
+            answer_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Kb Id */
+            kb_id: string | null;
+            /** Metadata Filter */
+            metadata_filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature: number | null;
+            /** Max Tokens */
+            max_tokens: number | null;
+            /** Max Iterations */
+            max_iterations: number;
+            /** Token Budget */
+            token_budget: number | null;
+            /** Spu Budget */
+            spu_budget: number | null;
+            /** Created At */
+            created_at: string;
+        };
+        /**
          * QuotaAnswer
          * @description The organization's SPUs.
          */
@@ -1903,6 +4212,168 @@ export interface components {
              * @description May still be reserved; null: unlimited
              */
             left_spus: number | null;
+        };
+        /**
+         * Range
+         * @description A number, and where it probably lies (19 times of 20) where it is estimated; else all three are the same.
+         */
+        Range: {
+            /** Value */
+            value: number;
+            /** Low */
+            low: number;
+            /** High */
+            high: number;
+        };
+        /**
+         * ReconcileReport
+         * @description A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named.
+         */
+        ReconcileReport: {
+            /** Run Id */
+            run_id: string;
+            /**
+             * Kb Id
+             * @description None: all of the organization's
+             */
+            kb_id: string | null;
+            depth: components["schemas"]["Depth"];
+            /** Dry Run */
+            dry_run: boolean;
+            /** Rebuild Cache */
+            rebuild_cache: boolean;
+            state: components["schemas"]["RunState"];
+            progress: components["schemas"]["ProgressResponse"] | null;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Repairs */
+            repairs: number;
+            /**
+             * Is Cut
+             * @description A bound was reached; the next run goes on
+             */
+            is_cut: boolean;
+            /**
+             * Knowledge Bases
+             * @description How many were looked at
+             */
+            knowledge_bases: number;
+            /**
+             * Checked
+             * @description Index entries that were looked at
+             */
+            checked: number;
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Expires At */
+            expires_at: string;
+            /** Drift */
+            drift: components["schemas"]["DriftResponse"][];
+            /** More */
+            more: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ReconcileRunList
+         * @description A page of runs.
+         */
+        ReconcileRunList: {
+            /** Runs */
+            runs: components["schemas"]["ReconcileRunResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ReconcileRunResponse
+         * @description A run: `counts` says how much of each kind was found, `repairs` for how much a repair was asked or made.
+         *
+         *     Jobs do most repairs; a run is done when it has asked for them.
+         */
+        ReconcileRunResponse: {
+            /** Run Id */
+            run_id: string;
+            /**
+             * Kb Id
+             * @description None: all of the organization's
+             */
+            kb_id: string | null;
+            depth: components["schemas"]["Depth"];
+            /** Dry Run */
+            dry_run: boolean;
+            /** Rebuild Cache */
+            rebuild_cache: boolean;
+            state: components["schemas"]["RunState"];
+            progress: components["schemas"]["ProgressResponse"] | null;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Repairs */
+            repairs: number;
+            /**
+             * Is Cut
+             * @description A bound was reached; the next run goes on
+             */
+            is_cut: boolean;
+            /**
+             * Knowledge Bases
+             * @description How many were looked at
+             */
+            knowledge_bases: number;
+            /**
+             * Checked
+             * @description Index entries that were looked at
+             */
+            checked: number;
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+            /** Expires At */
+            expires_at: string;
+        };
+        /**
+         * ReconcileStart
+         * @description How thoroughly to look, and whether to mend.
+         * @example {
+         *       "depth": "full",
+         *       "dry_run": true
+         *     }
+         * @example {
+         *       "depth": "quick"
+         *     }
+         */
+        ReconcileStart: {
+            /**
+             * @description quick: rows, and vectors where their numbers do not tally; full: every vector, file and text
+             * @default quick
+             */
+            depth: components["schemas"]["Depth"];
+            /**
+             * Dry Run
+             * @description Only tell what would be mended
+             * @default false
+             */
+            dry_run: boolean;
+            /**
+             * Rebuild Cache
+             * @description Also put embeddings that knowledge bases hold back into the cache; calls nobody
+             * @default false
+             */
+            rebuild_cache: boolean;
         };
         /**
          * ReplayAnswer
@@ -1930,6 +4401,131 @@ export interface components {
         RetentionSettings: {
             /** Document Days */
             document_days: number | null;
+        };
+        /**
+         * Role
+         * @description A person's part in an organization.
+         * @enum {string}
+         */
+        Role: "viewer" | "editor" | "admin" | "owner";
+        /**
+         * RunPassageResponse
+         * @description A passage that the model saw; `number` is what it cites by: `[3]`.
+         */
+        RunPassageResponse: {
+            /** Number */
+            number: number;
+            /** Kb Id */
+            kb_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Source */
+            source: string;
+            /** Chunk Index */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Relevance */
+            relevance: number;
+            /** Content */
+            content: string;
+        };
+        /**
+         * RunState
+         * @description queued → running → done, or failed.
+         * @enum {string}
+         */
+        RunState: "queued" | "running" | "done" | "failed";
+        /**
+         * RunStatus
+         * @description queued ──▶ running ──▶ succeeded | failed; cancelled from either of the first two.
+         * @enum {string}
+         */
+        RunStatus: "queued" | "running" | "succeeded" | "failed" | "cancelled";
+        /**
+         * RunStepResponse
+         * @description One step. `text`: what the model said, or was told.
+         */
+        RunStepResponse: {
+            kind: components["schemas"]["analytiq__models__prompt_run__StepKind"];
+            /** Text */
+            text: string;
+            /** At */
+            at: string;
+            /** Milliseconds */
+            milliseconds: number;
+            /** Tool Calls */
+            tool_calls: components["schemas"]["RunToolCallResponse"][];
+            /**
+             * Is Forced
+             * @description The model was to answer, and was offered no tool
+             */
+            is_forced: boolean;
+            /** Finish Reason */
+            finish_reason: string | null;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Cost Usd */
+            cost_usd: number | null;
+            /** Call Id */
+            call_id: string | null;
+            /** Tool Name */
+            tool_name: string | null;
+            /**
+             * Error
+             * @description A code, where the tool did nothing
+             */
+            error: string | null;
+            /** Passages */
+            passages: components["schemas"]["RunPassageResponse"][];
+            /** Spus */
+            spus: number;
+        };
+        /**
+         * RunToolCallResponse
+         * @description A tool call as the model wrote it.
+         */
+        RunToolCallResponse: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Arguments */
+            arguments: string;
+        };
+        /**
+         * RunUsageResponse
+         * @description What a run has used so far, of all its attempts.
+         */
+        RunUsageResponse: {
+            /** Model Calls */
+            model_calls: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /**
+             * Cost Usd
+             * @description By LiteLLM's prices
+             */
+            cost_usd: number;
+            /**
+             * Unpriced Calls
+             * @description Calls of models whose price is not known: not in `cost_usd`
+             */
+            unpriced_calls: number;
+            /** Searches */
+            searches: number;
+            /** Spus */
+            spus: number;
         };
         /**
          * Scores
@@ -1988,6 +4584,8 @@ export interface components {
             generated_queries: string[];
             /** Sources */
             sources: components["schemas"]["SourceResponse"][];
+            /** @description Of the two legs; null where one found everything */
+            weights: components["schemas"]["WeightsResponse"] | null;
         };
         /**
          * SearchBody
@@ -2051,7 +4649,7 @@ export interface components {
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; 0.5 by default
+             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
              */
             alpha?: number | null;
             /**
@@ -2203,7 +4801,7 @@ export interface components {
             fusion?: components["schemas"]["Fusion"] | null;
             /**
              * Alpha
-             * @description The vector's weight; 0.5 by default
+             * @description The vector's weight; left out: 0.5, and less the less the model knows the question
              */
             alpha?: number | null;
             /**
@@ -2265,6 +4863,84 @@ export interface components {
             below_threshold: number;
             /** Reranked */
             reranked: number;
+        };
+        /**
+         * SessionOrganization
+         * @description An organization of the person who is signed in.
+         */
+        SessionOrganization: {
+            /** Organization Id */
+            organization_id: string;
+            /** Organization Name */
+            organization_name: string;
+            role: components["schemas"]["Role"];
+        };
+        /**
+         * SessionResponse
+         * @description Who is signed in.
+         */
+        SessionResponse: {
+            /** User Id */
+            user_id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /** Organizations */
+            organizations: components["schemas"]["SessionOrganization"][];
+            /**
+             * Csrf Token
+             * @description Send it as X-CSRF-Token with every call that changes something
+             */
+            csrf_token: string;
+            /** Expires At */
+            expires_at: string;
+        };
+        /**
+         * SignInBody
+         * @description An address and its password.
+         * @example {
+         *       "email": "ada@example.com",
+         *       "password": "correct horse battery"
+         *     }
+         */
+        SignInBody: {
+            /** Email */
+            email: string;
+            /**
+             * Password
+             * Format: password
+             */
+            password: string;
+        };
+        /**
+         * SignInWays
+         * @description How people sign in here.
+         */
+        SignInWays: {
+            /**
+             * Oidc Name
+             * @description What the provider is called; null where there is none
+             */
+            oidc_name: string | null;
+            /**
+             * Sends Mail
+             * @description Whether a forgotten password's link comes by mail
+             */
+            sends_mail: boolean;
+            /**
+             * Has Cookie
+             * @description Whether this browser has a session's cookie, which may have ended since
+             */
+            has_cookie: boolean;
+        };
+        /**
+         * SignedOut
+         * @description In how many browsers the person was signed in.
+         */
+        SignedOut: {
+            /** Sessions */
+            sessions: number;
         };
         /**
          * SourceResponse
@@ -2380,6 +5056,24 @@ export interface components {
             text: string;
         };
         /**
+         * TokenScope
+         * @description What an access token may do. Machines have no owner above them, so `admin` is everything.
+         * @enum {string}
+         */
+        TokenScope: "read" | "write" | "admin";
+        /**
+         * UnknownDocumentItem
+         * @description A document whose text is not known.
+         */
+        UnknownDocumentItem: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** State */
+            state: string;
+        };
+        /**
          * UploadAnswer
          * @description What became of each file, in the order sent.
          */
@@ -2469,6 +5163,30 @@ export interface components {
              */
             unconfirmed_spus: number;
         };
+        /**
+         * WeightsResponse
+         * @description How much each leg of a hybrid search counts, and why.
+         */
+        WeightsResponse: {
+            /** Vector */
+            vector: number;
+            /** Lexical */
+            lexical: number;
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * StepKind
+         * @description What was done between two pieces of text.
+         * @enum {string}
+         */
+        analytiq__models__chat__StepKind: "tool_call" | "passages";
+        /**
+         * StepKind
+         * @description What was done in a step.
+         * @enum {string}
+         */
+        analytiq__models__prompt_run__StepKind: "model" | "tool" | "correction";
         /**
          * DocumentUpload
          * @description One file of a JSON upload.
@@ -2572,6 +5290,87 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_organization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -2631,6 +5430,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2702,6 +5510,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -2765,6 +5582,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -2816,6 +5642,519 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_members: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemberRoleBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_invitations: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationCreated"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invitation_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_audit_entries: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description As `action` shows it */
+                action?: string | null;
+                /** @description Of a user or a token */
+                actor_id?: string | null;
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntryList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2890,6 +6229,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -2953,6 +6301,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3006,6 +6363,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3077,6 +6443,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3099,7 +6474,10 @@ export interface operations {
     };
     delete_tag: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where prompts use it: refuse, or detach it from them by a further version of each */
+                on_use?: components["schemas"]["OnUse"];
+            };
             header?: never;
             path: {
                 tag_id: string;
@@ -3128,6 +6506,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3168,6 +6555,8 @@ export interface operations {
                 tag_ids?: string | null;
                 /** @description Any of these */
                 state?: components["schemas"]["DocumentState"][] | null;
+                /** @description As in a search, written as JSON; without `page` */
+                metadata_filter?: string | null;
                 /** @description With a minus, descending */
                 sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "document_name" | "-document_name" | "byte_size" | "-byte_size" | "state" | "-state";
             };
@@ -3200,6 +6589,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3300,6 +6698,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3353,6 +6760,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3424,6 +6840,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3475,6 +6900,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3542,6 +6976,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3595,6 +7038,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3667,6 +7119,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3720,6 +7181,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3797,6 +7267,155 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_metadata_fields: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetadataFieldsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    declare_metadata_fields: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MetadataFieldsDeclaration"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MetadataFieldsAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3856,6 +7475,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3926,6 +7554,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -3979,6 +7616,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4050,6 +7696,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4072,7 +7727,10 @@ export interface operations {
     };
     delete_knowledge_base: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Where prompts use it: refuse, or detach it from them by a further version of each */
+                on_use?: components["schemas"]["OnUse"];
+            };
             header?: never;
             path: {
                 kb_id: string;
@@ -4103,6 +7761,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4175,6 +7842,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4239,6 +7915,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4296,6 +7981,87 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    forecast_knowledge_base: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForecastBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForecastAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4375,6 +8141,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4431,6 +8206,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4499,6 +8283,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4560,6 +8353,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4614,6 +8416,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4684,6 +8495,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4741,6 +8561,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4813,6 +8642,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -4865,6 +8703,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4937,6 +8784,1840 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_models: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description A part of the name, literally; case does not count */
+                name_search?: string | null;
+                /** @description Models of unknown kind are listed with every kind */
+                kind?: components["schemas"]["ModelKind"] | null;
+                litellm_provider?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_prompts: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description A part of the name, literally; case does not count */
+                name_search?: string | null;
+                tag_id?: string | null;
+                kb_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_prompt_versions: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptVersionList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    run_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptRunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptRunsStarted"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_prompt_runs: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                prompt_id?: string | null;
+                version?: number | null;
+                document_id?: string | null;
+                /** @description Any of these */
+                status?: components["schemas"]["RunStatus"][] | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptRunList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_prompt_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptRunDetail"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_prompt_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptRunResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_prompt_results: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                version?: number | null;
+                document_id?: string | null;
+                is_verified?: boolean | null;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResultList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    download_prompt_results: {
+        parameters: {
+            query?: {
+                format?: "csv" | "json";
+                /** @description The latest, if left out */
+                version?: number | null;
+                is_verified?: boolean | null;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The results */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
+                    "application/json": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_prompt_result: {
+        parameters: {
+            query?: {
+                /** @description The latest, if left out */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResultResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_prompt_result: {
+        parameters: {
+            query?: {
+                /** @description The latest, if left out */
+                version?: number | null;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptResultUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptResultResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_chat_threads: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                kb_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatThreadList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_chat_thread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatThreadCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatThreadResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_chat_thread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatThreadResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_chat_thread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatThreadUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatThreadResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_chat_thread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatThreadDeleted"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_chat_messages: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                thread_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatMessageList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ask_chat_thread: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatQuestion"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatAsked"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_chat_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                message_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatMessageResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    follow_chat_message: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                thread_id: string;
+                message_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The caller has been told everything: `Last-Event-ID` is that of `done` */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stop_chat_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                thread_id: string;
+                message_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatMessageResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -5001,6 +10682,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -5053,6 +10743,86 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_llm_usage: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                until?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlmUsageAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5124,6 +10894,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -5180,6 +10959,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5247,6 +11035,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not found */
             404: {
                 headers: {
@@ -5299,6 +11096,15 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5362,6 +11168,1107 @@ export interface operations {
             };
             /** @description Not signed in */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_reconcile_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReconcileStart"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReconcileRunResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_knowledge_base_reconcile_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReconcileStart"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReconcileRunResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_reconcile_runs: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description Only runs over this knowledge base alone */
+                kb_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReconcileRunList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_reconcile_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reconcile_run_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReconcileReport"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_sign_in_ways: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInWays"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_out_everywhere: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedOut"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordChangeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    request_password_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordResetRequestBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    reset_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasswordResetBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationLookBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationPreview"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    accept_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InvitationAcceptBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    begin_oidc_sign_in: {
+        parameters: {
+            query?: {
+                next?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    finish_oidc_sign_in: {
+        parameters: {
+            query?: {
+                state?: string;
+                code?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

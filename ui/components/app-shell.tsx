@@ -1,17 +1,20 @@
 "use client";
 
+import dynamic from "next/dynamic";
 import { usePathname, useRouter } from "next/navigation";
 import { useEffect, useState } from "react";
 
-import { CommandPalette } from "@/components/command-palette";
 import { ConnectionNotice } from "@/components/connection-notice";
 import { SkeletonBlock } from "@/components/feedback";
 import { DESTINATIONS } from "@/components/navigation";
 import { BottomBar, Sidebar } from "@/components/navigation-bars";
-import { ShortcutsDialog } from "@/components/shortcuts-dialog";
 import { UploadTray } from "@/components/upload-tray";
 import { useSession } from "@/lib/session";
 import { useShortcuts } from "@/lib/shortcuts";
+
+// Loaded when they are first wanted.
+const CommandPalette = dynamic(() => import("@/components/command-palette").then((module) => module.CommandPalette), { ssr: false });
+const ShortcutsDialog = dynamic(() => import("@/components/shortcuts-dialog").then((module) => module.ShortcutsDialog), { ssr: false });
 
 /** What surrounds every page: navigation, palette, shortcuts, uploads; only for those who are signed in. */
 export function AppShell({ children }: { children: React.ReactNode }) {
@@ -67,8 +70,8 @@ export function AppShell({ children }: { children: React.ReactNode }) {
       {session && (
         <>
           <UploadTray />
-          <CommandPalette open={isPaletteOpen} onOpenChange={setPaletteOpen} />
-          <ShortcutsDialog open={areShortcutsOpen} onOpenChange={setShortcutsOpen} />
+          {isPaletteOpen && <CommandPalette open onOpenChange={setPaletteOpen} />}
+          {areShortcutsOpen && <ShortcutsDialog open onOpenChange={setShortcutsOpen} />}
         </>
       )}
     </>

@@ -7,9 +7,10 @@ import { usePathname } from "next/navigation";
 import { DropdownMenu } from "radix-ui";
 
 import { deadJobsQuery, organizationQuery } from "@/api/queries";
+import { tellFailure } from "@/components/feedback";
 import { DESTINATIONS, type Destination, IN_BOTTOM_BAR, isWithin } from "@/components/navigation";
 import { formatCount } from "@/lib/format";
-import { session, useSession } from "@/lib/session";
+import { isPerson, session, useSession } from "@/lib/session";
 import { chooseTheme, type ThemeChoice, useThemeChoice } from "@/lib/theme";
 
 export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
@@ -129,6 +130,14 @@ const THEMES: readonly { choice: ThemeChoice; label: string; icon: typeof Sun }[
   { choice: "dark", label: "Dark", icon: Moon },
 ];
 
+/** Nothing of the organization before is kept: the page begins anew. */
+function openOrganization(organizationId: string): void {
+  const held = session.current();
+  if (!isPerson(held) || held.organizationId === organizationId) return;
+  session.beginAs({ ...held, csrf_token: held.csrfToken }, organizationId);
+  location.assign("/documents/");
+}
+
 function MoreMenu({
   children,
   onShortcuts,
@@ -139,6 +148,7 @@ function MoreMenu({
   destinations?: readonly Destination[];
 }) {
   const theme = useThemeChoice();
+  const held = useSession();
   return (
     <DropdownMenu.Root>
       <DropdownMenu.Trigger asChild>{children}</DropdownMenu.Trigger>
@@ -152,6 +162,22 @@ function MoreMenu({
             </DropdownMenu.Item>
           ))}
           {destinations.length > 0 && <DropdownMenu.Separator className="my-1 border-t border-line" />}
+          {isPerson(held) && (
+            <>
+              <DropdownMenu.Label className="max-w-[260px] truncate px-2 py-1 text-xs text-text-3">{held.email}</DropdownMenu.Label>
+              {held.organizations.length > 1 && (
+                <DropdownMenu.RadioGroup value={held.organizationId} onValueChange={openOrganization}>
+                  {held.organizations.map((organization) => (
+                    <DropdownMenu.RadioItem key={organization.organization_id} value={organization.organization_id} className="menu-item">
+                      <span className="max-w-[220px] flex-1 truncate">{organization.organization_name}</span>
+                      <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
+                    </DropdownMenu.RadioItem>
+                  ))}
+                </DropdownMenu.RadioGroup>
+              )}
+              <DropdownMenu.Separator className="my-1 border-t border-line" />
+            </>
+          )}
           <DropdownMenu.Label className="px-2 py-1 text-xs text-text-3">Theme</DropdownMenu.Label>
           <DropdownMenu.RadioGroup value={theme} onValueChange={(value) => chooseTheme(value as ThemeChoice)}>
             {THEMES.map(({ choice, label, icon: Icon }) => (
@@ -168,7 +194,7 @@ function MoreMenu({
             <span className="flex-1">Keyboard shortcuts</span>
             <span className="kbd">?</span>
           </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => session.end()}>
+          <DropdownMenu.Item className="menu-item" onSelect={() => void session.signOut().catch((error: unknown) => tellFailure("You are still signed in", error))}>
             <LogOut aria-hidden size={15} /> Sign out
           </DropdownMenu.Item>
         </DropdownMenu.Content>

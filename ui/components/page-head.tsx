@@ -29,15 +29,18 @@ export function PageHead({
     <header className="page-head">
       {parent && (
         <>
-          <Link href={parent.href} className="text-text-2 hover:text-text">
+          <Link href={parent.href} className="text-text-2 hover:text-text max-md:basis-full">
+            <span aria-hidden className="md:hidden">
+              ‹{" "}
+            </span>
             {parent.label}
           </Link>
-          <span aria-hidden className="text-text-3">
+          <span aria-hidden className="text-text-3 max-md:hidden">
             /
           </span>
         </>
       )}
-      <h1 ref={heading} tabIndex={-1} className="min-w-0 truncate text-xl font-semibold" title={title}>
+      <h1 ref={heading} tabIndex={-1} className="min-w-0 truncate text-xl font-semibold max-md:min-w-[40%]" title={title}>
         {title}
       </h1>
       {aside}

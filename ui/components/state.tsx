@@ -47,7 +47,7 @@ const WORDS_COLOUR: Record<Tone, string> = {
 export function State({ tone, children, title }: { tone: Tone; children: React.ReactNode; title?: string }) {
   const Icon = ICON[tone];
   return (
-    <span className={`inline-flex min-w-0 max-w-full items-center gap-1.5 ${WORDS_COLOUR[tone]}`} title={title}>
+    <span className={`inline-flex min-w-0 max-w-full items-center gap-1.5 align-middle ${WORDS_COLOUR[tone]}`} title={title}>
       <Icon aria-hidden size={14} strokeWidth={2.25} className={`shrink-0 ${ICON_COLOUR[tone]}`} />
       <span className="truncate">{children}</span>
     </span>

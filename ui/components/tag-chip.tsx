@@ -27,7 +27,7 @@ export function TagChips({
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-1 align-middle">
       {known.slice(0, most).map((tag, at) => (
-        <span key={tag.tag_id} className={`inline-flex min-w-0 ${at >= narrowMost ? "max-lg:hidden" : ""}`}>
+        <span key={tag.tag_id} className={`inline-flex max-w-[124px] min-w-0 ${at >= narrowMost ? "max-lg:hidden" : ""}`}>
           <TagChip tag={tag} />
         </span>
       ))}

@@ -9,7 +9,11 @@ export const KIND_WORDS: Record<JobKind, string> = {
   membership_kb: "Find its documents",
   sync: "Index",
   sweep: "Sweep old vectors",
-  clean_document: "Clean up a deleted document",
+  clean_document: "Clean up after a document",
   drop_kb: "Drop a knowledge base",
   erase: "Erase",
+  reconcile: "Look for damage",
+  run_prompt: "Run a prompt",
+  membership_prompt: "Find a prompt's documents",
+  clean_prompt: "Clean up after a prompt",
 };

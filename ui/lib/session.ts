@@ -1,22 +1,56 @@
-/** Who is signed in: the one place that knows how. An access token today; cookies take its place here alone.
+/** Who is signed in: the one place that knows how: a person by the cookie of the API, or an access token.
 
-The token is kept in sessionStorage, so that a reload stays signed in and closing the tab signs out. */
+A person's secret is in a cookie that no script can read; here is only what calls need beside it. A token is kept in
+sessionStorage, so that a reload stays signed in and closing the tab signs out. */
 
 import { useSyncExternalStore } from "react";
 
-export interface Session {
+export type Role = "viewer" | "editor" | "admin" | "owner";
+
+export interface Membership {
+  organization_id: string;
+  organization_name: string;
+  role: Role;
+}
+
+export interface TokenSession {
   organizationId: string;
   token: string;
+}
+
+export interface PersonSession {
+  organizationId: string;
+  csrfToken: string;
+  email: string;
+  name: string;
+  organizations: Membership[];
+}
+
+export type Session = TokenSession | PersonSession;
+
+/** What the API answers of whoever is signed in. */
+export interface SignedIn {
+  csrf_token: string;
+  email: string;
+  name: string;
+  organizations: Membership[];
 }
 
 const KEY = "analytiq.session";
 const listeners = new Set<() => void>();
 let current: Session | null | undefined;
 
+/** Of a person who is in several organizations: the one that was open last, in this browser. */
+const LAST = "analytiq.organization";
+
+export function isPerson(held: Session | null | undefined): held is PersonSession {
+  return held !== null && held !== undefined && "csrfToken" in held;
+}
+
 function isSession(value: unknown): value is Session {
   if (typeof value !== "object" || value === null) return false;
-  const { organizationId, token } = value as Partial<Session>;
-  return typeof organizationId === "string" && typeof token === "string";
+  const { organizationId, token, csrfToken } = value as Partial<TokenSession & PersonSession>;
+  return typeof organizationId === "string" && (typeof token === "string" || typeof csrfToken === "string");
 }
 
 function read(): Session | null {
@@ -45,15 +79,69 @@ function write(session: Session | null): void {
 export const session = {
   current: read,
   begin: (begun: Session): void => write(begun),
+  /** A person is signed in; false where they are a member of no organization. */
+  beginAs: (person: SignedIn, organizationId: string | null = null): boolean => {
+    const wanted = organizationId ?? lastOrganization();
+    const opened = person.organizations.find((item) => item.organization_id === wanted) ?? person.organizations[0];
+    if (opened === undefined) return false;
+    rememberOrganization(opened.organization_id);
+    write({
+      organizationId: opened.organization_id,
+      csrfToken: person.csrf_token,
+      email: person.email,
+      name: person.name,
+      organizations: person.organizations,
+    });
+    return true;
+  },
+  /** The API says that it is over, or a token is to be forgotten. */
   end: (): void => write(null),
+  /** Sign out: the cookie is gone before the page is. */
+  signOut: async (everywhere = false): Promise<void> => {
+    const held = read();
+    if (isPerson(held)) {
+      const path = everywhere ? "/v0/auth/sign-out-everywhere" : "/v0/auth/sign-out";
+      const response = await fetch(path, { method: "POST", headers: session.headers() });
+      if (!response.ok && response.status !== 401) throw new Error(`The server answered ${response.status}.`);
+    }
+    write(null);
+  },
   /** Headers that identify the caller to the API. */
   headers: (): Record<string, string> => {
     const held = read();
-    return held === null ? {} : { Authorization: `Bearer ${held.token}` };
+    if (held === null) return {};
+    return isPerson(held) ? { "X-CSRF-Token": held.csrfToken } : { Authorization: `Bearer ${held.token}` };
   },
   /** Of the organization that is open; a page behind the gate always has one. */
   organizationId: (): string => read()?.organizationId ?? "",
 };
+
+/** Whoever is signed in by the cookie of another tab, or of yesterday; asked only where there is one. */
+export async function cookiePerson(): Promise<SignedIn | null> {
+  try {
+    const ways = (await (await fetch("/v0/auth/ways")).json()) as { has_cookie: boolean };
+    const response = ways.has_cookie ? await fetch("/v0/auth/session") : null;
+    return response?.ok ? ((await response.json()) as SignedIn) : null;
+  } catch {
+    return null;
+  }
+}
+
+function lastOrganization(): string | null {
+  try {
+    return localStorage.getItem(LAST);
+  } catch {
+    return null;
+  }
+}
+
+function rememberOrganization(organizationId: string): void {
+  try {
+    localStorage.setItem(LAST, organizationId);
+  } catch {
+    // Storage is switched off: the first organization is opened next time.
+  }
+}
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);

@@ -55,12 +55,13 @@ function watch(page: Page): string[] {
 }
 
 /** Nothing that axe calls serious or critical. */
-export async function expectAccessible(page: Page): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+export async function expectAccessible(page: Page, where = page.url(), rules: string[] | null = null): Promise<void> {
+  const builder = new AxeBuilder({ page });
+  const { violations } = await (rules === null ? builder : builder.withRules(rules)).analyze();
   const serious = violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-  expect(serious).toEqual([]);
+  expect.soft(serious, where).toEqual([]);
 }
 
 export { expect };

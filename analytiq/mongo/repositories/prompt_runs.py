@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
 
@@ -20,7 +19,6 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("prompt_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("steps.passages.document_id", 1)]),
-        IndexModel([("status", 1), ("created_at", 1)]),
         # A prompt runs by itself once for each version and text, however often it is asked for.
         IndexModel(
             [("prompt_id", 1), ("version", 1), ("document_id", 1), ("text_hash", 1)],
@@ -192,11 +190,18 @@ class PromptRunRepository:
         )
         return result.matched_count == 1
 
-    async def unfinished_before(self, moment: datetime, *, limit: int) -> list[PromptRun]:
-        """Runs that have waited or run since before `moment`, of any organization, oldest first; for the reconciler."""
-        query: Row = {"status": _UNFINISHED, "created_at": {"$lt": moment}}
-        cursor = self._collection.find(query, _WITHOUT_STEPS).sort("created_at", 1).limit(limit)
-        return [decode(PromptRun, row) async for row in cursor]
+    async def reopen(self, run: PromptRun) -> PromptRun | None:
+        """Let a failed run go on from its steps; None where it has not failed, or is gone."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {
+                "_id": object_id(run.id),
+                "organization_id": run.organization_id,
+                "status": RunStatus.FAILED.value,
+            },
+            {"$set": {"status": RunStatus.QUEUED.value, "error": None, "ended_at": None}},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(PromptRun, row) if row else None
 
     async def delete(self, organization_id: str, run_id: str) -> None:
         """Remove one run."""

@@ -45,6 +45,8 @@ _TOKENS = (
     Path.TERMS,
 )  # fmt: skip
 _NUMBERS = (Path.CHUNK_INDEX, Path.FIRST_PAGE, Path.LAST_PAGE)
+_DEFAULTS: tuple[object, ...] = (None, False, "none", [], {})
+"""What a server may leave out where it tells of a definition."""
 _WORD_ENDS = r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$"
 
 
@@ -134,6 +136,7 @@ class SearchIndexes:
 
     def __init__(self, connection: MongoConnection) -> None:
         self._database = connection.database
+        self._changed: set[tuple[str, str]] = set()
 
     async def server(self) -> SearchServer:
         """Ask MongoDB whether a search server stands behind it.
@@ -172,7 +175,8 @@ class SearchIndexes:
         present = await self.states(kb_id)
         for index in wanted:
             state = present.get(index.name)
-            if state is not None and serves(state, index):
+            if state is not None and (serves(state, index) or (kb_id, index.name) in self._changed):
+                # Changed by this process already: a server that tells of it in other words would build it for ever.
                 continue
             try:
                 with translated():
@@ -180,6 +184,7 @@ class SearchIndexes:
                         await self._create(kb_id, index)
                     else:
                         await collection.update_search_index(index.name, index.definition)
+                        self._changed.add((kb_id, index.name))
             except OperationFailure as error:
                 raise ConflictError(
                     f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {said(error)}."
@@ -271,15 +276,11 @@ def _state(row: Mapping[str, Any]) -> SearchIndexState:
 def _has(present: Any, wanted: Any) -> bool:
     if isinstance(wanted, Mapping) and isinstance(present, Mapping):
         has, wants = cast("Mapping[str, Any]", present), cast("Mapping[str, Any]", wanted)
-        return all(_has(has.get(key, _default(key)), value) for key, value in wants.items())
+        return all(_has(has[key], value) if key in has else value in _DEFAULTS for key, value in wants.items())
     if isinstance(wanted, list) and isinstance(present, list):
         items = cast("list[Any]", present)
         return all(any(_has(item, one) for item in items) for one in cast("list[Any]", wanted))
     return present == wanted
-
-
-def _default(key: str) -> Any:
-    return "none" if key == "quantization" else None
 
 
 def _nested(fields: Mapping[str, Any]) -> Row:

@@ -21,6 +21,8 @@ _OPTIONS = {"index", "count"}
 _RANGE_KEYS = {"gt": "$gt", "gte": "$gte", "lt": "$lt", "lte": "$lte"}
 _TYPE_OF = {"token": "string", "number": "number", "date": "date", "boolean": "boolean", "objectId": "objectId"}
 K1, B = 1.2, 0.75
+MOST_CLAUSES = 1024
+"""Terms and conditions of one question, wherever they stand in it."""
 LOWER_BOUND = 1000
 """Up to here matches are counted exactly, unless more is asked for."""
 
@@ -40,6 +42,12 @@ class _Texts:
         self._definition = definition
         self._documents = documents
         self._counts: dict[Way, dict[Any, Counter[str]]] = {}
+        self._clauses = 0
+
+    def add_clauses(self, count: int) -> None:
+        self._clauses += count
+        if self._clauses > MOST_CLAUSES:
+            raise RefusedError(f"maxClauseCount is set to {MOST_CLAUSES}")
 
     def analyzer(self, way: Way) -> Analyzer:
         name = self._definition.analyzers.get(way)
@@ -92,6 +100,8 @@ def _operator(given: object, definition: WordDefinition, texts: _Texts) -> Score
     if not isinstance(given, Mapping) or len(given) != 1:
         raise RefusedError(f"exactly one operator is wanted, not {given!r}")
     name, options = next(iter(given.items()))
+    if name not in ("text", "compound"):
+        texts.add_clauses(1)
     match name:
         case "text":
             return _text(options, texts)
@@ -121,6 +131,7 @@ def _text(options: Mapping[str, Any], texts: _Texts) -> Score:
         raise RefusedError('"text.query" must be a non-empty string')
     way = _way(options["path"])
     terms = [word.term for word in texts.analyzer(way)(options["query"])]
+    texts.add_clauses(len(terms))
     boost = options.get("score", {"boost": {"value": 1.0}})["boost"]["value"]
     counts = texts.counts(way)
     total = max(1, len(counts))

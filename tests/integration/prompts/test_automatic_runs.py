@@ -1,8 +1,14 @@
 """Prompts that run by themselves: on which documents, and how often."""
 
+import asyncio
+
 import pytest
 
+from analytiq.membership import document_changed
+from analytiq.models.job import JobKind
 from analytiq.models.prompt_run import RunStatus
+from analytiq.mongo.ids import new_id
+from analytiq.queue.runner import RunningJob
 from tests.fakes.chat_server import ChatServer, Say
 from tests.integration.prompts.prompting import ANSWER, SCHEMA, Prompting, says
 
@@ -41,6 +47,20 @@ async def test_triggers_that_come_again_run_nothing_again(tenant: Prompting, cha
     await tenant.application.documents.extract_again(tenant.id, document.id)
     await tenant.drain()
     assert (len(await tenant.runs()), chat_server.calls) == (1, 1)
+
+
+async def test_triggers_at_the_same_moment_ask_for_one_run(tenant: Prompting, chat_server: ChatServer) -> None:
+    document = await tenant.document("birds.txt", "Birds.")
+    await tenant.prompt(tag_ids=(tenant.tag.id,))
+    application = tenant.application
+    await application.jobs.enqueue([document_changed(tenant.id, document.id)])
+    job = await application.jobs.claim(
+        [JobKind.MEMBERSHIP_DOCUMENT], worker="w", lease_token=new_id(), lease_seconds=60
+    )
+    assert job is not None
+    handle = application.handlers[JobKind.MEMBERSHIP_DOCUMENT]
+    await asyncio.gather(*(handle(RunningJob(job, application.jobs)) for _ in range(8)))
+    assert len(await tenant.runs()) == 1
 
 
 async def test_failed_run_is_not_repeated_by_triggers(tenant: Prompting, chat_server: ChatServer) -> None:

@@ -17,7 +17,7 @@ from analytiq.mongo.search import hits
 from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
 from analytiq.search.request import Mode
 from analytiq.settings import SearchSettings
-from tests.fakes.search_server import SearchServer
+from tests.fakes.search_server import SearchServer, definitions
 from tests.integration.conftest import Compose, EventuallyTrue
 from tests.integration.tenant import Tenant, new_tenant, prose
 from tests.integration.vector_stores.conftest import ComposeOnServer
@@ -234,6 +234,17 @@ async def test_a_definition_of_an_earlier_release_is_brought_up_to_date(
     version = index.version
     await later.document("c.txt", prose("birds", 5, first=50))
     assert index.version == version
+
+
+async def test_a_server_that_tells_of_a_definition_in_other_words_is_asked_to_change_it_once(
+    server: SearchServer, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = await tenant.knowledge_base()
+    monkeypatch.setattr(definitions, "shown", lambda kind, definition: {"kind": kind, "size": len(definition)})
+    for name in ("a.txt", "b.txt", "c.txt"):
+        await tenant.document(name, prose("whales", 3, first=len(name)))
+    assert server.answered["updateSearchIndex"] == 2
+    assert set((await states(server, tenant, kb)).values()) == {"READY"}
 
 
 async def test_too_many_indexes_are_refused_with_what_to_do(server: SearchServer, tenant: Tenant) -> None:

@@ -79,9 +79,16 @@ def test_budget_is_what_is_left_after_earlier_attempts() -> None:
     assert refused.code == "token_budget_exceeded"
 
 
+def test_answer_under_a_budget_is_no_longer_than_models_can_give_unless_the_prompt_says_so() -> None:
+    budgeted = PromptConfiguration(text="?", token_budget=1_000_000)
+    assert next_move(budgeted) == Ask(may_search=False, max_tokens=4096)
+    longer = budgeted.model_copy(update={"max_tokens": 20_000})
+    assert next_move(longer) == Ask(may_search=False, max_tokens=20_000)
+
+
 def test_no_search_is_offered_whose_passages_could_not_be_read_any_more() -> None:
     configuration = SEARCHING.model_copy(update={"token_budget": 5000})
-    assert next_move(configuration, tokens=100) == Ask(may_search=True, max_tokens=4900)
+    assert next_move(configuration, tokens=100) == Ask(may_search=True, max_tokens=4096)
     assert next_move(configuration, spent=Spent(tokens=3000), tokens=100) == Ask(may_search=False, max_tokens=1900)
 
 

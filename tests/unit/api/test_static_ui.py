@@ -1,6 +1,7 @@
 """The management UI as the API process serves it, from an export of a few files."""
 
 import gzip
+import os
 import re
 from pathlib import Path
 
@@ -104,6 +105,18 @@ async def test_the_api_answers_its_own_paths_to_browsers_too(export: Path) -> No
     assert (wrong_method.status_code, unknown.status_code) == (405, 404)
     assert unknown.json() == {"detail": "Not Found"}
     assert right.json() == {"answered": "by the API"}
+
+
+async def test_a_rebuilt_export_is_served_with_the_policy_of_its_own_pages(export: Path) -> None:
+    async with client_of(export) as client:
+        before = await client.get("/documents/")
+        rebuilt = PAGE.replace("a < b", "a > b")
+        (export / "documents/index.html").write_text(rebuilt)
+        later = (export / "index.html").stat().st_mtime_ns + 1_000_000_000
+        os.utime(export / "index.html", ns=(later, later))
+        after = await client.get("/documents/", headers={"If-None-Match": before.headers["etag"]})
+    assert (after.status_code, after.text) == (200, rebuilt)
+    assert after.headers["content-security-policy"] == policy_of(rebuilt)
 
 
 async def test_without_an_export_the_root_says_how_to_get_it(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """A question becomes clauses of `$search`, whatever it holds."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.mongo.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
 from analytiq.mongo.search.questions import LONGEST_WORD, clauses_of, way
 from tests.fakes.search_server import definitions, words
+from tests.fakes.search_server.errors import RefusedError
 
 DEFINITION = definitions.parse("search", word_index().definition)
 assert isinstance(DEFINITION, definitions.WordDefinition)
@@ -38,11 +40,18 @@ def test_a_code_is_found_whole_before_its_parts() -> None:
     assert [found.identifier for found in words.run(stage, DEFINITION, DOCUMENTS)] == [1, 2]
 
 
-def test_a_long_question_stays_below_the_servers_limit_of_terms() -> None:
-    for question in ["a b " * 5000, "鯨" * 5000, "x-1 " * 5000]:
-        for clause in clauses_of(question):
-            assert len(clause["text"]["query"].split()) <= 500
-            assert len(clause["text"]["query"]) <= 2000
+@pytest.mark.parametrize("question", ["a b ", "鯨", "x-1 ", "a-", "鯨-歌 ", "word, ", "whale鯨 x-1 "])
+def test_a_long_question_leaves_room_for_a_filter_below_the_servers_limit_of_terms(question: str) -> None:
+    kind = {"equals": {"path": "document_id", "value": "1"}}
+    compound = {"should": clauses_of(question * 5000), "minimumShouldMatch": 1, "filter": [kind] * 384}
+    words.run({"compound": compound}, DEFINITION, DOCUMENTS)
+    with pytest.raises(RefusedError, match="maxClauseCount"):
+        words.run({"compound": {**compound, "filter": [kind] * 1024}}, DEFINITION, DOCUMENTS)
+
+
+def test_a_long_question_is_asked_from_its_beginning() -> None:
+    (clause,) = clauses_of(" ".join(f"word{number}" for number in range(1000)))
+    assert clause["text"]["query"].split() == [f"word{number}" for number in range(256)]
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.reconciliation import DriftKind
 from analytiq.mongo.file_survey import FileOwner
-from analytiq.mongo.repositories.documents import DocumentPointers
+from analytiq.mongo.repositories.document_survey import DocumentPointers
 from analytiq.mongo.repositories.index_entries import HOLLOW
 from analytiq.mongo.repositories.texts import StagedText
 from analytiq.mongo.repositories.vector_survey import CollectionState, Extent

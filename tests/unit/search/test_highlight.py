@@ -1,7 +1,7 @@
 """Where the words of a question stand in a passage."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytiq.search.highlight import MAX_HIGHLIGHTS, highlights
@@ -50,6 +50,8 @@ def test_spans_lie_in_the_passage_in_order_and_apart(question: str, passage: str
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N"]), min_size=1, max_size=8))
+@example("\ufa2a")
+@example("\ufa2a\ufa2a")
 def test_whatever_word_is_asked_for_is_marked_where_it_stands(word: str) -> None:
     assert marked(word, f"| {word} |")
 

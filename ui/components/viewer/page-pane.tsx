@@ -35,6 +35,7 @@ export function PagePane({
   const width = useWidth(frame);
   const [isPlaced, setPlaced] = useState(true);
   const [failure, setFailure] = useState<string | null>(null);
+  const drawnWidth = Math.max(1, Math.round((width - 24) * zoom));
   const isPdf = document.content_type === "application/pdf";
   if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
   return (
@@ -49,18 +50,22 @@ export function PagePane({
       ) : file === undefined || width === 0 ? (
         <SkeletonBlock lines={8} />
       ) : isPdf ? (
-        <div className="mx-auto w-fit bg-paper shadow-[0_0_0_1px_var(--border)]">
+        // Its place is kept while it is drawn; 1.3 is a little less than the shape of a page.
+        <div
+          className="mx-auto bg-paper shadow-[0_0_0_1px_var(--border)]"
+          style={{ width: drawnWidth, minHeight: drawnWidth * 1.3 }}
+        >
           <PdfPage
             file={file}
             page={page}
-            width={Math.round((width - 24) * zoom)}
+            width={drawnWidth}
             wanted={wanted}
             onPlaced={setPlaced}
             onFailure={setFailure}
           />
         </div>
       ) : (
-        <ImagePage file={file} name={document.document_name} width={Math.round((width - 24) * zoom)} />
+        <ImagePage file={file} name={document.document_name} width={drawnWidth} />
       )}
     </div>
   );

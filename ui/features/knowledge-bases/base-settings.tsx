@@ -102,7 +102,7 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
       <section className="max-w-[640px] border-t border-line p-4">
         <h2 className="text-lg font-semibold">Fixed after creation</h2>
         <p className="mb-3 text-text-2">
-          <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link hover:underline">
+          <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link underline">
             Clone it
           </Link>{" "}
           to change these.

@@ -122,7 +122,7 @@ function Head({ base }: { base: KnowledgeBase }) {
         <ScanSearch aria-hidden size={14} /> Search it
       </Link>
       <Link href={`/kbs/new/?from=${base.kb_id}`} className="button">
-        <Copy aria-hidden size={14} /> Clone
+        <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Clone</span>
       </Link>
       <button type="button" className="button button-icon text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
         <Trash2 aria-hidden size={14} />

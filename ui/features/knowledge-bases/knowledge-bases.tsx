@@ -37,7 +37,9 @@ export function KnowledgeBases() {
   ]);
   const create = (
     <Link href="/kbs/new/" className="button button-primary">
-      <Plus aria-hidden size={14} /> New knowledge base
+      <Plus aria-hidden size={14} /> <span>
+        New<span className="max-md:sr-only"> knowledge base</span>
+      </span>
     </Link>
   );
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;

@@ -9,6 +9,7 @@ import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
+import { useNow } from "@/lib/now";
 
 import type { Job } from "./queries";
 
@@ -24,12 +25,15 @@ export function jobTone(job: Job): { tone: Tone; words: string } {
 
 export function JobTable({
   jobs,
+  isGone,
   cursor,
   onPeek,
   onReplay,
   onCancel,
 }: {
   jobs: readonly Job[] | undefined;
+  /** Whether a row is shown for its place only: the job is done, or not among these any more. */
+  isGone: (job: Job) => boolean;
   cursor: number;
   onPeek: (job: Job) => void;
   onReplay: (job: Job) => Promise<void>;
@@ -44,13 +48,13 @@ export function JobTable({
       <caption className="sr-only">Jobs</caption>
       <thead>
         <tr>
-          <th className="w-[180px] pl-4! max-md:w-[44%]">Job</th>
+          <th className="w-[190px] pl-4! max-md:w-[44%]">Job</th>
           <th className="max-md:hidden">About</th>
-          <th className="w-[160px] max-md:w-auto">State</th>
+          <th className="w-[140px] max-md:w-auto">State</th>
           <th className="number w-[84px] max-lg:hidden">Attempt</th>
-          <th className="w-[120px] max-lg:hidden">Since</th>
-          <th className="w-[120px] max-lg:hidden">Next try</th>
-          <th className="w-[26%] max-lg:hidden">Last error</th>
+          <th className="w-[104px] max-lg:hidden">Since</th>
+          <th className="w-[96px] max-lg:hidden">Next try</th>
+          <th className="w-[22%] max-lg:hidden">Last error</th>
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
           </th>
@@ -61,7 +65,8 @@ export function JobTable({
           <SkeletonRows rows={10} columns={["60%", "60%", "60%", "30%", "60%", "60%", "70%", "60%"]} />
         ) : (
           jobs.map((job, at) => {
-            const { tone, words } = jobTone(job);
+            const isOver = isGone(job);
+            const { tone, words } = isOver ? { tone: "ready" as const, words: "Done" } : jobTone(job);
             return (
               <tr key={job.job_id} data-cursor={at === cursor}>
                 <td className="pl-4!">
@@ -83,12 +88,12 @@ export function JobTable({
                 <td className="text-text-2 max-lg:hidden">
                   <Time at={job.created_at} />
                 </td>
-                <td className="text-text-2 max-lg:hidden">{job.state === "available" ? <Time at={job.run_at} /> : "–"}</td>
+                <td className="text-text-2 max-lg:hidden">{job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}</td>
                 <td className="text-text-2 max-lg:hidden" title={job.error?.detail}>
                   {job.error?.detail}
                 </td>
                 <td className="text-right">
-                  {job.state === "dead" ? (
+                  {isOver ? null : job.state === "dead" ? (
                     <button type="button" className="button button-small" onClick={() => void onReplay(job)}>
                       Replay
                     </button>
@@ -105,6 +110,11 @@ export function JobTable({
       </tbody>
     </table>
   );
+}
+
+function NextTry({ at }: { at: string }) {
+  const now = useNow();
+  return Date.parse(at) <= now ? "now" : <Time at={at} />;
 }
 
 /** Names, not ids: the document and the knowledge base that a job is about. */

@@ -11,6 +11,7 @@ import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feed
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
+import { useHeldRows } from "@/lib/held-rows";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
 import { useShortcuts } from "@/lib/shortcuts";
 
@@ -21,6 +22,7 @@ import { cancelJob, groupByError, type Job, jobCountQuery, type JobFilter, jobPa
 const PAGE = 50;
 const STATES = ["dead", "running", "available"] as const satisfies readonly JobState[];
 const STATE_WORDS: Record<JobState, string> = { dead: "Given up", running: "Running", available: "Waiting" };
+const idOf = (job: Job) => job.job_id;
 const KINDS = Object.keys(KIND_WORDS) as JobKind[];
 
 export function Operations() {
@@ -46,7 +48,15 @@ export function Operations() {
   const { data, error, isPlaceholderData, refetch } = useQuery(jobPageQuery(filter, (page - 1) * PAGE, PAGE));
   const base = useQuery({ ...knowledgeBaseQuery(url.kb ?? ""), enabled: url.kb !== null });
   const [cursor, setCursor] = useState(-1);
-  const renew = () => client.invalidateQueries({ queryKey: ["jobs"] });
+  const { held, release } = useHeldRows(
+    JSON.stringify([filter, page]),
+    isPlaceholderData ? undefined : data?.jobs,
+    idOf,
+  );
+  const renew = () => {
+    release();
+    return client.invalidateQueries({ queryKey: ["jobs"] });
+  };
   const act = async (what: string, done: string, call: () => Promise<unknown>) => {
     try {
       await call();
@@ -64,7 +74,9 @@ export function Operations() {
     onError: (failure) => tellFailure("Nothing is replayed", failure),
     onSettled: renew,
   });
-  const jobs = data?.jobs ?? [];
+  const jobs = held?.rows ?? data?.jobs ?? [];
+  const present = new Set(data?.jobs.map(idOf));
+  const isGone = (job: Job) => held !== null && !present.has(job.job_id);
   const at = jobs[cursor];
   useShortcuts([
     { keys: "j", label: "Next row", group: "List", run: () => setCursor((now) => Math.min(now + 1, jobs.length - 1)) },
@@ -140,9 +152,16 @@ export function Operations() {
             ))}
           </ul>
         )}
+        {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
+          <div className="flex justify-center border-b border-line bg-working-bg">
+            <button type="button" className="button button-quiet text-working" onClick={() => void renew()}>
+              {held.newCount > 0 ? `${formatCount(held.newCount)} new` : "All of these are done"}
+            </button>
+          </div>
+        )}
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
-        ) : data?.total_count === 0 ? (
+        ) : data?.total_count === 0 && jobs.length === 0 ? (
           hasFilter ? (
             <EmptyState
               title={url.state === "dead" ? "Nothing was given up" : "No job matches"}
@@ -158,7 +177,7 @@ export function Operations() {
             </EmptyState>
           )
         ) : (
-          <JobTable jobs={data?.jobs} cursor={cursor} onPeek={(job) => void setUrl({ peek: job.job_id })} onReplay={replay} onCancel={cancel} />
+          <JobTable jobs={data && jobs} isGone={isGone} cursor={cursor} onPeek={(job) => void setUrl({ peek: job.job_id })} onReplay={replay} onCancel={cancel} />
         )}
       </div>
       {data && data.total_count > PAGE && (

@@ -25,7 +25,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   return (
     <Popover.Root onOpenChange={() => setText("")}>
       <Popover.Trigger asChild>
-        <button type="button" className="button max-w-[260px]">
+        <button type="button" className="button w-[200px] justify-between max-md:w-auto max-md:flex-1">
           <span className="truncate">{label}</span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>

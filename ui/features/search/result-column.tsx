@@ -58,9 +58,9 @@ export function ResultColumn({
           type="button"
           className="flex min-h-7 flex-wrap items-center gap-1.5 rounded text-left"
           aria-expanded={isConfiguring}
-          aria-label={`Configuration${isCompared ? ` ${name}` : ""}: ${describe(question.configuration).join(", ")}`}
           onClick={() => setConfiguring(!isConfiguring)}
         >
+          <span className="sr-only">Configuration{isCompared && ` ${name}`}</span>
           {describe(question.configuration).map((word) => (
             <span key={word} className="chip">
               {word}

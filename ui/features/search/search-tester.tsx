@@ -82,11 +82,13 @@ export function SearchTester() {
   return (
     <>
       <PageHead title="Search tester">
-        <button type="button" className="button" onClick={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
-          <ListFilter aria-hidden size={14} /> Filter{filter ? ": on" : ""}
+        <button type="button" className={`button ${filter ? "bg-selected" : ""}`} onClick={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
+          <ListFilter aria-hidden size={14} />
+          <span className="max-md:sr-only">Filter{filter ? ": on" : ""}</span>
         </button>
-        <button type="button" className="button" onClick={toggleCompare} aria-pressed={b !== null}>
-          <Columns2 aria-hidden size={14} /> Compare{b === null ? "" : ": on"}
+        <button type="button" className={`button ${b === null ? "" : "bg-selected"}`} onClick={toggleCompare} aria-pressed={b !== null}>
+          <Columns2 aria-hidden size={14} />
+          <span className="max-md:sr-only">Compare{b === null ? "" : ": on"}</span>
         </button>
       </PageHead>
       <form
@@ -97,7 +99,7 @@ export function SearchTester() {
           submit();
         }}
       >
-        <label className="min-w-[200px] flex-1">
+        <label className="min-w-[200px] flex-1 max-md:basis-full">
           <span className="sr-only">Question</span>
           <input
             id="question"

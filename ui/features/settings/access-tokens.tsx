@@ -64,6 +64,7 @@ export function AccessTokens() {
             <thead>
               <tr>
                 <th className="pl-4!">Name</th>
+                <th className="w-[90px] max-md:hidden">May</th>
                 <th className="w-[130px]">State</th>
                 <th className="w-[130px] max-md:hidden">Last used</th>
                 <th className="w-[130px] max-lg:hidden">Created</th>
@@ -75,13 +76,14 @@ export function AccessTokens() {
             </thead>
             <tbody>
               {data === undefined ? (
-                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%"]} />
+                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%", "60%"]} />
               ) : (
                 data.access_tokens.map((token) => (
                   <tr key={token.token_id}>
                     <td className="pl-4! font-medium" title={token.name}>
                       {token.name}
                     </td>
+                    <td className="text-text-2 max-md:hidden">{token.scope}</td>
                     <td>
                       <TokenState token={token} />
                     </td>
@@ -127,6 +129,11 @@ function TokenState({ token }: { token: AccessToken }) {
   return <State tone="ready">Valid</State>;
 }
 
+const SCOPES: { scope: Schemas["TokenScope"]; may: string }[] = [
+  { scope: "read", may: "See and search" },
+  { scope: "write", may: "Change documents, tags and knowledge bases" },
+  { scope: "admin", may: "Everything; only an owner makes such a token" },
+];
 const LIFETIMES = [
   { days: 30, label: "30 days" },
   { days: 90, label: "90 days" },
@@ -138,12 +145,13 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [days, setDays] = useState(90);
+  const [scope, setScope] = useState<Schemas["TokenScope"]>("write");
   const create = useMutation({
     mutationFn: () =>
       answered(
         api.POST("/v0/orgs/{organization_id}/access-tokens", {
           params: { path: organizationPath() },
-          body: { name: name.trim(), ...(days > 0 && { expires_at: new Date(Date.now() + days * 86_400_000).toISOString() }) },
+          body: { name: name.trim(), scope, ...(days > 0 && { expires_at: new Date(Date.now() + days * 86_400_000).toISOString() }) },
           headers: idempotencyKey(),
         }),
       ),
@@ -178,7 +186,6 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       open
       onOpenChange={(isOpen) => !isOpen && onClose()}
       title="New access token"
-      description="It opens everything of this organization."
       footer={
         <>
           <button type="button" className="button" onClick={onClose}>
@@ -201,6 +208,13 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         {general && <Banner tone="failed">{general}</Banner>}
         <Field label="Name" hint="What or who uses it" error={create.error} field="name">
           <input className="field" autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+        </Field>
+        <Field label="May" hint={SCOPES.find((item) => item.scope === scope)?.may ?? ""}>
+          <select className="field" value={scope} onChange={(event) => setScope(event.target.value as Schemas["TokenScope"])}>
+            {SCOPES.map((item) => (
+              <option key={item.scope}>{item.scope}</option>
+            ))}
+          </select>
         </Field>
         <Field label="Expires">
           <select className="field" value={days} onChange={(event) => setDays(Number(event.target.value))}>

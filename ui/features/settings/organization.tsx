@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answered, api, organizationPath } from "@/api/client";
 import { organizationQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { ScrollArea } from "@/components/scroll-area";
 import { Time } from "@/components/time";
 import { plural } from "@/lib/format";
 
@@ -21,7 +22,7 @@ export function OrganizationSettings() {
   return (
     <>
       <SettingsHead />
-      <div className="min-h-0 flex-1 overflow-auto p-4">
+      <ScrollArea label="Organization" className="p-4">
         {error ? (
           <ErrorState error={error} retry={() => void Promise.all([organization.refetch(), retention.refetch()])} />
         ) : !organization.data ? (
@@ -52,7 +53,7 @@ export function OrganizationSettings() {
             </dd>
           </dl>
         )}
-      </div>
+      </ScrollArea>
     </>
   );
 }

@@ -1,100 +1,137 @@
 "use client";
 
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter, useSearchParams } from "next/navigation";
 import { useEffect, useState } from "react";
 
-import { ApiError } from "@/api/errors";
-import { organizationQuery } from "@/api/queries";
+import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
-import { ownPath, readPasted, session, type Session } from "@/lib/session";
+import { cookiePerson, ownPath, session } from "@/lib/session";
 
-/** Opens the session with an access token; pasting connection.json into either field fills both. */
+import { Frame } from "./frame";
+import { WithToken } from "./with-token";
+
+const NO_ORGANIZATION = "You are a member of no organization. Ask for an invitation, and follow its link.";
+
+/** By password, by the provider of the settings, or with an access token; whoever has a session goes on at once. */
 export function SignIn() {
   const router = useRouter();
-  const next = ownPath(useSearchParams().get("next"));
-  const client = useQueryClient();
-  const [organizationId, setOrganizationId] = useState("");
-  const [token, setToken] = useState("");
-  const signIn = useMutation({
-    mutationFn: async (wanted: Session) => {
-      client.clear();
-      session.begin(wanted);
-      try {
-        return await client.fetchQuery({ ...organizationQuery(), retry: false });
-      } catch (error) {
-        session.end();
-        throw error;
-      }
-    },
-    onSuccess: () => router.replace(next),
-  });
-  useEffect(() => {
-    if (session.current() !== null && !signIn.isPending) router.replace(next);
-  }, [router, next, signIn.isPending]);
+  const parameters = useSearchParams();
+  const next = ownPath(parameters.get("next"));
+  const [isWithToken, setWithToken] = useState(false);
+  const goOn = () => router.replace(next);
+  const ways = useQuery({ queryKey: ["sign-in-ways"], queryFn: () => answered(api.GET("/v0/auth/ways")), staleTime: Infinity });
+  const [problem, setProblem] = useState<string | null>(parameters.get("error"));
 
-  const paste = (event: React.ClipboardEvent) => {
-    const pasted = readPasted(event.clipboardData.getData("text"));
-    if (pasted.organizationId === undefined) return;
-    event.preventDefault();
-    setOrganizationId(pasted.organizationId);
-    setToken(pasted.token ?? "");
-  };
+  useEffect(() => {
+    if (session.current() !== null) {
+      router.replace(next);
+      return;
+    }
+    let isHere = true;
+    void cookiePerson().then((person) => {
+      if (!isHere || person === null) return;
+      if (session.beginAs(person)) router.replace(next);
+      else setProblem(NO_ORGANIZATION);
+    });
+    return () => {
+      isHere = false;
+    };
+  }, [router, next]);
+
   return (
-    <main className="mx-auto flex min-h-dvh max-w-[400px] flex-col justify-center gap-5 px-4 py-10">
-      <div className="flex items-center gap-3">
-        {/* eslint-disable-next-line @next/next/no-img-element */}
-        <img src="/icon.svg" alt="" width={32} height={32} />
-        <h1 className="text-xl font-semibold">Sign in to Analytiq</h1>
-      </div>
-      <form
-        className="flex flex-col gap-4"
-        onSubmit={(event) => {
-          event.preventDefault();
-          signIn.mutate({ organizationId: organizationId.trim(), token: token.trim() });
-        }}
-      >
-        {signIn.error && <Banner tone="failed">{explain(signIn.error)}</Banner>}
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Organization id</span>
-          <input
-            className="field font-mono"
-            required
-            spellCheck={false}
-            autoComplete="username"
-            value={organizationId}
-            onPaste={paste}
-            onChange={(event) => setOrganizationId(event.target.value)}
-          />
-        </label>
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Access token</span>
-          <input
-            className="field font-mono"
-            type="password"
-            required
-            autoComplete="current-password"
-            value={token}
-            onPaste={paste}
-            onChange={(event) => setToken(event.target.value)}
-          />
-        </label>
-        <button type="submit" className="button button-primary" disabled={signIn.isPending}>
-          {signIn.isPending ? "Signing in…" : "Sign in"}
-        </button>
-      </form>
-      <p className="text-text-2">
-        Both are in <code className="font-mono text-xs">connection.json</code> in the data directory: paste the whole file
-        into either field. <code className="font-mono text-xs">analytiq token create</code> makes a token for somebody else.
-        Closing the tab signs out.
-      </p>
-    </main>
+    <Frame title="Sign in to Analytiq">
+      {problem && <Banner tone="failed">{problem}</Banner>}
+      {isWithToken ? (
+        <WithToken onDone={goOn} />
+      ) : (
+        <WithPassword sendsMail={ways.data?.sends_mail ?? false} onDone={goOn} onNobody={() => setProblem(NO_ORGANIZATION)} />
+      )}
+      {ways.data?.oidc_name && !isWithToken && (
+        <a className="button" href={`/v0/auth/oidc/sign-in?next=${encodeURIComponent(next)}`}>
+          Sign in with {ways.data.oidc_name}
+        </a>
+      )}
+      <button type="button" className="button button-quiet self-start" onClick={() => setWithToken(!isWithToken)}>
+        {isWithToken ? "Sign in with a password" : "Use an access token"}
+      </button>
+    </Frame>
   );
 }
 
-function explain(error: Error): string {
-  if (error instanceof ApiError && (error.status === 404 || error.status === 401)) {
-    return "This token does not open this organization. Check both, or make a new token.";
-  }
-  return error.message;
+function WithPassword({ sendsMail, onDone, onNobody }: { sendsMail: boolean; onDone: () => void; onNobody: () => void }) {
+  const client = useQueryClient();
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [isForgotten, setForgotten] = useState(false);
+  const signIn = useMutation({
+    mutationFn: () => answered(api.POST("/v0/auth/sign-in", { body: { email: email.trim(), password } })),
+    onSuccess: (person) => {
+      client.clear();
+      if (session.beginAs(person)) onDone();
+      else onNobody();
+    },
+  });
+  const reset = useMutation({
+    mutationFn: () => answered(api.POST("/v0/auth/password-reset/request", { body: { email: email.trim() } })),
+  });
+  return (
+    <form
+      className="flex flex-col gap-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        signIn.mutate();
+      }}
+    >
+      {signIn.error && <Banner tone="failed">{signIn.error.message}</Banner>}
+      <label className="flex flex-col gap-1">
+        <span className="font-medium">E-mail address</span>
+        <input
+          className="field"
+          type="email"
+          required
+          autoComplete="username"
+          value={email}
+          onChange={(event) => setEmail(event.target.value)}
+        />
+      </label>
+      <label className="flex flex-col gap-1">
+        <span className="font-medium">Password</span>
+        <input
+          className="field"
+          type="password"
+          required
+          autoComplete="current-password"
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+      </label>
+      <button type="submit" className="button button-primary" disabled={signIn.isPending}>
+        {signIn.isPending ? "Signing in…" : "Sign in"}
+      </button>
+      <button type="button" className="button button-quiet self-start" onClick={() => setForgotten(true)}>
+        Forgotten the password?
+      </button>
+      {isForgotten &&
+        (sendsMail ? (
+          <div className="flex flex-col gap-2" role="status">
+            {reset.isSuccess ? (
+              <p className="text-text-2">If somebody signs in with this address, a link is on its way to it.</p>
+            ) : (
+              <>
+                <p className="text-text-2">A link to a new password is sent to the address above.</p>
+                <button type="button" className="button self-start" disabled={email.trim() === "" || reset.isPending} onClick={() => reset.mutate()}>
+                  Send the link
+                </button>
+              </>
+            )}
+            {reset.error && <Banner tone="failed">{reset.error.message}</Banner>}
+          </div>
+        ) : (
+          <p className="text-text-2" role="status">
+            Ask whoever runs this server for a link: <code className="font-mono text-xs">analytiq user reset</code> makes one.
+          </p>
+        ))}
+    </form>
+  );
 }

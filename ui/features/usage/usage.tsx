@@ -8,6 +8,7 @@ import { answered, api, organizationPath } from "@/api/client";
 import { knowledgeBaseQuery } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { ScrollArea } from "@/components/scroll-area";
 import { Banner } from "@/components/state";
 import { formatCount, formatDay } from "@/lib/format";
 
@@ -92,7 +93,7 @@ export function Usage() {
           <Download aria-hidden size={14} /> CSV
         </button>
       </PageHead>
-      <div className="min-h-0 flex-1 overflow-auto p-4">
+      <ScrollArea label="Usage" className="p-4">
         {error ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : !data || !chart ? (
@@ -158,7 +159,7 @@ export function Usage() {
             )}
           </div>
         )}
-      </div>
+      </ScrollArea>
     </>
   );
 }

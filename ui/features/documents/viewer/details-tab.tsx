@@ -7,6 +7,7 @@ import { useState } from "react";
 
 import { type DocumentDetail, tagIndexQuery } from "@/api/queries";
 import { EmptyState, tellFailure } from "@/components/feedback";
+import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
@@ -35,7 +36,7 @@ const WORDS_OF: Record<string, string> = {
 export function DetailsTab({ document }: { document: DocumentDetail }) {
   const metadata = Object.entries(document.metadata);
   return (
-    <div className="min-h-0 flex-1 overflow-auto p-4">
+    <ScrollArea label="Details" className="p-4">
       <div className="grid max-w-[1100px] gap-8 lg:grid-cols-2">
         <section>
           <h2 className="mb-2 text-lg font-semibold">Where it can be found</h2>
@@ -101,7 +102,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
           )}
         </section>
       </div>
-    </div>
+    </ScrollArea>
   );
 }
 

@@ -7,6 +7,7 @@ import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { DocumentDetail } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Pager } from "@/components/pager";
+import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
@@ -44,7 +45,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
   if (!data) return <SkeletonBlock lines={6} />;
   return (
     <>
-      <div className="min-h-0 flex-1 overflow-auto p-4">
+      <ScrollArea label="History" className="p-4">
         {data.jobs.length > 0 && (
           <section className="mb-6">
             <h2 className="mb-2 text-lg font-semibold">Still to be done</h2>
@@ -71,15 +72,15 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
         {data.attempts.length === 0 ? (
           <EmptyState title="Nothing was done yet" />
         ) : (
-          <table className="table min-w-[640px]">
+          <table className="table">
             <thead>
               <tr>
-                <th className="w-[180px]">Job</th>
-                <th className="w-[180px]">Result</th>
-                <th className="number w-[80px]">Attempt</th>
-                <th className="number w-[90px]">Took</th>
-                <th className="w-[130px]">When</th>
-                <th>Why it failed</th>
+                <th className="lg:w-[200px]">Job</th>
+                <th className="w-[36%] lg:w-[180px]">Result</th>
+                <th className="number w-[80px] max-lg:hidden">Attempt</th>
+                <th className="number w-[90px] max-lg:hidden">Took</th>
+                <th className="w-[110px]">When</th>
+                <th className="max-lg:hidden">Why it failed</th>
               </tr>
             </thead>
             <tbody>
@@ -89,14 +90,14 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                   <tr key={`${attempt.job_id}-${attempt.started_at}`}>
                     <td>{KIND_WORDS[attempt.kind]}</td>
                     <td>
-                      <State tone={outcome.tone}>{outcome.words}</State>
+                      <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>{outcome.words}</State>
                     </td>
-                    <td className="number">{attempt.attempt}</td>
-                    <td className="number">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
+                    <td className="number max-lg:hidden">{attempt.attempt}</td>
+                    <td className="number max-lg:hidden">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
                     <td>
                       <Time at={attempt.ended_at} />
                     </td>
-                    <td className="text-text-2" title={attempt.error?.detail}>
+                    <td className="text-text-2 max-lg:hidden" title={attempt.error?.detail}>
                       {attempt.error?.detail}
                     </td>
                   </tr>
@@ -105,7 +106,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
             </tbody>
           </table>
         )}
-      </div>
+      </ScrollArea>
       {data.total_count > PAGE && (
         <Pager
           skip={data.skip}

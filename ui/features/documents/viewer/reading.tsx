@@ -2,8 +2,8 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { ChevronLeft, ChevronRight, Columns2, FileText, Minus, PanelLeft, Plus } from "lucide-react";
+import dynamic from "next/dynamic";
 import { useState } from "react";
-import { Group, Panel, Separator } from "react-resizable-panels";
 
 import type { DocumentDetail } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
@@ -16,6 +16,8 @@ import { extractionState } from "@/lib/document-state";
 import { useShortcuts } from "@/lib/shortcuts";
 import { NARROW, useMedia } from "@/lib/use-media";
 
+
+const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
 
 type Layout = "both" | "page" | "text";
 const LAYOUTS: readonly { layout: Layout; label: string; icon: typeof Columns2 }[] = [
@@ -83,7 +85,7 @@ export function Reading({
           <ChevronLeft aria-hidden size={16} />
         </button>
         <label className="flex items-center gap-2 whitespace-nowrap">
-          Page
+          <span className="max-md:sr-only">Page</span>
           <input
             key={page}
             className="field w-14 text-right tabular-nums"
@@ -147,11 +149,7 @@ export function Reading({
       )}
       <div className="min-h-0 flex-1">
         {layout === "both" ? (
-          <Group orientation="horizontal" className="h-full">
-            <Panel minSize="25%">{pagePane}</Panel>
-            <Separator className="w-[5px] border-l border-line hover:bg-hover focus-visible:bg-focus" aria-label="Width of page and text" />
-            <Panel minSize="25%">{textPane}</Panel>
-          </Group>
+          <SplitView first={pagePane} second={textPane} label="Width of page and text" />
         ) : layout === "page" ? (
           pagePane
         ) : (

@@ -117,11 +117,11 @@ function Head({ document }: { document: DocumentDetail }) {
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.label}
       </State>
-      <button type="button" className="button max-md:hidden" onClick={() => void readAgain()}>
+      <button type="button" className="button max-lg:hidden" onClick={() => void readAgain()}>
         <RotateCw aria-hidden size={14} /> Read again
       </button>
       <button type="button" className="button" onClick={() => void attempt("It was not downloaded", () => download(document))}>
-        <Download aria-hidden size={14} /> Download
+        <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
       </button>
       <button type="button" className="button button-icon text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
         <Trash2 aria-hidden size={14} />

@@ -1,0 +1,75 @@
+"use client";
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { parseAsInteger, useQueryState } from "nuqs";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { State } from "@/components/state";
+import { Time } from "@/components/time";
+
+import { SettingsHead } from "./settings-tabs";
+
+const PAGE = 50;
+
+/** Who did what, latest first. */
+export function AuditLog() {
+  const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
+  const skip = (Math.max(1, page) - 1) * PAGE;
+  const { data, error, refetch } = useQuery({
+    queryKey: ["audit-log", skip],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/audit-log", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <SettingsHead />
+      <div className="min-h-0 flex-1 overflow-auto">
+        {error && !data ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : data?.total_count === 0 ? (
+          <EmptyState title="Nothing yet">Sign-ins, people, tokens, keys, settings and deletions are noted here.</EmptyState>
+        ) : (
+          <table className="table">
+            <caption className="sr-only">Audit log</caption>
+            <thead>
+              <tr>
+                <th className="w-[130px] pl-4!">When</th>
+                <th>Who</th>
+                <th>What</th>
+                <th className="max-md:hidden">To what</th>
+                <th className="w-[140px] max-lg:hidden">From</th>
+                <th className="w-[110px]">Answer</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data === undefined ? (
+                <SkeletonRows rows={8} columns={["60%", "60%", "60%", "60%", "60%", "60%"]} />
+              ) : (
+                data.entries.map((entry) => (
+                  <tr key={entry.entry_id}>
+                    <td className="pl-4! text-text-2">
+                      <Time at={entry.at} />
+                    </td>
+                    <td title={entry.actor.name}>{entry.actor.kind === "token" ? `token ${entry.actor.name}` : entry.actor.name}</td>
+                    <td>{entry.action.replaceAll("_", " ")}</td>
+                    <td className="font-mono text-xs text-text-2 max-md:hidden">
+                      {Object.values(entry.target).join(" ")}
+                    </td>
+                    <td className="text-text-2 max-lg:hidden">{entry.address ?? ""}</td>
+                    <td>{entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}</td>
+                  </tr>
+                ))
+              )}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {data && data.total_count > PAGE && (
+        <Pager skip={data.skip} shown={data.entries.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+      )}
+    </>
+  );
+}

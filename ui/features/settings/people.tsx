@@ -1,0 +1,250 @@
+"use client";
+
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { CopyIcon, Plus } from "lucide-react";
+import { parseAsInteger, useQueryState } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { copyText, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { Field, formError } from "@/components/form";
+import { Pager } from "@/components/pager";
+import { Banner } from "@/components/state";
+import { Time } from "@/components/time";
+import type { Role } from "@/lib/session";
+
+import { SettingsHead } from "./settings-tabs";
+
+type Member = Schemas["MemberResponse"];
+type Invitation = Schemas["InvitationResponse"];
+const PAGE = 50;
+const ROLES: { role: Role; may: string }[] = [
+  { role: "viewer", may: "See and search" },
+  { role: "editor", may: "Change documents, tags and knowledge bases" },
+  { role: "admin", may: "Settings, people, keys, tokens" },
+  { role: "owner", may: "Everything" },
+];
+
+/** Members with their roles, and invitations that nobody has accepted yet. */
+export function People() {
+  const client = useQueryClient();
+  const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
+  const skip = (Math.max(1, page) - 1) * PAGE;
+  const members = useQuery({
+    queryKey: ["members", skip],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+    placeholderData: keepPreviousData,
+  });
+  const invitations = useQuery({
+    queryKey: ["invitations"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/invitations", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+    retry: false,
+  });
+  const [isInviting, setInviting] = useState(false);
+  const [leaving, setLeaving] = useState<Member | null>(null);
+  const refresh = () => Promise.all([client.invalidateQueries({ queryKey: ["members"] }), client.invalidateQueries({ queryKey: ["invitations"] })]);
+  const change = useMutation({
+    mutationFn: ({ member, role }: { member: Member; role: Role }) =>
+      answered(
+        api.PUT("/v0/orgs/{organization_id}/members/{user_id}", {
+          params: { path: { ...organizationPath(), user_id: member.user_id } },
+          body: { role },
+        }),
+      ),
+    onSuccess: (changed) => toast(`${changed.email} is ${changed.role} now`),
+    onError: (failure) => tellFailure("The role was not changed", failure),
+    onSettled: refresh,
+  });
+  const remove = useMutation({
+    mutationFn: (member: Member) =>
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/members/{user_id}", { params: { path: { ...organizationPath(), user_id: member.user_id } } }),
+      ),
+    onSuccess: (_, member) => toast(`${member.email} is no member any more`),
+    onError: (failure) => tellFailure("The membership was not ended", failure),
+    onSettled: refresh,
+  });
+  const withdraw = useMutation({
+    mutationFn: (invitation: Invitation) =>
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/invitations/{invitation_id}", {
+          params: { path: { ...organizationPath(), invitation_id: invitation.invitation_id } },
+        }),
+      ),
+    onSuccess: () => toast("The invitation's link leads nowhere any more"),
+    onError: (failure) => tellFailure("The invitation was not withdrawn", failure),
+    onSettled: refresh,
+  });
+  const open = invitations.data?.invitations ?? [];
+  return (
+    <>
+      <SettingsHead>
+        <button type="button" className="button button-primary" onClick={() => setInviting(true)}>
+          <Plus aria-hidden size={14} /> Invite
+        </button>
+      </SettingsHead>
+      <div className="min-h-0 flex-1 overflow-auto">
+        {members.error && !members.data ? (
+          <ErrorState error={members.error} retry={() => void members.refetch()} />
+        ) : members.data?.total_count === 0 && open.length === 0 ? (
+          <EmptyState title="Nobody yet">This organization is opened by access tokens only. Invite somebody, who then signs in with a password.</EmptyState>
+        ) : (
+          <table className="table">
+            <caption className="sr-only">People</caption>
+            <thead>
+              <tr>
+                <th className="pl-4!">Person</th>
+                <th className="w-[140px]">Role</th>
+                <th className="w-[150px] max-md:hidden">Last signed in</th>
+                <th className="w-[120px]">
+                  <span className="sr-only">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {members.data === undefined ? (
+                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%"]} />
+              ) : (
+                members.data.members.map((member) => (
+                  <tr key={member.user_id}>
+                    <td className="pl-4!" title={member.email}>
+                      <span className="font-medium">{member.name}</span> <span className="text-text-2">{member.email}</span>
+                    </td>
+                    <td>
+                      <select
+                        className="field h-7! py-0!"
+                        aria-label={`Role of ${member.email}`}
+                        value={member.role}
+                        disabled={change.isPending}
+                        onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
+                      >
+                        {ROLES.map(({ role }) => (
+                          <option key={role}>{role}</option>
+                        ))}
+                      </select>
+                    </td>
+                    <td className="text-text-2 max-md:hidden">{member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}</td>
+                    <td className="text-right">
+                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
+                        Remove
+                      </button>
+                    </td>
+                  </tr>
+                ))
+              )}
+              {open.map((invitation) => (
+                <tr key={invitation.invitation_id}>
+                  <td className="pl-4! text-text-2">{invitation.email ?? "Whoever has the link"} (invited)</td>
+                  <td className="text-text-2">{invitation.role}</td>
+                  <td className="text-text-2 max-md:hidden">
+                    until <Time at={invitation.expires_at} />
+                  </td>
+                  <td className="text-right">
+                    <button type="button" className="button button-quiet button-small" aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`} onClick={() => withdraw.mutate(invitation)}>
+                      Withdraw
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </div>
+      {members.data && members.data.total_count > PAGE && (
+        <Pager skip={members.data.skip} shown={members.data.members.length} total={members.data.total_count} page={page} pageCount={Math.ceil(members.data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+      )}
+      {isInviting && <InviteDialog onClose={() => setInviting(false)} onInvited={refresh} />}
+      <ConfirmDialog
+        open={leaving !== null}
+        onOpenChange={(isOpen) => !isOpen && setLeaving(null)}
+        title={`Remove ${leaving?.email ?? ""}?`}
+        action="Remove from the organization"
+        onConfirm={() => leaving && remove.mutate(leaving)}
+      >
+        From the next call on they find nothing here. Access tokens that they know stay valid: revoke those as well.
+      </ConfirmDialog>
+    </>
+  );
+}
+
+function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: () => unknown }) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState<Role>("editor");
+  const invite = useMutation({
+    mutationFn: () =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/invitations", {
+          params: { path: organizationPath() },
+          body: { email: email.trim(), role },
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: onInvited,
+  });
+  if (invite.data) {
+    const link = `${location.origin}/invite/#${invite.data.token}`;
+    return (
+      <Dialog
+        open
+        onOpenChange={(isOpen) => !isOpen && onClose()}
+        title={`Invitation of ${invite.data.email ?? ""}`}
+        description={invite.data.is_mailed ? "The link was sent to the address. It works once, and is shown this once." : "Hand this link over: it works once, and cannot be shown again."}
+        footer={
+          <button type="button" className="button button-primary" onClick={onClose}>
+            Done
+          </button>
+        }
+      >
+        <div className="flex gap-2">
+          <input className="field font-mono text-xs" readOnly aria-label="Invitation link" value={link} onFocus={(event) => event.target.select()} />
+          <button type="button" className="button" onClick={() => void copyText(link)}>
+            <CopyIcon aria-hidden size={14} /> Copy
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  const general = formError(invite.error, ["email"]);
+  return (
+    <Dialog
+      open
+      onOpenChange={(isOpen) => !isOpen && onClose()}
+      title="Invite somebody"
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form="invite-form" className="button button-primary" disabled={invite.isPending || email.trim() === ""}>
+            Invite
+          </button>
+        </>
+      }
+    >
+      <form
+        id="invite-form"
+        className="flex flex-col gap-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          invite.mutate();
+        }}
+      >
+        {general && <Banner tone="failed">{general}</Banner>}
+        <Field label="E-mail address" error={invite.error} field="email">
+          <input className="field" type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />
+        </Field>
+        <Field label="Role" hint={ROLES.find((item) => item.role === role)?.may ?? ""}>
+          <select className="field" value={role} onChange={(event) => setRole(event.target.value as Role)}>
+            {ROLES.map((item) => (
+              <option key={item.role}>{item.role}</option>
+            ))}
+          </select>
+        </Field>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,54 @@
+"use client";
+
+import { useMutation } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { answered, api } from "@/api/client";
+import { Field, formError } from "@/components/form";
+import { Banner } from "@/components/state";
+import { session } from "@/lib/session";
+
+import { Frame } from "./frame";
+import { useLinkSecret } from "./link-secret";
+
+/** Chooses a new password by a link that an operator or a mail brought. */
+export function NewPassword() {
+  const token = useLinkSecret();
+  const [password, setPassword] = useState("");
+  const reset = useMutation({
+    mutationFn: () => answered(api.POST("/v0/auth/password-reset", { body: { token: token ?? "", password } })),
+    onSuccess: () => session.end(),
+  });
+  if (reset.isSuccess) {
+    return (
+      <Frame title="New password">
+        <p className="text-text-2" role="status">
+          Your password is changed, and you are signed out everywhere.
+        </p>
+        <a className="button button-primary self-start" href="/sign-in/">
+          Sign in
+        </a>
+      </Frame>
+    );
+  }
+  const general = token === "" ? "The link is not whole: open it as it was sent to you." : formError(reset.error, ["password"]);
+  return (
+    <Frame title="New password">
+      {general && <Banner tone="failed">{general}</Banner>}
+      <form
+        className="flex flex-col gap-4"
+        onSubmit={(event) => {
+          event.preventDefault();
+          reset.mutate();
+        }}
+      >
+        <Field label="New password" hint="At least 10 characters" error={reset.error} field="password">
+          <input className="field" type="password" required minLength={10} autoComplete="new-password" value={password} onChange={(event) => setPassword(event.target.value)} />
+        </Field>
+        <button type="submit" className="button button-primary" disabled={reset.isPending || !token}>
+          {reset.isPending ? "Changing…" : "Change the password"}
+        </button>
+      </form>
+    </Frame>
+  );
+}
