@@ -234,13 +234,11 @@ def test_closed_connection_stops_the_model_after_the_grace_time(
     assert last.data["usage"]["prompt_tokens"] > 0
 
 
-def test_platform_that_is_stopped_ends_its_answers_and_tells_their_readers(
-    tmp_path: Path, chat_server: ChatServer
-) -> None:
+def test_platform_that_is_stopped_ends_its_answers_and_tells_their_readers(tmp_path: Path) -> None:
     platform = start_platform(tmp_path / "data")
     told: list[Told] = []
     try:
-        with platform.client() as client:
+        with platform.client() as client, ChatServer() as chat_server:
             key = {"api_key": chat_server.api_key, "api_base": chat_server.url}
             accepted(client.put("/llm-providers/hosted_vllm", json=key))
             kb = make_knowledge_base(client, [make_tag(client)])
@@ -249,7 +247,7 @@ def test_platform_that_is_stopped_ends_its_answers_and_tells_their_readers(
             asked = ask(client, thread)
             reading = threading.Thread(target=lambda: told.extend(events_of(client, asked["events_path"])))
             reading.start()
-            chat_server.wait_for_slow()
+            events_of(client, asked["events_path"], until="one two")
             assert stop_platform(platform) == 0
             reading.join(timeout=30)
     finally:
