@@ -104,7 +104,13 @@ async def change_password(
     return Response(status_code=204)
 
 
-@router.post("/password-reset/request", status_code=202, operation_id="request_password_reset", dependencies=[OwnPage])
+@router.post(
+    "/password-reset/request",
+    status_code=202,
+    operation_id="request_password_reset",
+    dependencies=[OwnPage],
+    response_class=Response,
+)
 async def request_password_reset(
     request: Request, application: ApplicationOf, body: PasswordResetRequestBody
 ) -> Response:
@@ -152,7 +158,7 @@ async def accept_invitation(
     return await _greet(request, response, application, await application.sessions.open(user, browser_of(request)))
 
 
-@router.get("/oidc/sign-in", operation_id="begin_oidc_sign_in", status_code=303)
+@router.get("/oidc/sign-in", operation_id="begin_oidc_sign_in", status_code=303, response_class=RedirectResponse)
 async def begin_oidc_sign_in(
     request: Request, application: ApplicationOf, next_path: Annotated[str, Query(alias="next", max_length=2000)] = "/"
 ) -> Response:
@@ -172,7 +178,7 @@ async def begin_oidc_sign_in(
     return response
 
 
-@router.get("/oidc/callback", operation_id="finish_oidc_sign_in", status_code=303)
+@router.get("/oidc/callback", operation_id="finish_oidc_sign_in", status_code=303, response_class=RedirectResponse)
 async def finish_oidc_sign_in(
     request: Request,
     application: ApplicationOf,
