@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check bench eval-retrieval bench-peers lock clean ui ui-if-possible \
+.PHONY: help setup setup-dev ocr-data demo test check audit bench eval-retrieval bench-peers lock clean ui ui-if-possible \
 	ui-dev ui-check ui-e2e
 
 help: ## Show this list
@@ -124,6 +124,10 @@ check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests:
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
 	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+
+audit: setup-dev ui/node_modules/.installed ## Look for known vulnerabilities of the packages that are installed
+	$(BIN)/pip-audit --requirement requirements/runtime.lock --no-deps --disable-pip --progress-spinner off
+	$(NPM) audit --omit=dev --audit-level=high
 
 bench: setup-dev ## Run the short version of every benchmark; BENCH_ARGUMENTS are passed on
 	$(BIN)/python -m benchmarks $(BENCH_ARGUMENTS)

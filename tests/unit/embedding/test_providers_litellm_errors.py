@@ -3,15 +3,18 @@ from datetime import timedelta
 from email.utils import format_datetime
 
 import httpx
-import litellm.exceptions
 import openai
 import pytest
 
 from analytiq.clock import now
 from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
 from analytiq.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
+from analytiq.providers.litellm_module import litellm as import_litellm
 
 KEY = "sk-a-very-secret-key-0123456789"
+
+litellm = import_litellm()
+# Imported by itself it would download prices.
 
 
 def classes() -> list[type[Exception]]:

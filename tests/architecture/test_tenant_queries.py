@@ -1,0 +1,99 @@
+"""Every repository method on tenants' rows takes the organization, or what holds it; the others are named, with why."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import analytiq.models
+import analytiq.mongo.repositories as repositories
+from analytiq.models.stored import Stored
+
+ENDINGS = ("Repository", "Rows", "Survey", "Source", "Leases", "Lanes")
+
+WHOLE_CLASSES = {
+    "ArchiveSource": "reads for an archive of everything; its other methods take the organization",
+    "EmbeddingCacheRepository": "its keys are hashes that hold the scope: whose texts they may be shared with",
+    "EmbeddingClaimRepository": "the same keys",
+    "EpochRepository": "of a knowledge base that its caller has found by organization",
+    "VectorRepository": "the collection of a knowledge base that its caller has found by organization",
+    "VectorSurvey": "the same, for the reconciler",
+    "JobLanes": "a worker serves all organizations",
+    "JobLeases": "a worker serves all organizations; a lease is fenced by its token",
+    "LeaseRepository": "of processes",
+    "WorkerRepository": "of processes",
+    "RuntimeSettingRepository": "of the installation",
+    "RestoreRepository": "an operator restores",
+    "UserRepository": "people belong to no organization; `members` says where they are",
+    "SessionRepository": "by a secret's hash, or of one person",
+    "OneTimeLinkRepository": "by a secret's hash, or of one person",
+}
+METHODS = {
+    "by a secret's hash": {
+        "AccessTokenRepository.with_hash", "AccessTokenRepository.note_use", "InvitationRepository.with_hash",
+        "InvitationRepository.accept",
+    },
+    "of one person, in all organizations": {"MemberRepository.of_user"},
+    "for chores of the reconciler and for operators, over all organizations": {
+        "AuditLogRepository.forget_before", "BackupHoldRepository.is_anything_held", "BooksRepository.read",
+        "DocumentSurvey.files_named_among", "DocumentSurvey.pointers",
+        "ErasureRepository.get", "ErasureRepository.take", "ErasureRepository.open_again",
+        "ErasureRepository.watched_since", "ErasureRepository.left_behind",
+        "IdempotencyRepository.page_of_encrypted",  "KnowledgeBaseRepository.counts_by_store",
+        "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
+        "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
+        "ReconcileReportRepository.unfinished_over_everything", "RetentionRepository.organizations",
+        "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
+        "TextRepository.segmented_after", "TextRepository.heads_among", "TextRepository.whole_among",
+        "UploadRepository.file_ids_among",
+    },
+    "of a knowledge base that its caller has found by organization": {
+        "IndexEntryRepository.statistics", "IndexEntryRepository.delete_of_kb",
+        "GenerationRepository.chunks_not_current", "GenerationRepository.known", "GenerationRepository.delete_of_kb",
+    },
+    "which of these ids there are, and nothing of them": {
+        "ChunkTextRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
+        "JobRepository.dead_among", "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
+    },
+    "the caller compares the organization of what it gets": {"JobRepository.get"},
+    "of a reservation, whose id is random and never leaves the process": {"LedgerRepository.has"},
+    "the organization itself": {"OrganizationRepository.insert"},
+    "a text that the same transaction has staged": {"TextRepository.serve"},
+}  # fmt: skip
+
+
+def owned_shapes() -> set[str]:
+    """Names of stored shapes that say whose they are."""
+    for module in pkgutil.iter_modules(analytiq.models.__path__):
+        importlib.import_module(f"analytiq.models.{module.name}")
+    return {shape.__name__ for shape in Stored.__subclasses__() if "organization_id" in shape.model_fields}
+
+
+def methods() -> Iterator[tuple[str, str, inspect.Signature]]:
+    """Class, name and signature of each public method of a repository."""
+    for module in pkgutil.iter_modules(repositories.__path__):
+        found = importlib.import_module(f"analytiq.mongo.repositories.{module.name}")
+        for name, value in vars(found).items():
+            if inspect.isclass(value) and value.__module__ == found.__name__ and name.endswith(ENDINGS):
+                for method, function in vars(value).items():
+                    if not method.startswith("_") and inspect.isfunction(function):
+                        yield name, method, inspect.signature(function)
+
+
+def test_every_query_on_tenants_rows_takes_the_organization() -> None:
+    shapes = owned_shapes()
+    assert {"Document", "KnowledgeBase", "Job"} <= shapes
+    allowed = {name for names in METHODS.values() for name in names}
+    unowned: set[str] = set()
+    total = 0
+    for owner, method, signature in methods():
+        total += 1
+        if "organization_id" in signature.parameters or owner in WHOLE_CLASSES:
+            continue
+        if any(shape in str(parameter.annotation) for parameter in signature.parameters.values() for shape in shapes):
+            continue
+        unowned.add(f"{owner}.{method}")
+    assert total > 250
+    assert unowned - allowed == set(), "take the organization's id, or say here why not"
+    # What is no longer there, or takes the organization by now, has to go from the list.
+    assert {name for name in allowed if name not in unowned} == set()
