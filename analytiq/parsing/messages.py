@@ -99,9 +99,13 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
 }
 
 
-def error_of(failure: Failure) -> PermanentError | InvalidInputError:
-    """The error that the child reported; one that it may not report counts as a corrupt file."""
-    return _ERRORS.get(failure.error, CorruptFileError)(failure.detail)
+def error_of(failure: Failure, path: Path) -> PermanentError | InvalidInputError:
+    """The error that the child reported; one that it may not report counts as a corrupt file.
+
+    Libraries name the file that they read: a path of this machine, which means nothing to whoever sent it.
+    """
+    detail = failure.detail.replace(str(path), "the file")
+    return _ERRORS.get(failure.error, CorruptFileError)(detail)
 
 
 def failure_of(error: BaseException, *, parser: str) -> Failure:

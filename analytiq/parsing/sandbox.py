@@ -94,7 +94,7 @@ async def parse_in_child(
         # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
         outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
     if outcome.failure is not None:
-        raise error_of(outcome.failure)
+        raise error_of(outcome.failure, path)
     if outcome.document is None or not outcome.document.pages:
         raise CorruptFileError("The parser found no page in the document: upload an undamaged copy.")
     return outcome.document

@@ -249,3 +249,13 @@ async def test_stopped_server_is_started_by_the_next_document(tmp_path: Path) ->
     sandbox.stop_server()
     assert (await parse(path, "text/plain")).pages[0].text == "words"
     assert sandbox._running_server().pid != before
+
+
+@pytest.mark.parametrize("content_type", ["application/pdf", "image/png"])
+async def test_error_names_no_path_of_the_machine(tmp_path: Path, content_type: str) -> None:
+    path = tmp_path / "original"
+    path.write_bytes(b"%PDF-1.7 and then nothing of the kind")
+    with pytest.raises(CorruptFileError) as error:
+        await parse(path, content_type)
+    assert str(tmp_path) not in error.value.detail
+    assert "upload an undamaged copy" in error.value.detail
