@@ -26,7 +26,7 @@ help: ## Show this list
 
 # ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-setup: $(VENV)/.runtime ocr-data ## Make .venv with what is needed to run
+setup: $(VENV)/.runtime ocr-data ui-if-possible ## Make .venv with what is needed to run, and the UI where Node is
 setup-dev: $(VENV)/.development ocr-data ## Make .venv with what is needed to work on it
 
 $(BIN)/python:
@@ -64,7 +64,7 @@ ocr-data:
 
 # ── Run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-demo: setup ui-if-possible ## Start everything with sample documents, ask three questions, serve until Ctrl-C
+demo: setup ## Start everything with sample documents, ask three questions, serve until Ctrl-C
 	@exec $(BIN)/analytiq demo
 
 # ── The management UI ──────────────────────────────────────────────────────────────────────────────────────────────

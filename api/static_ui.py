@@ -25,6 +25,8 @@ EXPORT = Path(__file__).parent / "ui"
 """Where `make ui` puts the export; it is part of the wheel."""
 
 HOME = "/documents/"
+ENTRANCES = ("/", "/sign-in/", "/invite/", "/reset/")
+"""Where people come in: by an address that they typed, or by a link. Without an export they are told what is missing."""
 NOT_FOUND_PAGE = "/404.html"
 API_PATHS = re.compile(r"/(?:v0|health|ready|metrics|openapi\.json|mcp)(?:/|$)")
 """Never answered with a page, whatever the browser would like to have."""
@@ -35,8 +37,8 @@ FOREVER = "public, max-age=31536000, immutable"
 ASK_FIRST = "no-cache"
 
 NOT_BUILT = (
-    "The management UI is not part of this installation. In a checkout `make ui` builds it (Node 20 or newer); the REST"
-    " API is at /v0, its schema at /openapi.json.\n"
+    "The management UI is not part of this installation. In a checkout `make ui` builds it (Node 20 or newer), and this"
+    " page is there without a restart; the REST API is at /v0, its schema at /openapi.json.\n"
 )
 
 _POLICY = (
@@ -65,7 +67,7 @@ class StaticUi:
     """
 
     def __init__(self, app: ASGIApp, export: Path = EXPORT) -> None:
-        """Read what the export holds; without one, only `/` is answered, saying how to get it."""
+        """Read what the export holds; without one, only the entrances are answered, saying how to get it."""
         self._app = app
         self._export = export
         self._made_at = _made_at(export)
@@ -85,7 +87,7 @@ class StaticUi:
         if path.endswith("/"):
             self._follow_rebuild()
         if not self._files:
-            return PlainTextResponse(NOT_BUILT, 404) if path == "/" else None
+            return PlainTextResponse(NOT_BUILT, 404) if path in ENTRANCES else None
         if path == "/" or f"{path}/index.html" in self._files:
             # Relative: the host that a request names is not to be believed.
             query = scope["query_string"].decode("latin-1")

@@ -119,9 +119,10 @@ async def test_a_rebuilt_export_is_served_with_the_policy_of_its_own_pages(expor
     assert after.headers["content-security-policy"] == policy_of(rebuilt)
 
 
-async def test_without_an_export_the_root_says_how_to_get_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["/", "/sign-in/", "/invite/", "/reset/"])
+async def test_without_an_export_the_entrances_say_how_to_get_it(tmp_path: Path, path: str) -> None:
     async with client_of(tmp_path / "nothing") as client:
-        answer = await client.get("/")
+        answer = await client.get(path)
         api = await client.post("/v0/orgs/a/jobs")
     assert answer.status_code == 404
     assert "make ui" in answer.text
