@@ -26,7 +26,7 @@ EXPORT = Path(__file__).parent / "ui"
 
 HOME = "/documents/"
 ENTRANCES = ("/", "/sign-in/", "/invite/", "/reset/")
-"""Where people come in: by an address that they typed, or by a link. Without an export they are told what is missing."""
+"""Where people come in, by an address that they typed or by a link; without an export they are told what is missing."""
 NOT_FOUND_PAGE = "/404.html"
 API_PATHS = re.compile(r"/(?:v0|health|ready|metrics|openapi\.json|mcp)(?:/|$)")
 """Never answered with a page, whatever the browser would like to have."""

@@ -10,12 +10,13 @@ test("a pasted connection.json signs in, and a wrong token says so", async ({ vi
   const { organization_id: organizationId, token } = connection();
   await visitor.goto("/documents/?sort=document_name");
   await expect(visitor).toHaveURL(/\/sign-in\/\?next=/);
+  await visitor.getByRole("button", { name: "Use an access token" }).click();
   await visitor.getByLabel("Organization id").fill(organizationId);
   await visitor.getByLabel("Access token").fill("aq_wrong");
-  await visitor.getByRole("button", { name: "Sign in" }).click();
+  await visitor.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(visitor.locator("form").getByRole("alert")).toContainText("does not open this organization");
   await visitor.getByLabel("Access token").fill(token);
-  await visitor.getByRole("button", { name: "Sign in" }).click();
+  await visitor.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(visitor).toHaveURL(/\/documents\/\?sort=document_name/);
   await expect(visitor.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
 });

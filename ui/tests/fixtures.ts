@@ -39,9 +39,9 @@ export const test = base.extend<{ page: Page; visitor: Page }>({
     expect(complaints).toEqual([]);
   },
   visitor: async ({ browser }, use) => {
-    const page = await browser.newPage({ baseURL: connection().url });
-    await use(page);
-    await page.close();
+    const context = await browser.newContext({ baseURL: connection().url });
+    await use(await context.newPage());
+    await context.close();
   },
 });
 

@@ -1,0 +1,59 @@
+import { call, expect, expectAccessible, test } from "./fixtures";
+
+const PASSWORD = "correct horse battery";
+
+interface Invitation {
+  token: string;
+}
+
+test("an invited owner joins, invites somebody, signs out and in again, and it is all in the audit log", async ({ visitor, browser }) => {
+  const invitation = await call<Invitation>("POST", "/invitations", { email: "ada@example.com", role: "owner" });
+  await visitor.goto(`/invite/#${invitation.token}`);
+  await expect(visitor.getByRole("heading", { name: /^Join / })).toBeVisible();
+  await expectAccessible(visitor);
+  await visitor.getByLabel("Name").fill("Ada");
+  await visitor.getByLabel("Password").fill(PASSWORD);
+  await visitor.getByRole("button", { name: "Join" }).click();
+  await expect(visitor).toHaveURL(/\/documents\//);
+
+  await visitor.goto("/settings/people/");
+  await expect(visitor.getByRole("row", { name: /ada@example\.com/ })).toBeVisible();
+  await visitor.getByRole("button", { name: "Invite" }).click();
+  await visitor.getByLabel("E-mail address").fill("bob@example.com");
+  await visitor.getByLabel("Role", { exact: true }).selectOption("viewer");
+  await visitor.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
+  const link = await visitor.getByLabel("Invitation link").inputValue();
+  await visitor.getByRole("button", { name: "Done" }).click();
+  await expect(visitor.getByRole("row", { name: /bob@example\.com \(invited\)/ })).toBeVisible();
+  await expectAccessible(visitor);
+
+  const other = await browser.newPage();
+  await other.goto(link);
+  await other.getByLabel("Name").fill("Bob");
+  await other.getByLabel("Password").fill(PASSWORD);
+  await other.getByRole("button", { name: "Join" }).click();
+  await expect(other).toHaveURL(/\/documents\//);
+  await other.goto(new URL("/settings/people/", link).href);
+  await expect(other.getByRole("row", { name: /bob@example\.com/ })).toBeVisible();
+  await other.getByLabel("Role of bob@example.com").selectOption("owner");
+  await expect(other.getByText("The role was not changed")).toBeVisible();
+  await other.close();
+
+  const second = await visitor.context().newPage();
+  await second.goto("/documents/");
+  await expect(second.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
+  await second.getByRole("button", { name: "Preferences" }).click();
+  await second.getByRole("menuitem", { name: "Sign out" }).click();
+  await expect(second).toHaveURL(/\/sign-in\//);
+  await second.getByLabel("E-mail address").fill("ada@example.com");
+  await second.getByLabel("Password").fill("wrong");
+  await second.getByRole("button", { name: "Sign in", exact: true }).click();
+  await expect(second.getByText("the address or the password is wrong")).toBeVisible();
+  await expectAccessible(second);
+  await second.getByLabel("Password").fill(PASSWORD);
+  await second.getByRole("button", { name: "Sign in", exact: true }).click();
+  await expect(second.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
+  await second.goto("/settings/audit-log/");
+  await expect(second.getByRole("row", { name: /bob@example\.com.*update member.*Refused/ })).toBeVisible();
+  await expect(second.getByRole("row", { name: /ada@example\.com.*create invitation.*Done/ })).toBeVisible();
+});
