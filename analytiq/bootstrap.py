@@ -124,6 +124,9 @@ from analytiq.vector_stores.mongodb.store import MongoVectorStore
 
 log = structlog.get_logger(__name__)
 
+AUDIT_LOG_SECONDS = 86_400.0
+"""Between the looks for entries of the audit log that are old enough to go."""
+
 
 @dataclass(frozen=True, slots=True)
 class Application:
@@ -201,15 +204,20 @@ class Application:
         """The entry of a worker process that runs `runner`."""
         return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
 
-    def reconcile_leader(self) -> Leader:
-        """What a reconciler process does: passes, and the chores of other parts that one process does for all."""
-        settings = self.settings.reconciler
-        chores: list[Chore] = [
-            ("retention", settings.interval_seconds, lambda _: self.retention.apply()),
-            ("erasures", settings.interval_seconds, lambda _: self.erasures.keep_up()),
-            ("cache eviction", settings.interval_seconds, lambda _: self.cache_eviction.run()),
+    def chores(self) -> list[Chore]:
+        """What one process does for all from time to time, beside the reconciler's passes."""
+        seconds = self.settings.reconciler.interval_seconds
+        return [
+            ("retention", seconds, lambda _: self.retention.apply()),
+            ("erasures", seconds, lambda _: self.erasures.keep_up()),
+            ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
+            ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
         ]
-        return new_leader(self.connection, self.reconciliations, chores, settings)
+
+    def reconcile_leader(self) -> Leader:
+        """What a reconciler process does: passes and chores."""
+        settings = self.settings.reconciler
+        return new_leader(self.connection, self.reconciliations, self.chores(), settings)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
         """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""

@@ -17,6 +17,7 @@ from analytiq.errors import (
     RateLimitedError,
 )
 from analytiq.models.account import Permission, Role, TokenScope, User
+from analytiq.models.audit import Actor, ActorKind
 from tests.integration.tenant import Tenant
 
 PASSWORD = "correct horse battery"
@@ -238,3 +239,18 @@ async def test_person_leaves_with_the_last_organization(tenant: Tenant, applicat
     assert await database["user_sessions"].count_documents({"user_id": ada.id}) == 0
     with pytest.raises(AccessDeniedError):
         await application.sessions.open_with(session.secret.get_secret_value())
+
+
+async def test_audit_log_forgets_what_is_too_old(
+    tenant: Tenant, application: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actor = Actor(kind=ActorKind.OPERATOR, id=None, name="somebody")
+    began = clock.now()
+    for days in (0, 300):
+        monkeypatch.setattr(clock, "now", lambda days=days: began + timedelta(days=days))
+        await application.audit_log.note(tenant.id, f"after_{days}_days", actor)
+    monkeypatch.setattr(clock, "now", lambda: began + timedelta(days=400))
+    assert "audit log" in {name for name, _, _ in application.chores()}
+    assert await application.audit_log.forget_old() == 1
+    entries, _ = await application.audit_log.page(tenant.id, skip=0, limit=10)
+    assert [entry.action for entry in entries] == ["after_300_days"]
