@@ -4,6 +4,7 @@ import {
   FileText,
   LibraryBig,
   type LucideIcon,
+  MessagesSquare,
   ScanSearch,
   Settings,
   Tags,
@@ -23,9 +24,10 @@ export const DESTINATIONS: readonly Destination[] = [
   { href: "/tags/", label: "Tags", icon: Tags, key: "t", group: "work" },
   { href: "/kbs/", label: "Knowledge bases", short: "KBs", icon: LibraryBig, key: "k", group: "work" },
   { href: "/search/", label: "Search", icon: ScanSearch, key: "s", group: "work" },
+  { href: "/chat/", label: "Chat", icon: MessagesSquare, key: "c", group: "work" },
   { href: "/usage/", label: "Usage", icon: ChartColumn, key: "u", group: "manage" },
   { href: "/operations/", label: "Operations", icon: Activity, key: "o", group: "manage" },
-  { href: "/settings/tokens/", label: "Settings", icon: Settings, key: ",", group: "manage" },
+  { href: "/settings/people/", label: "Settings", icon: Settings, key: ",", group: "manage" },
 ];
 
 export const IN_BOTTOM_BAR = ["/documents/", "/kbs/", "/search/"];

@@ -1,0 +1,187 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { SendHorizontal, Square } from "lucide-react";
+import Link from "next/link";
+import { useEffect, useRef, useState } from "react";
+
+import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { Banner } from "@/components/state";
+
+import { follow } from "./follow";
+import { type Message, messagesQuery, type Thread } from "./queries";
+
+/** One conversation: what was said, what is being said, and the question to come. */
+export function Conversation({ threadId, thread }: { threadId: string; thread?: Thread }) {
+  const client = useQueryClient();
+  const { data: messages, error, refetch } = useQuery(messagesQuery(threadId));
+  const [question, setQuestion] = useState("");
+  const [live, setLive] = useState({ id: "", text: "", doing: "" });
+  const [broken, setBroken] = useState<Error | null>(null);
+  const end = useRef<HTMLDivElement>(null);
+  const running = messages?.find((message) => message.state === "running");
+  const runningId = running?.message_id;
+
+  useEffect(() => {
+    if (runningId === undefined) return;
+    const leaving = new AbortController();
+    setLive({ id: runningId, text: "", doing: "Searching…" });
+    setBroken(null);
+    const path = `/v0/orgs/${organizationPath().organization_id}/chat/threads/${threadId}/messages/${runningId}/events`;
+    follow(
+      path,
+      ({ name, data }) => {
+        if (name === "token") setLive((held) => ({ ...held, text: held.text + (data as { text: string }).text, doing: "" }));
+        else if (name === "tool_call") setLive((held) => ({ ...held, doing: "Searching again…" }));
+        else if (name === "passages") setLive((held) => ({ ...held, doing: "Reading…" }));
+      },
+      leaving.signal,
+    )
+      .catch((failure: unknown) => setBroken(failure instanceof Error ? failure : new Error("The answer broke off.")))
+      .finally(() => {
+        if (leaving.signal.aborted) return;
+        void client.invalidateQueries({ queryKey: ["chat"] });
+      });
+    return () => leaving.abort();
+  }, [client, runningId, threadId]);
+
+  useEffect(() => {
+    end.current?.scrollIntoView({ block: "end" });
+  }, [messages?.length, live.text]);
+
+  const ask = useMutation({
+    mutationFn: (content: string) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages", {
+          params: { path: { ...organizationPath(), thread_id: threadId } },
+          body: { content },
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: async () => {
+      setQuestion("");
+      await client.invalidateQueries({ queryKey: ["chat"] });
+    },
+    onError: (failure) => tellFailure("The question was not asked", failure),
+  });
+  const stop = useMutation({
+    mutationFn: (messageId: string) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}/stop", {
+          params: { path: { ...organizationPath(), thread_id: threadId, message_id: messageId } },
+        }),
+      ),
+    onError: (failure) => tellFailure("The answer was not stopped", failure),
+  });
+  const send = () => {
+    if (question.trim() !== "" && !ask.isPending && runningId === undefined) ask.mutate(question.trim());
+  };
+  if (error && !messages) return <ErrorState error={error} retry={() => void refetch()} />;
+  return (
+    <>
+      <div role="log" aria-label={thread?.title || "Conversation"} tabIndex={0} className="min-h-0 flex-1 overflow-auto">
+        {messages === undefined ? (
+          <SkeletonBlock lines={6} />
+        ) : (
+          <div className="mx-auto flex max-w-[760px] flex-col gap-5 px-4 py-5">
+            {messages.length === 0 && <p className="text-text-2">Ask something that the documents answer.</p>}
+            {messages.map((message) => (
+              <Said key={message.message_id} message={message} {...(message.message_id === live.id && message.state === "running" && { live })} />
+            ))}
+            {broken && <Banner tone="failed">{broken.message}</Banner>}
+            <div ref={end} />
+          </div>
+        )}
+      </div>
+      <form
+        className="mx-auto flex w-full max-w-[760px] items-end gap-2 px-4 py-3"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <textarea
+          className="field min-h-10 flex-1 resize-y"
+          rows={2}
+          aria-label="Question"
+          placeholder="Ask the documents"
+          maxLength={20_000}
+          value={question}
+          onChange={(event) => setQuestion(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+              event.preventDefault();
+              send();
+            }
+          }}
+        />
+        {runningId === undefined ? (
+          <button type="submit" className="button button-primary" disabled={question.trim() === "" || ask.isPending}>
+            <SendHorizontal aria-hidden size={14} /> Ask
+          </button>
+        ) : (
+          <button type="button" className="button" disabled={stop.isPending} onClick={() => stop.mutate(runningId)}>
+            <Square aria-hidden size={14} /> Stop
+          </button>
+        )}
+      </form>
+    </>
+  );
+}
+
+function Said({ message, live }: { message: Message; live?: { text: string; doing: string } }) {
+  if (message.role === "user") {
+    return <p className="self-end rounded-lg bg-selected px-3 py-2 whitespace-pre-wrap break-words">{message.content}</p>;
+  }
+  const text = live ? live.text : message.content;
+  return (
+    <article className="flex flex-col gap-2" aria-busy={live !== undefined}>
+      {text && <p className="whitespace-pre-wrap break-words">{live ? text : <WithCitations message={message} />}</p>}
+      {live?.doing && (
+        <p className="text-text-2" role="status">
+          {live.doing}
+        </p>
+      )}
+      {message.state === "stopped" && <p className="text-text-2">Stopped.</p>}
+      {message.error && <Banner tone="failed">{message.error.detail}</Banner>}
+      {!live && message.state === "done" && message.is_grounded === false && (
+        <Banner tone="warning">The documents do not say this: nothing of it is cited.</Banner>
+      )}
+      {message.citations.length > 0 && (
+        <ol className="flex flex-col gap-1 border-l-2 border-line pl-3 text-text-2" aria-label="Citations">
+          {message.citations.map((citation) => (
+            <li key={citation.number}>
+              [{citation.number}]{" "}
+              <Link className="text-link hover:underline" href={placeOf(citation)}>
+                {citation.source}, page {citation.page}
+              </Link>{" "}
+              <q className="break-words">{citation.quote}</q>
+            </li>
+          ))}
+        </ol>
+      )}
+    </article>
+  );
+}
+
+type Citation = Message["citations"][number];
+
+function placeOf(citation: Citation): string {
+  return `/documents/view/?id=${citation.document_id}&page=${citation.page}&hl=${citation.page}-${citation.page}:${citation.start}-${citation.end}`;
+}
+
+/** The answer, each [n] that is a citation leading to its page. */
+function WithCitations({ message }: { message: Message }) {
+  const byNumber = new Map(message.citations.map((citation) => [citation.number, citation]));
+  return message.content.split(/(\[\d+\])/).map((piece, place) => {
+    const citation = byNumber.get(Number(/^\[(\d+)\]$/.exec(piece)?.[1]));
+    return citation === undefined ? (
+      piece
+    ) : (
+      <Link key={place} className="text-link hover:underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
+        {piece}
+      </Link>
+    );
+  });
+}

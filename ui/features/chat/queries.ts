@@ -1,0 +1,31 @@
+import { queryOptions } from "@tanstack/react-query";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+
+export type Thread = Schemas["ChatThreadResponse"];
+export type Message = Schemas["ChatMessageResponse"];
+
+export function threadsQuery() {
+  return queryOptions({
+    queryKey: ["chat", "threads"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/chat/threads", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+  });
+}
+
+/** The latest messages of a thread, in their order. */
+export function messagesQuery(threadId: string) {
+  return queryOptions({
+    queryKey: ["chat", "messages", threadId],
+    queryFn: async ({ signal }) => {
+      const path = { ...organizationPath(), thread_id: threadId };
+      const get = (skip: number) =>
+        answered(api.GET("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages", { params: { path, query: { skip, limit: 100 } }, signal }));
+      const first = await get(0);
+      const latest = first.total_count > 100 ? await get(first.total_count - 100) : first;
+      // The client's types lose that each of the marks is a pair.
+      return latest.messages as Message[];
+    },
+    enabled: threadId !== "",
+  });
+}
