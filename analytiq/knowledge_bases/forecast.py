@@ -184,13 +184,18 @@ class _Reading:
         except TransientError:
             return None
         chunks, keys = await asyncio.to_thread(self._cut, text)
+        length = len(text)
+        if length < place.characters and len(chunks) > 1:
+            # What the reading cut short is no chunk that indexing would make: neither cached nor to be paid for.
+            length = chunks[-1].start
+            chunks, keys = chunks[:-1], keys[:-1]
         cached = await self._cached(list(dict.fromkeys(keys)))
         new = {
             key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in cached and key not in self._seen
         }
         self._seen.update(new)
         return Sampled(
-            characters=len(text),
+            characters=length,
             chunks=len(chunks),
             tokens=_tokens(chunks),
             cached_chunks=sum(key in cached for key in keys),

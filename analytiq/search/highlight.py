@@ -122,7 +122,8 @@ def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
     run, start = match.group(), match.start()
     for place in range(len(run)):
         # Compatibility ideographs are sought as what they stand for.
+        # One that stands for two (Thai sara am) is a pair by itself, and may be the last.
         if normalised(run[place : place + 2]) in sought.stems:
-            yield start + place, start + place + 2
+            yield start + place, start + min(place + 2, len(run))
         elif normalised(run[place]) in sought.characters:
             yield start + place, start + place + 1

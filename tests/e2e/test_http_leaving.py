@@ -115,7 +115,11 @@ def test_nothing_of_a_deleted_document_remains_in_any_collection(
     assert {"docs", "fs.files", "fs.chunks", "document_texts", "document_index"} <= set(held)
     assert {f"kb_vectors_{kb}" for kb in kbs} <= set(held)
     assert client.delete(f"/documents/{document_id}").status_code == 204
-    eventually(lambda: not remains(database, document_id, file_id, text=secret), seconds=REMAINS_SECONDS)
+    # Who deleted it stays known for a year; what it said does not.
+    eventually(
+        lambda: set(remains(database, document_id, file_id, text=secret)) <= {"audit_log"}, seconds=REMAINS_SECONDS
+    )
+    assert secret not in str(list(database["audit_log"].find({"target.document_id": document_id})))
 
 
 def test_nothing_of_a_deleted_knowledge_base_remains_but_what_it_was_charged(
@@ -128,6 +132,8 @@ def test_nothing_of_a_deleted_knowledge_base_remains_but_what_it_was_charged(
     wait_until_active(client, kb)
     assert remains(database, kb)["knowledge_bases"] == 1
     accepted(client.delete(f"/knowledge-bases/{kb}"))
-    eventually(lambda: set(remains(database, kb)) <= {"spu_ledger"}, seconds=REMAINS_SECONDS)
+    # What it was charged and what the cache saved stay with the accounts, and who deleted it stays known.
+    accounts = {"spu_ledger", "spu_savings", "audit_log"}
+    eventually(lambda: set(remains(database, kb)) <= accounts, seconds=REMAINS_SECONDS)
     assert f"kb_vectors_{kb}" not in database.list_collection_names()
     assert client.get(f"/documents/{document_id}/original").content == TEXT.encode()

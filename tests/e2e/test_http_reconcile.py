@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from bson import ObjectId
 
 from analytiq.client import Client
 from tests.e2e.driving import (
@@ -34,6 +35,13 @@ class Damaged:
         self.name = path.name
         self.document_id = uploaded.document_id
         self.client.wait_until_indexed([self.document_id])
+        # A worker counts half a second after the job.
+        with database_of(running.data_dir) as database:
+            eventually(
+                lambda: database["knowledge_bases"].count_documents(
+                    {"_id": ObjectId(self.kb.kb_id), "document_count": 1, "status": "active"}
+                )
+            )
 
     def lose_vectors(self) -> None:
         with database_of(self._running.data_dir) as database:

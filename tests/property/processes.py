@@ -53,6 +53,9 @@ class TinyEmbedder:
         assert input_type in InputType
         return bag_of_words(texts, DIMENSIONS)
 
+    def known_share(self, _: str) -> float:
+        return 1.0
+
 
 def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyPatch) -> Launch:
     """A function that starts a process of the platform."""

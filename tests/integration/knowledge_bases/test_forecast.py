@@ -139,7 +139,9 @@ async def test_long_text_is_read_in_part(tenant: Tenant, monkeypatch: pytest.Mon
     await tenant.document("long.txt", prose("whales", 200))
     monkeypatch.setattr("analytiq.knowledge_bases.forecast.CHARACTERS_READ", 3000)
     part = await forecast(tenant)
-    assert (part.is_estimated, part.sampled_characters) == (True, 3000)
+    # Up to the chunk that the end of the reading cut.
+    assert part.is_estimated
+    assert 2500 < part.sampled_characters < 3000
     assert 190 <= part.chunks.value <= 210
     assert part.chunks.low <= 200 <= part.chunks.high
 
