@@ -137,11 +137,12 @@ class Forecasts:
         read: list[Sampled] = []
         left = budget
         for text in await self._rows.sample(organization.id, wanted.tag_ids, size=size):
-            one = await reading.read(text, characters=min(longest, left))
+            one = await reading.read(text, characters=min(longest, left), needs_whole_chunks=bool(read))
             if one is not None:
                 read.append(one)
                 left -= one.characters
-            if left <= 0 or loop.time() >= deadline:
+            is_spent = left <= 0 or (one is None and left < min(text.characters, longest))
+            if is_spent or loop.time() >= deadline:
                 break
         return read
 
@@ -175,8 +176,11 @@ class _Reading:
         self._dimensions = dimensions
         self._seen: set[str] = set()
 
-    async def read(self, place: SampledText, *, characters: int) -> Sampled | None:
-        """What the beginning of a text, or all of it, comes to; None where it was replaced a moment ago."""
+    async def read(self, place: SampledText, *, characters: int, needs_whole_chunks: bool) -> Sampled | None:
+        """What the beginning of a text, or all of it, comes to.
+
+        None where it was replaced a moment ago, or where so little of it is read that no chunk is whole.
+        """
         try:
             text = await self._texts.read_range(
                 self._organization.id, place.text_id, 0, min(place.characters, characters)
@@ -185,7 +189,10 @@ class _Reading:
             return None
         chunks, keys = await asyncio.to_thread(self._cut, text)
         length = len(text)
-        if length < place.characters and len(chunks) > 1:
+        is_cut = length < place.characters
+        if is_cut and len(chunks) <= 1 and needs_whole_chunks:
+            return None
+        if is_cut and len(chunks) > 1:
             # What the reading cut short is no chunk that indexing would make: neither cached nor to be paid for.
             length = chunks[-1].start
             chunks, keys = chunks[:-1], keys[:-1]
