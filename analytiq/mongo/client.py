@@ -23,6 +23,7 @@ from pymongo.read_concern import ReadConcern
 from pymongo.server_type import SERVER_TYPE
 
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
+from analytiq.mongo.causality import LatestAnswer
 
 Row = dict[str, Any]
 """What a collection stores, before a model of `analytiq.models` has read it."""
@@ -43,12 +44,14 @@ class MongoConnection:
         database: reads from the primary, without waiting for a majority.
         server_version: for example (8, 2, 1).
         is_sharded: whether a mongos answers rather than a replica set.
+        latest_answer: how recent the newest answer to the client is: its transactions start no earlier.
     """
 
     client: AsyncMongoClient[Row]
     database: AsyncDatabase[Row]
     server_version: tuple[int, ...]
     is_sharded: bool
+    latest_answer: LatestAnswer
 
     @property
     def majority(self) -> AsyncDatabase[Row]:
@@ -87,7 +90,8 @@ async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: f
         AccessDeniedError: the server refuses the credentials.
         TransientError: no server answers.
     """
-    client = _client(uri, selection_timeout_seconds)
+    latest_answer = LatestAnswer()
+    client = _client(uri, selection_timeout_seconds, latest_answer)
     try:
         target = _named(client, database)
         hello, version = await _introduce(client, target)
@@ -97,7 +101,11 @@ async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: f
         await client.close()
         raise
     return MongoConnection(
-        client=client, database=target, server_version=version, is_sharded=hello.get("msg") == "isdbgrid"
+        client=client,
+        database=target,
+        server_version=version,
+        is_sharded=hello.get("msg") == "isdbgrid",
+        latest_answer=latest_answer,
     )
 
 
@@ -138,7 +146,7 @@ def translated() -> Generator[None]:
         raise transient from error
 
 
-def _client(uri: SecretStr, selection_timeout_seconds: float) -> AsyncMongoClient[Row]:
+def _client(uri: SecretStr, selection_timeout_seconds: float, latest_answer: LatestAnswer) -> AsyncMongoClient[Row]:
     try:
         return AsyncMongoClient(
             uri.get_secret_value(),
@@ -148,6 +156,7 @@ def _client(uri: SecretStr, selection_timeout_seconds: float) -> AsyncMongoClien
             w="majority",
             retryWrites=True,
             serverSelectionTimeoutMS=int(selection_timeout_seconds * 1000),
+            event_listeners=[latest_answer],
         )
     except (PyMongoError, ValueError, TypeError) as error:
         # The driver's text may quote the part of the URI that holds the password, so neither it nor the

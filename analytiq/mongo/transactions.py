@@ -55,7 +55,8 @@ async def run_in_transaction(
     duplicate key is taken for a race with another writer, and the operation is run again to see the
     other's row. To back out it raises, and nothing is kept.
 
-    Reads see one snapshot; the commit is acknowledged by a majority.
+    Reads see one snapshot, no older than any answer that this process has had from MongoDB; the commit is
+    acknowledged by a majority.
 
     Args:
         connection: where to.
@@ -74,7 +75,7 @@ async def run_in_transaction(
     scope = asyncio.timeout(deadline_seconds)
     try:
         async with scope, holding, connection.client.start_session() as session:
-            return await _run_until_committed(session, operation, progress)
+            return await _run_until_committed(connection, session, operation, progress)
     except TimeoutError as error:
         if not scope.expired():
             raise
@@ -87,12 +88,17 @@ async def run_in_transaction(
 
 
 async def _run_until_committed(
-    session: AsyncClientSession, operation: Callable[[AsyncClientSession], Awaitable[T]], progress: _Progress
+    connection: MongoConnection,
+    session: AsyncClientSession,
+    operation: Callable[[AsyncClientSession], Awaitable[T]],
+    progress: _Progress,
 ) -> T:
     while True:
         if progress.attempts:
             await asyncio.sleep(_backoff_seconds(progress.attempts))
         progress.attempts += 1
+        if (told := connection.latest_answer.operation_time) is not None:
+            session.advance_operation_time(told)
         try:
             result = await _attempt(session, operation)
             await _commit(session, progress)

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import SecretStr
 from pymongo import AsyncMongoClient
 
+from analytiq.mongo.causality import LatestAnswer
 from analytiq.mongo.client import MongoConnection
 
 ACTOR: ContextVar["Actor | None"] = ContextVar("actor", default=None)
@@ -154,8 +155,21 @@ class GatedClient(AsyncMongoClient[dict[str, Any]]):
 
 def gated_connection(uri: SecretStr, database: str, server_version: tuple[int, ...]) -> MongoConnection:
     """A connection whose client has gates; close it."""
-    client = GatedClient(uri.get_secret_value(), tz_aware=True, uuidRepresentation="standard", w="majority")
-    return MongoConnection(client=client, database=client[database], server_version=server_version, is_sharded=False)
+    latest_answer = LatestAnswer()
+    client = GatedClient(
+        uri.get_secret_value(),
+        tz_aware=True,
+        uuidRepresentation="standard",
+        w="majority",
+        event_listeners=[latest_answer],
+    )
+    return MongoConnection(
+        client=client,
+        database=client[database],
+        server_version=server_version,
+        is_sharded=False,
+        latest_answer=latest_answer,
+    )
 
 
 async def stop_at_checkpoint(name: str) -> None:

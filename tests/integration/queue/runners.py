@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
+from analytiq.mongo.causality import LatestAnswer
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -49,7 +50,13 @@ def runner_of(
 
 def history_of(jobs: JobRepository) -> History:
     database = jobs._collection.database
-    connection = MongoConnection(client=database.client, database=database, server_version=(6, 0, 5), is_sharded=False)
+    connection = MongoConnection(
+        client=database.client,
+        database=database,
+        server_version=(6, 0, 5),
+        is_sharded=False,
+        latest_answer=LatestAnswer(),
+    )
     return History(
         JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
     )
