@@ -57,6 +57,7 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -121,6 +122,8 @@ from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 from analytiq.vector_stores.mongodb.store import MongoVectorStore
+from analytiq.watching.hub import Watching
+from analytiq.watching.reading import Reading
 
 log = structlog.get_logger(__name__)
 
@@ -164,6 +167,7 @@ class Application:
     prompt_results: PromptResults
     result_export: ResultExport
     chats: Chats
+    watching: Watching
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -232,10 +236,16 @@ class Application:
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
+    def begin_closing(self) -> None:
+        """End what streams to callers: a server that is to stop waits for it otherwise."""
+        self.chats.begin_closing()
+        self.watching.begin_closing()
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await asyncio.gather(*self.background, return_exceptions=True)
         await self.chats.close()
+        await self.watching.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -492,6 +502,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         prompt_results=PromptResults(prompt_results),
         result_export=ResultExport(prompt_results, document_rows),
         chats=chats,
+        watching=Watching(
+            ChangeStreamRepository(connection),
+            Reading(document_rows, kb_rows, jobs, indexing_states),
+            settings.watching,
+        ),
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),

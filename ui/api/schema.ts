@@ -1334,6 +1334,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Organization
+         * @description What changes in the organization, as it changes: each event is the state that something is in now.
+         *
+         *     A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
+         *     `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
+         *     After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
+         *     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
+         *     has 100 connections.
+         */
+        get: operations["watch_organization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -11444,6 +11470,77 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReconcileReport"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_organization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. An id to go on after follows those that come together */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             /** @description The request is wrong */

@@ -93,6 +93,13 @@ class DocumentRepository:
         row: Row | None = await self._collection.find_one(query, session=session)
         return decode(Document, row) if row else None
 
+    async def of_organizations(
+        self, organization_ids: Collection[str], document_ids: Collection[str]
+    ) -> list[Document]:
+        """Those of the documents that belong to one of the organizations; each tells to which."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": {"$in": list(organization_ids)}}
+        return [decode(Document, row) async for row in self._collection.find(query)]
+
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
         """The organization's document with these bytes under this name, as a majority holds it."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
