@@ -11,6 +11,7 @@ import { TagChips } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { documentState } from "@/lib/document-state";
 import { formatBytes, plural } from "@/lib/format";
+import { pollEvery } from "@/lib/live";
 import {
   addFiles,
   chooseFiles,
@@ -23,6 +24,8 @@ import {
   type Upload,
   useUploads,
 } from "@/lib/uploads";
+
+const TRAY_MILLISECONDS = 3_000;
 
 /** Files dropped anywhere, or chosen: tags for them, and a row for each until it can be found. */
 export function UploadTray() {
@@ -189,7 +192,7 @@ const OUTCOME: Record<string, string> = {
 function TakenState({ upload }: { upload: Extract<Upload, { phase: "taken" }> }) {
   const { data } = useQuery({
     ...documentQuery(upload.documentId),
-    refetchInterval: (query) => (query.state.data && !documentState(query.state.data).isLive ? false : 1_500),
+    refetchInterval: (query) => (query.state.data && !documentState(query.state.data).isLive ? false : pollEvery(TRAY_MILLISECONDS)),
   });
   if (!data) return <State tone="queued">Sent</State>;
   const state = documentState(data);

@@ -4,6 +4,7 @@ import { answered, api, organizationPath } from "@/api/client";
 import type { Document } from "@/api/queries";
 import type { paths } from "@/api/schema";
 import type { Progress } from "@/lib/document-state";
+import { pollEvery } from "@/lib/live";
 
 type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"]["parameters"]["query"]>;
 export type DocumentSort = NonNullable<ListQuery["sort"]>;
@@ -52,7 +53,7 @@ export function documentPageQuery(page: DocumentPage) {
       list({ ...parameters(page), sort: page.sort, skip: page.skip, limit: page.limit }, signal),
     placeholderData: keepPreviousData,
     refetchInterval: (query) =>
-      query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS,
+      pollEvery(query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS),
   });
 }
 
@@ -79,7 +80,7 @@ export function extractionProgressQuery() {
         jobs.flatMap((job) => (job.document_id && job.progress ? [[job.document_id, job.progress] as const] : [])),
       );
     },
-    refetchInterval: LIVE_MILLISECONDS,
+    refetchInterval: () => pollEvery(LIVE_MILLISECONDS),
   });
 }
 
