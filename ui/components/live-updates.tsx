@@ -9,7 +9,7 @@ import { followOrganization, type LiveEvent, onLiveEvents } from "@/lib/live";
 import { Happenings, type LiveDocument, movesInLists, withDocument, withKnowledgeBase, withProgress } from "@/lib/live-patches";
 
 /** Lists are asked for anew at most this often, however much happens. */
-const LIST_MILLISECONDS = 3_000;
+const LIST_MILLISECONDS = 1_000;
 const SUMMARY_MILLISECONDS = 10_000;
 
 /** Keeps what the page shows as it is now: events change the answers that it holds, or have them asked for anew. */
