@@ -21,6 +21,7 @@ from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
+from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
@@ -60,6 +61,7 @@ from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
+from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
@@ -148,6 +150,7 @@ class Application:
     background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
+    changing: DocumentChanging
     metadata_fields: MetadataFields
     indexing_states: IndexingStates
     uploads: Uploads
@@ -382,6 +385,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
 
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
     documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
+    changing = DocumentChanging(connection, DocumentBatchRepository(connection), document_rows, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
     reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
@@ -475,6 +479,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         background=set(),
         tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
+        changing=changing,
         metadata_fields=metadata_fields,
         indexing_states=indexing_states,
         uploads=Uploads(

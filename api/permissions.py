@@ -36,9 +36,9 @@ _QUESTIONS = (
 )  # fmt: skip
 """Whoever may read may ask: they change nothing but conversations."""
 _WRITES = (
-    "create_tag", "update_tag", "upload_documents", "update_document", "extract_document", "create_knowledge_base",
-    "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt", "update_prompt", "run_prompt",
-    "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
+    "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
+    "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt",
+    "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
 _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
 _EXPORTS = ("download_prompt_results",)

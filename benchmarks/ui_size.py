@@ -4,7 +4,7 @@
 
 Starts `analytiq up` on a data directory of its own, fills an organization directly in the database, and measures each
 page in Chromium, from the navigation until its rows are shown (a fresh profile each time), and each call of the pages
-by itself. `plan` is the least selective plan of the call's questions to mongod, by its profiler, with how many rows they
+by itself. `plan` is the least selective plan of the questions that a call puts to mongod, with how many rows they
 read. With `--data-dir` the directory stays, and a second run finds the organization there. Needs the built UI
 (`make ui`), Node, and Chromium (`CHROMIUM`). The reconciler is off: it would look for vectors that are not there.
 """

@@ -238,6 +238,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Documents
+         * @description Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+         *
+         *     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
+         *     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+         */
+        post: operations["change_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents": {
         parameters: {
             query?: never;
@@ -2249,6 +2272,43 @@ export interface components {
             jobs: components["schemas"]["JobResponse"][];
         };
         /**
+         * DocumentMatch
+         * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
+         * @example {
+         *       "name_search": "invoice"
+         *     }
+         */
+        DocumentMatch: {
+            /** Name Search */
+            name_search?: string | null;
+            /**
+             * Tag Ids
+             * @description All must be on it
+             */
+            tag_ids?: string[];
+            /**
+             * State
+             * @description Any of these
+             */
+            state?: components["schemas"]["DocumentState"][];
+            /** Metadata Filter */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentRefusal
+         * @description A document that stayed as it was.
+         */
+        DocumentRefusal: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** Detail */
+            detail: string;
+        };
+        /**
          * DocumentResponse
          * @description A document.
          */
@@ -2334,6 +2394,67 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DocumentsChange
+         * @description What to change of which documents: `document_ids`, or what is `matching`.
+         * @example {
+         *       "matching": {
+         *         "name_search": "invoice"
+         *       },
+         *       "metadata": {
+         *         "year": 2024
+         *       }
+         *     }
+         */
+        DocumentsChange: {
+            /** Document Ids */
+            document_ids?: string[] | null;
+            matching?: components["schemas"]["DocumentMatch"] | null;
+            /**
+             * Except Ids
+             * @description Of what is matching, these stay
+             */
+            except_ids?: string[];
+            /**
+             * After
+             * @description The `next` of the call before
+             */
+            after?: string | null;
+            /** Add Tag Ids */
+            add_tag_ids?: string[];
+            /** Remove Tag Ids */
+            remove_tag_ids?: string[];
+            /**
+             * Metadata
+             * @description Values to set, key by key; null takes the key out. Other keys stay
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentsChanged
+         * @description What the call came to: it looks at 500 documents at most.
+         */
+        DocumentsChanged: {
+            /**
+             * Changed Ids
+             * @description Those that are otherwise now; to undo it, send them
+             */
+            changed_ids: string[];
+            /**
+             * Unchanged Count
+             * @description Those that were so already
+             */
+            unchanged_count: number;
+            /** Refused */
+            refused: components["schemas"]["DocumentRefusal"][];
+            /**
+             * Next
+             * @description Send the same with this as `after` to go on; null at the end
+             */
+            next: string | null;
         };
         /**
          * DriftKind
@@ -6520,6 +6641,78 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_documents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentsChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsChanged"];
+                };
             };
             /** @description The request is wrong */
             400: {
