@@ -213,3 +213,62 @@ test("lists are asked for seldom while nothing happens", async ({ page }) => {
   await page.waitForResponse(/\/jobs\?/, { timeout: 60_000 });
   expect(calls.lists()).toBeLessThanOrEqual(2);
 });
+
+test("all that match are tagged, and Undo takes the tag off exactly these", async ({ page }) => {
+  test.setTimeout(180_000);
+  const documents = Array.from({ length: 620 }, (_, at) => ({
+    name: `bulk-${at}.txt`,
+    content: Buffer.from(`Bulk ${at}`).toString("base64"),
+  }));
+  const { documents: made } = await call<{ documents: { document_id: string }[] }>("POST", "/documents", { documents });
+  const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "bulk tag" });
+  await call("POST", "/documents/changes", { document_ids: made.slice(0, 20).map((item) => item.document_id), add_tag_ids: [tag.tag_id] });
+  const tagged = async () => (await call<{ total_count: number }>("GET", `/documents?tag_ids=${tag.tag_id}&limit=1`)).total_count;
+  await page.goto("/documents/?q=bulk-&size=25");
+  await expect(page.getByText("1–25 of 620")).toBeVisible();
+  await page.getByRole("checkbox", { name: "Select all on this page" }).check();
+  const selection = page.getByRole("region", { name: "Selection" });
+  await selection.getByRole("button", { name: "Select all 620 matching" }).click();
+  await expect(selection).toContainText("620 selected");
+  // The last one that was made: it has no tag yet.
+  await page.getByRole("checkbox", { name: "Select bulk-619.txt" }).uncheck();
+  await expect(selection).toContainText("619 selected");
+  await selection.getByRole("button", { name: "Tags…" }).click();
+  await page.getByPlaceholder("Find a tag").fill("bulk tag");
+  await page.getByRole("option", { name: "bulk tag" }).click();
+  await expect(page.getByText("599 changed")).toBeVisible({ timeout: 60_000 });
+  expect(await tagged()).toBe(619);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Undo" }).first().click();
+  await expect.poll(tagged).toBe(20);
+});
+
+test("metadata is edited by its declared types, for one document and for many", async ({ page }) => {
+  await call("PUT", "/metadata-fields", { fields: { due: "date", amount: "number" } });
+  const id = await upload("meta-one.txt", Buffer.from("One."));
+  await upload("meta-two.txt", Buffer.from("Two."));
+  await page.goto(`/documents/view/?id=${id}&tab=details`);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name of new field").fill("amount");
+  await expect(dialog.getByLabel("Type of amount")).toHaveValue("number");
+  await dialog.getByLabel("Value of amount").fill("many");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog.getByRole("alert")).toContainText("Type a number.");
+  await dialog.getByLabel("Value of amount").fill("12.5");
+  await expectAccessible(page);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await expect(dialog).toBeHidden();
+  await expect(page.getByRole("definition").filter({ hasText: "12.5" })).toBeVisible();
+
+  await page.goto("/documents/?q=meta-");
+  await page.getByRole("checkbox", { name: "Select all on this page" }).check();
+  await page.getByRole("button", { name: "Metadata…" }).click();
+  await dialog.getByLabel("Name of new field").fill("due");
+  await dialog.getByLabel("Value of due").fill("2026-05-01");
+  await dialog.getByRole("button", { name: "Set on 2 documents" }).click();
+  await expect(page.getByText("2 changed")).toBeVisible();
+  const one = await call<{ metadata: Record<string, unknown> }>("GET", `/documents/${id}`);
+  expect(one.metadata).toEqual({ amount: 12.5, due: "2026-05-01T00:00:00.000Z" });
+  await call("PUT", "/metadata-fields", { fields: {} });
+});

@@ -9,7 +9,7 @@ from analytiq import clock
 from analytiq.models.document import Document
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
-from analytiq.mongo.repositories.documents import DocumentQuery, matching
+from analytiq.mongo.repositories.document_pages import DocumentQuery, matching
 from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.session import Session
 

@@ -5,6 +5,8 @@ import type { Document } from "@/api/queries";
 import { original } from "@/components/viewer/queries";
 import { session } from "@/lib/session";
 
+import { changeMany, type MetadataChanges } from "./bulk-changes";
+
 const AT_ONCE = 4;
 
 export interface Outcome<Item> {
@@ -47,6 +49,14 @@ export function setTags(documentId: string, tagIds: readonly string[]) {
       body: { tag_ids: [...tagIds] },
     }),
   );
+}
+
+/** Key by key: what another person set meanwhile under other names stays. Null takes a key out. */
+export async function changeMetadata(documentId: string, changes: MetadataChanges): Promise<void> {
+  const outcome = await changeMany({ ids: [documentId] }, { metadata: changes }, () => undefined);
+  if (outcome.error) throw outcome.error;
+  const [refusal] = outcome.refused;
+  if (refusal) throw new Error(refusal.detail);
 }
 
 /** Tags are sent as a whole: what another person changed meanwhile is read first. */

@@ -46,7 +46,7 @@ export function Documents() {
     idOf,
   );
   const rows = held?.rows ?? data?.documents;
-  const selection = useSelection(filterKey);
+  const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
   const filterField = useRef<HTMLInputElement>(null);
   const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
