@@ -13,11 +13,13 @@ from pymongo.database import Database
 from analytiq import clock
 from analytiq.documents.naming import identity_of
 from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.rows import decode
 
 Row = dict[str, Any]
 
-SUBJECTS = ("invoice", "agreement", "minutes", "manual", "report", "letter", "offer", "scan", "policy", "résumé")
+SUBJECTS = ("invoice", "agreement", "note", "manual", "report", "letter", "offer", "scan", "contract", "résumé")
 PLACES = ("Zürich", "Lyon", "Austin", "Osaka", "Porto", "Leeds", "Graz", "Turku", "Bergen", "Quito")
 TYPES = (
     ("pdf", "application/pdf"),
@@ -49,12 +51,13 @@ def seed(database: Database[Row], organization_id: str, *, documents: int, knowl
     for base in bases:
         bases_of.setdefault(base["tag_ids"][0], []).append(str(base["_id"]))
     counts: dict[str, list[int]] = {str(base["_id"]): [0, 0] for base in bases}
+    configuration_hash = decode(KnowledgeBase, bases[0]).configuration_hash
     _insert(database, "tags", iter(tags))
     some_failed: list[Row] = []
     for batch in _batches(_documents(organization_id, documents, tags, now, chance)):
         database["docs"].insert_many(batch, ordered=False)
         some_failed += [row for row in batch if row["state"] == "extracted"][: DEAD_JOBS - len(some_failed)]
-        entries = list(_entries(organization_id, batch, bases_of, counts, now))
+        entries = list(_entries(organization_id, batch, bases_of, counts, configuration_hash, now))
         if entries:
             database["document_index"].insert_many(entries, ordered=False)
     for base in bases:
@@ -142,6 +145,7 @@ def _entries(
     documents: list[Row],
     bases_of: dict[str, list[str]],
     counts: dict[str, list[int]],
+    configuration_hash: str,
     now: datetime,
 ) -> Iterator[Row]:
     for document in documents:
@@ -154,7 +158,7 @@ def _entries(
             yield {
                 "_id": ObjectId(), "organization_id": organization_id, "kb_id": kb_id,
                 "document_id": str(document["_id"]), "generation_id": new_id(), "text_hash": document["text_hash"],
-                "configuration_hash": "seeded", "chunk_count": chunks, "indexed_at": now,
+                "configuration_hash": configuration_hash, "chunk_count": chunks, "indexed_at": now,
             }  # fmt: skip
 
 
