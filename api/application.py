@@ -25,6 +25,7 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    locating,
     members,
     metadata_fields,
     models,
@@ -76,8 +77,8 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, members, tags, document_changes, documents, metadata_fields, knowledge_bases, forecast, jobs,
-        search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
+        organizations, members, tags, document_changes, documents, locating, metadata_fields, knowledge_bases,
+        forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)
