@@ -83,6 +83,17 @@ export function extractAgain(documentId: string) {
   );
 }
 
+/** Run what was given up for the document again: its indexing, in every knowledge base. */
+export function replayJobs(documentId: string) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/jobs/replay", {
+      params: { path: organizationPath() },
+      headers: idempotencyKey(),
+      body: { document_id: documentId, all: false },
+    }),
+  );
+}
+
 export async function download(document: Pick<Document, "document_id" | "document_name">): Promise<void> {
   if (session.current() === null) return;
   const url = URL.createObjectURL(await original(document.document_id));

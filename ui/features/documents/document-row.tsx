@@ -17,7 +17,7 @@ import { formatBytes, formatCount } from "@/lib/format";
 import { pollEvery } from "@/lib/live";
 import { useInView } from "@/lib/use-in-view";
 
-import { changeTag, extractAgain } from "./actions";
+import { changeTag, extractAgain, replayJobs } from "./actions";
 import { LIVE_MILLISECONDS } from "./queries";
 
 export const DocumentRow = memo(function DocumentRow({
@@ -125,10 +125,10 @@ function StateCell({
   const retry = async () => {
     setBusy(true);
     try {
-      await extractAgain(document.document_id);
+      await (state.canReplay ? replayJobs(document.document_id) : extractAgain(document.document_id));
       onChanged?.();
     } catch (error) {
-      tellFailure(`${document.document_name} is not read again`, error);
+      tellFailure(`${document.document_name} is not tried again`, error);
     }
     setBusy(false);
   };
@@ -137,12 +137,12 @@ function StateCell({
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.label}
       </State>
-      {canRetry && state.canRetry && state.tone === "failed" && (
+      {canRetry && (state.canRetry || state.canReplay) && state.tone === "failed" && (
         <button
           type="button"
           className="button button-quiet button-small shrink-0"
-          title="Read the file again"
-          aria-label={`Read ${document.document_name} again`}
+          title={state.canReplay ? "Index it again" : "Read the file again"}
+          aria-label={state.canReplay ? `Index ${document.document_name} again` : `Read ${document.document_name} again`}
           disabled={isBusy}
           onClick={() => void retry()}
         >
