@@ -272,3 +272,27 @@ test("metadata is edited by its declared types, for one document and for many", 
   expect(one.metadata).toEqual({ amount: 12.5, due: "2026-05-01T00:00:00.000Z" });
   await call("PUT", "/metadata-fields", { fields: {} });
 });
+
+test("documents are filtered by any or none of their tags and by when they were added, and the address keeps it", async ({ page }) => {
+  const first = await call<{ tag_id: string }>("POST", "/tags", { name: "filtered first" });
+  const second = await call<{ tag_id: string }>("POST", "/tags", { name: "filtered second" });
+  await upload("filtered-1.txt", Buffer.from("1"), [first.tag_id]);
+  await upload("filtered-2.txt", Buffer.from("2"), [second.tag_id]);
+  await upload("filtered-3.txt", Buffer.from("3"));
+  const rows = page.locator("tbody tr:not([aria-hidden])");
+  await page.goto(`/documents/?q=filtered-&tags=${first.tag_id},${second.tag_id}`);
+  await expect(page.getByText("Nothing matches 3 filters")).toBeVisible();
+  await page.getByLabel("How tags have to match").selectOption("any");
+  await expect(rows).toHaveCount(2);
+  await page.getByLabel("How tags have to match").selectOption("none");
+  await expect(rows).toHaveCount(1);
+  await expect(rows).toContainText("filtered-3.txt");
+  await page.getByRole("button", { name: "Added", exact: true }).click();
+  await page.getByLabel("Until, that day included").fill("2020-01-01");
+  await expect(page.getByText(/Nothing matches 4 filters/)).toBeVisible();
+  await page.getByLabel("Until, that day included").fill(new Date().toLocaleDateString("sv-SE"));
+  await expect(rows).toHaveCount(1);
+  await expect(page).toHaveURL(/tagop=none/);
+  await page.reload();
+  await expect(rows).toHaveCount(1);
+});

@@ -2,7 +2,7 @@
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 
-import type { DocumentFilter } from "./queries";
+import { conditionsOf, type DocumentFilter } from "./queries";
 
 export type Change = Partial<Pick<Schemas["DocumentsChange"], "add_tag_ids" | "remove_tag_ids" | "metadata">>;
 
@@ -41,8 +41,15 @@ async function* batchesOf(ids: readonly string[], change: Change) {
   }
 }
 
-async function* batchesMatching({ nameSearch, states, tagIds }: DocumentFilter, leftOut: readonly string[], change: Change) {
-  const matching = { ...(nameSearch && { name_search: nameSearch }), state: states, tag_ids: tagIds };
+async function* batchesMatching(filter: DocumentFilter, leftOut: readonly string[], change: Change) {
+  const { nameSearch, states, tagIds, tagOperator } = filter;
+  const conditions = conditionsOf(filter);
+  const matching = {
+    ...(nameSearch && { name_search: nameSearch }),
+    ...(conditions !== null && { metadata_filter: conditions }),
+    state: states,
+    tag_ids: tagOperator === "all" ? tagIds : [],
+  };
   let after: string | null = null;
   do {
     const answer: Schemas["DocumentsChanged"] = await send({ ...change, matching, except_ids: [...leftOut], ...(after !== null && { after }) });
