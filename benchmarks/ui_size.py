@@ -55,8 +55,8 @@ class Running:
 
 
 @contextmanager
-def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generator[Running]:
-    """Start the platform, fill it if need be, and stop it."""
+def started(data_dir: Path, **settings: str) -> Generator[subprocess.Popen[bytes]]:
+    """The platform on a data directory, ready; and stop it."""
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir.with_name(f"{data_dir.name}.log")
     with log.open("wb") as output:
@@ -65,7 +65,7 @@ def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generato
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=child_environment({"ANALYTIQ_RECONCILER__IS_ENABLED": "false"}),
+            env=child_environment(settings),
         )
     try:
         deadline = time.monotonic() + READY_SECONDS
@@ -73,7 +73,19 @@ def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generato
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the platform did not start:\n{log.read_text(errors='replace')[-4000:]}")
             time.sleep(0.1)
-        organization_id, token, is_new = asyncio.run(_organization(data_dir))
+        yield process
+    finally:
+        process.terminate()
+        process.wait(READY_SECONDS)
+        if process.returncode != 0:
+            print(log.read_text(errors="replace")[-2000:])
+
+
+@contextmanager
+def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generator[Running]:
+    """Start the platform, fill it if need be, and stop it."""
+    with started(data_dir, ANALYTIQ_RECONCILER__IS_ENABLED="false"):
+        organization_id, token, is_new = asyncio.run(organization_named(data_dir, NAME))
         uri = address_of_running_database(data_dir).get_secret_value()
         with MongoClient[Row](uri, tz_aware=True) as mongo:
             database = mongo["analytiq"]
@@ -84,21 +96,16 @@ def running(data_dir: Path, *, documents: int, knowledge_bases: int) -> Generato
             else:
                 there = seeded(database, organization_id)
             yield Running(read_connection(data_dir).url, organization_id, token, database, there)
-    finally:
-        process.terminate()
-        process.wait(READY_SECONDS)
-        if process.returncode != 0:
-            print(log.read_text(errors="replace")[-2000:])
 
 
-async def _organization(data_dir: Path) -> tuple[str, str, bool]:
+async def organization_named(data_dir: Path, name: str) -> tuple[str, str, bool]:
     """Its id, a new token, and whether it is new."""
     connection = await connect(address_of_running_database(data_dir), "analytiq")
     try:
         rows = OrganizationRepository(connection)
         organizations = Organizations(rows, AccessTokenRepository(connection))
-        found = next((item for item in await rows.all() if item.name == NAME), None)
-        organization = found or await organizations.create(NAME)
+        found = next((item for item in await rows.all() if item.name == name), None)
+        organization = found or await organizations.create(name)
         issued = await organizations.issue_token(organization.id, name="benchmark")
         return organization.id, issued.secret.get_secret_value(), found is None
     finally:
