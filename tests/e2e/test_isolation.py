@@ -73,6 +73,12 @@ class Route:
             for item in self.operation.get("parameters", [])
             if item["in"] == "query" and item["required"]
         }
+        if self.operation["operationId"] == "watch_organization":
+            with client.stream(self.method, url) as response:
+                # Whoever may watch is answered without end.
+                if response.status_code != 200:
+                    response.read()
+                return response
         return client.request(self.method, url, params=query, json=example)
 
 
