@@ -12,6 +12,9 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 COMPOUND = "application/x-ole-storage"
+ENCRYPTED_OFFICE = "application/encrypted"
+"""An office file with a password; which one it is, only its name tells."""
+OFFICE = frozenset({DOCX, XLSX, PPTX})
 
 _DIRECTORY_BYTES = 256 * 1024
 """So much of a zip's directory is searched; Word's main part is among its first dozen names."""
@@ -21,7 +24,7 @@ _TAIL_BYTES = 64 * 1024 + _END_RECORD.size
 _OFFICE_PARTS = ((b"word/", DOCX), (b"xl/", XLSX), (b"ppt/", PPTX))
 
 _COMPOUND_STREAMS = (
-    ("EncryptedPackage", DOCX),  # an office file with a password; which one it is, only its name tells
+    ("EncryptedPackage", ENCRYPTED_OFFICE),
     ("WordDocument", "application/msword"),
     ("Workbook", "application/vnd.ms-excel"),
     ("Book", "application/vnd.ms-excel"),

@@ -9,7 +9,15 @@ import re
 from pathlib import Path, PurePath
 
 from analytiq.parsing.charset import unmarked_utf16
-from analytiq.parsing.containers import COMPOUND, ZIP, compound_content_type, zip_content_type
+from analytiq.parsing.containers import (
+    COMPOUND,
+    DOCX,
+    ENCRYPTED_OFFICE,
+    OFFICE,
+    ZIP,
+    compound_content_type,
+    zip_content_type,
+)
 from analytiq.parsing.registry import ParserRegistry, default_registry
 
 OCTETS = "application/octet-stream"
@@ -124,6 +132,8 @@ def detect_content_type(
     named = _TEXT_EXTENSIONS.get(extension) or registry.content_type_of_extension(extension)
     claimed = canonical_content_type(declared)
     binary = _binary_content_type(head, path)
+    if binary == ENCRYPTED_OFFICE:
+        return next((candidate for candidate in (named, claimed) if candidate in OFFICE), DOCX)
     if binary in _BARE_CONTAINERS:
         return _refined_container(binary, extension, named, claimed)
     if binary is not None:

@@ -24,6 +24,8 @@ PAGE_PHRASES = [
     ("pdf/multi-column-2p.pdf", 2, "Natural Questions"),
     ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 2, "$35,000.00"),
     ("pdf/testPDF_bad_page_303226.pdf", 19, "Drug Enforcement Administration, Justice § 1309.01"),
+    ("xlsx/2023-half-year-analyses-by-segment.xlsx", 5, "Underlying trading operating profit (a) as per Note 3.1"),
+    ("xlsx/stanley-cups.xlsx", 2, "Team: Maple Leafs; Location: TOR; Stanley Cups: 0"),
 ]
 
 
@@ -77,8 +79,9 @@ async def test_sample_that_cannot_be_read_says_why(name: str, expected: str) -> 
 
 @pytest.mark.parametrize(("name", "page_number", "phrase"), PAGE_PHRASES)
 async def test_phrase_is_on_its_page(name: str, page_number: int, phrase: str) -> None:
+    path = DOCUMENTS / name
     document = await parse_in_child(
-        DOCUMENTS / name, content_type="application/pdf", options=ParseOptions(), limits=ParseLimits()
+        path, content_type=detect_content_type(path), options=ParseOptions(), limits=ParseLimits()
     )
     assert phrase in document.pages[page_number - 1].text
 
@@ -103,6 +106,7 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
         "pdf/right_to_left_01.pdf",
         "docx/docx-tables.docx",
         "docx/docx_comments.docx",
+        "xlsx/stanley-cups.xlsx",
         "html/boilerplate.html",
         "csv/csv-pipe.csv",
         "markdown/wiki.md",

@@ -105,6 +105,12 @@ def test_old_office_format_is_told_by_its_streams(stored: Path, stream: str, exp
     assert detect_content_type(stored) == expected
 
 
+def test_office_file_with_a_password_is_what_its_name_says(stored: Path) -> None:
+    write_compound(stored, "EncryptedPackage")
+    assert detect_content_type(stored, file_name="locked.xlsx") == XLSX
+    assert detect_content_type(stored, declared=XLSX) == XLSX
+
+
 @pytest.mark.parametrize(
     ("name", "declared", "expected"),
     [
