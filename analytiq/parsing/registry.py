@@ -41,6 +41,11 @@ BUILT_IN_PARSERS = (
         ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
         (".xlsx", ".xlsm", ".xltx", ".xltm"),
     ),
+    ParserEntry(
+        "analytiq.parsing.pptx:PptxParser",
+        ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
+        (".pptx", ".pptm", ".ppsx", ".potx"),
+    ),
     ParserEntry("analytiq.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
     ParserEntry("analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")),

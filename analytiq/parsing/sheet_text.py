@@ -46,7 +46,7 @@ def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
         title: The sheet's name.
         rows: Every row with its empty cells, so that values stand below their names.
     """
-    lines = list(_lines(rows))
+    lines = list(table_lines(rows))
     return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
 
 
@@ -55,7 +55,8 @@ def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
 
 
-def _lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of rows among which blank ones part tables, and in which single cells are titles."""
     names: Sequence[str] = ()
     for block in _blocks(rows):
         sample = list(islice(block, SAMPLE_ROWS))

@@ -25,6 +25,8 @@ PAGE_PHRASES = [
     ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 2, "$35,000.00"),
     ("pdf/testPDF_bad_page_303226.pdf", 19, "Drug Enforcement Administration, Justice § 1309.01"),
     ("xlsx/2023-half-year-analyses-by-segment.xlsx", 5, "Underlying trading operating profit (a) as per Note 3.1"),
+    ("pptx/powerpoint_sample.pptx", 2, "Some notes on the second slide"),
+    ("pptx/powerpoint_sample.pptx", 3, "Final notes on the third slide"),
     ("xlsx/stanley-cups.xlsx", 2, "Team: Maple Leafs; Location: TOR; Stanley Cups: 0"),
 ]
 
@@ -107,6 +109,7 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
         "docx/docx-tables.docx",
         "docx/docx_comments.docx",
         "xlsx/stanley-cups.xlsx",
+        "pptx/powerpoint_sample.pptx",
         "html/boilerplate.html",
         "csv/csv-pipe.csv",
         "markdown/wiki.md",

@@ -115,6 +115,7 @@ def test_paragraph_in_the_middle_of_a_word_document_is_found(client: httpx.Clien
         ("pdf/fake-memo.pdf", "20,000 bottles of water"),
         ("docx/docx-tables.docx", "Table with merged cells"),
         ("xlsx/stanley-cups.xlsx", "Team Maple Leafs"),
+        ("pptx/powerpoint_sample.pptx", "Some notes on the second slide"),
         ("csv/csv-pipe.csv", "Rasmussen Group"),
         ("html/test_blog.html", "the tuned gpt-3.5-turbo model vastly outperformed"),
         ("markdown/nested.md", "A list featuring nesting"),
