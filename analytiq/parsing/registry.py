@@ -46,6 +46,7 @@ BUILT_IN_PARSERS = (
         ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
         (".pptx", ".pptm", ".ppsx", ".potx"),
     ),
+    ParserEntry("analytiq.parsing.email_message:EmailParser", ("message/rfc822",), (".eml", ".mht", ".mhtml")),
     ParserEntry("analytiq.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
     ParserEntry("analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")),

@@ -110,6 +110,7 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
         "docx/docx_comments.docx",
         "xlsx/stanley-cups.xlsx",
         "pptx/powerpoint_sample.pptx",
+        "email/mime-different-plain-html.eml",
         "html/boilerplate.html",
         "csv/csv-pipe.csv",
         "markdown/wiki.md",

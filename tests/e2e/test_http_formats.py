@@ -116,6 +116,7 @@ def test_paragraph_in_the_middle_of_a_word_document_is_found(client: httpx.Clien
         ("docx/docx-tables.docx", "Table with merged cells"),
         ("xlsx/stanley-cups.xlsx", "Team Maple Leafs"),
         ("pptx/powerpoint_sample.pptx", "Some notes on the second slide"),
+        ("email/mime-html-only.eml", "The first emoticon was proposed by Scott Fahlman"),
         ("csv/csv-pipe.csv", "Rasmussen Group"),
         ("html/test_blog.html", "the tuned gpt-3.5-turbo model vastly outperformed"),
         ("markdown/nested.md", "A list featuring nesting"),
