@@ -96,10 +96,9 @@ def _body(part: Part, attachments: _Attachments, *, depth: int) -> str:
 
 
 def _children(part: Part) -> list[Part]:
-    payload = part.get_payload()
-    if not isinstance(payload, list):
-        return []
-    return [cast("Part", child) for child in cast("list[object]", payload) if isinstance(child, Message)]
+    # Asked first: a text would be decoded, by a charset that may be anything.
+    children = cast("list[object]", part.get_payload()) if part.is_multipart() else []
+    return [cast("Part", child) for child in children if isinstance(child, Message)]
 
 
 def _best(children: list[Part], texts: list[str]) -> str:
