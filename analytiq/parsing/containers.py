@@ -11,6 +11,7 @@ ZIP = "application/zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+EPUB = "application/epub+zip"
 COMPOUND = "application/x-ole-storage"
 ENCRYPTED_OFFICE = "application/encrypted"
 """An office file with a password; which one it is, only its name tells."""
@@ -41,6 +42,8 @@ def zip_content_type(path: Path, head: bytes) -> str:
     directory = _central_directory(path)
     # A truncated file has no directory at its end; the names of its first members still tell what it was.
     names = directory or head
+    if b"META-INF/container.xml" in names:
+        return EPUB  # some programs pack the member that should be the first one later
     if b"[Content_Types].xml" in names or b"_rels/.rels" in names:
         for prefix, content_type in _OFFICE_PARTS:
             if prefix in names:

@@ -24,6 +24,7 @@ OCTETS = "application/octet-stream"
 PLAIN = "text/plain"
 HTML = "text/html"
 EMAIL = "message/rfc822"
+NOTEBOOK = "application/x-ipynb+json"
 
 HEAD_BYTES = 64 * 1024
 
@@ -76,6 +77,7 @@ _TEXT_EXTENSIONS = {
     ".tab": "text/tab-separated-values",
     ".json": "application/json",
     ".xml": "application/xml",
+    ".ipynb": NOTEBOOK,
     ".eml": EMAIL,
 }
 
@@ -155,7 +157,7 @@ def canonical_content_type(declared: str | None) -> str | None:
         return None
     bare = declared.partition(";")[0].strip().lower()
     bare = _ALIASES.get(bare, bare)
-    if bare.endswith(("+json", "+xml")):
+    if bare.endswith(("+json", "+xml")) and bare != NOTEBOOK:
         bare = "application/json" if bare.endswith("+json") else "application/xml"
     return None if bare in {"", OCTETS, "binary/octet-stream", "application/x-unknown"} else bare
 
@@ -238,4 +240,5 @@ def _is_text_type(content_type: str) -> bool:
         "application/json",
         "application/xml",
         EMAIL,
+        NOTEBOOK,
     }

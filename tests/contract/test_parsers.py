@@ -27,6 +27,7 @@ PAGE_PHRASES = [
     ("xlsx/2023-half-year-analyses-by-segment.xlsx", 5, "Underlying trading operating profit (a) as per Note 3.1"),
     ("pptx/powerpoint_sample.pptx", 2, "Some notes on the second slide"),
     ("pptx/powerpoint_sample.pptx", 3, "Final notes on the third slide"),
+    ("epub/testEPUB.epub", 3, "Plus a simple div"),
     ("xlsx/stanley-cups.xlsx", 2, "Team: Maple Leafs; Location: TOR; Stanley Cups: 0"),
 ]
 
@@ -111,6 +112,11 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
         "xlsx/stanley-cups.xlsx",
         "pptx/powerpoint_sample.pptx",
         "email/mime-different-plain-html.eml",
+        "odt/fake.odt",
+        "odt/odf_table_with_title_01.ods",
+        "epub/test.epub",
+        "rtf/testRTFJapanese.rtf",
+        "json/test_notebook.ipynb",
         "html/boilerplate.html",
         "csv/csv-pipe.csv",
         "markdown/wiki.md",
