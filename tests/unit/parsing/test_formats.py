@@ -79,6 +79,11 @@ def test_opendocument_and_epub_say_what_they_are_in_their_first_member(stored: P
     assert detect_content_type(stored) == "application/epub+zip"
 
 
+def test_book_whose_first_member_is_another_is_told_by_its_container(stored: Path) -> None:
+    write_zip(stored, "OEBPS/book.opf", "META-INF/container.xml", "mimetype")
+    assert detect_content_type(stored, file_name="book.zip") == "application/epub+zip"
+
+
 def test_truncated_office_file_is_what_its_name_says(stored: Path) -> None:
     write_zip(stored, "[Content_Types].xml", "word/document.xml")
     stored.write_bytes(stored.read_bytes()[:60])
