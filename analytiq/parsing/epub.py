@@ -1,6 +1,7 @@
 """EPUB books: each chapter, in reading order, is a page."""
 
 import posixpath
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
@@ -23,6 +24,17 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _OBFUSCATED_FONTS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
 """Fonts scrambled against copying hide no text."""
 
+_DAMAGED = (
+    BadZipFile,
+    zlib.error,
+    etree.XMLSyntaxError,
+    AttributeError,
+    KeyError,
+    ValueError,
+    EOFError,
+    OSError,
+)
+
 
 class EpubParser:
     """The documents of the book's spine as Markdown; the first page begins with title and authors."""
@@ -38,7 +50,7 @@ class EpubParser:
                 if _is_locked(archive):
                     raise EncryptedFileError("The book is protected against copying: upload an unprotected copy.")
                 return _read(archive, options, report_progress)
-        except (BadZipFile, KeyError, ValueError, AttributeError, EOFError, OSError, etree.XMLSyntaxError) as error:
+        except _DAMAGED as error:
             raise CorruptFileError(f"The book is damaged ({error}): upload an undamaged copy.") from error
 
 

@@ -1,5 +1,6 @@
 """OpenDocument texts, spreadsheets and presentations, from their one part of content."""
 
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
@@ -22,6 +23,17 @@ PRESENTATION = "application/vnd.oasis.opendocument.presentation"
 _DELETED = frozenset({"tracked-changes", "forms", "shapes", "meta"})
 _DEEPEST = 200
 
+_DAMAGED = (
+    BadZipFile,
+    zlib.error,
+    etree.XMLSyntaxError,
+    AttributeError,
+    KeyError,
+    ValueError,
+    EOFError,
+    OSError,
+)
+
 
 class OpenDocumentParser:
     """A text is one page; each visible sheet of a spreadsheet and each slide is a page."""
@@ -35,7 +47,7 @@ class OpenDocumentParser:
         try:
             body = _body(path)
             pages, warnings = _pages(body)
-        except (BadZipFile, KeyError, ValueError, AttributeError, EOFError, OSError, etree.XMLSyntaxError) as error:
+        except _DAMAGED as error:
             raise CorruptFileError(f"The document is damaged ({error}): upload an undamaged copy.") from error
         if len(pages) > options.max_pages:
             raise LimitExceededError(f"The document has {len(pages)} pages; at most {options.max_pages} are read.")

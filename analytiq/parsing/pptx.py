@@ -1,5 +1,6 @@
 """PowerPoint presentations, opened by python-pptx: a slide is a page."""
 
+import zlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +29,7 @@ _DEEPEST_GROUP = 50
 
 _DAMAGED = (
     BadZipFile,
+    zlib.error,
     PythonPptxError,
     etree.XMLSyntaxError,
     AttributeError,

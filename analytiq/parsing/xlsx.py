@@ -2,6 +2,7 @@
 
 import re
 import warnings
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +29,7 @@ _OVERLAP_BYTES = 16 * 1024
 
 _DAMAGED = (
     BadZipFile,
+    zlib.error,
     InvalidFileException,
     etree.XMLSyntaxError,
     SyntaxError,  # an ElementTree.ParseError is one

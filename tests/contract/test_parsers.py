@@ -3,7 +3,10 @@
 import csv
 import re
 import unicodedata
+from io import BytesIO
 from pathlib import Path
+from random import Random
+from zipfile import ZipFile
 
 import pytest
 
@@ -134,6 +137,54 @@ async def test_truncated_file_is_read_or_refused_for_good(name: str, share: floa
     outcome: object
     try:
         outcome = await parse_in_child(path, content_type=content_type, options=options, limits=ParseLimits())
+    except AnalytiqError as error:
+        outcome = error
+    assert isinstance(outcome, ParsedDocument | PermanentError)
+
+
+def with_changed_bytes(data: bytes, random: Random) -> bytes:
+    """Some bytes replaced, lost or doubled; in a zip those of a member, whose checksum is made right again."""
+    if data.startswith(b"PK"):
+        with ZipFile(BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        victim = random.choice([name for name, content in members.items() if content])
+        members[victim] = with_changed_bytes(members[victim], random)
+        packed = BytesIO()
+        with ZipFile(packed, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return packed.getvalue()
+    changed = bytearray(data)
+    for _ in range(10):
+        place = random.randrange(max(len(changed), 1))
+        changed[place : place + random.randrange(20)] = random.choice(
+            (random.randbytes(1), b"", b"-1", b"99999999999", b"<", b"&", b"}", bytes(changed[place : place + 40]))
+        )
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "xlsx/stanley-cups.xlsx",
+        "pptx/powerpoint_sample.pptx",
+        "odt/fake.odt",
+        "odt/odf_table_with_title_01.ods",
+        "epub/test.epub",
+        "rtf/testRTFJapanese.rtf",
+        "email/fake-email-attachment.eml",
+        "json/test_notebook.ipynb",
+    ],
+)
+async def test_file_with_changed_bytes_is_read_or_refused_for_good(name: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / Path(name).name
+    path.write_bytes(with_changed_bytes((DOCUMENTS / name).read_bytes(), Random(seed)))
+    outcome: object
+    try:
+        outcome = await parse_in_child(
+            path, content_type=detect_content_type(path), options=ParseOptions(), limits=ParseLimits()
+        )
     except AnalytiqError as error:
         outcome = error
     assert isinstance(outcome, ParsedDocument | PermanentError)

@@ -45,6 +45,7 @@ def notebook(tmp_path: Path) -> Read:
         (rb"{\rtf1 {\fonttbl{\f0 Arial;}}{\*\generator Word}seen}", "seen"),
         (rb"{\rtf1 {\pict\pngblip 89504e47}after}", "after"),
         (rb"{\rtf1 never closed", "never closed"),
+        (rb'{\rtf1 {\field{\*\fldinst{HYPERLINK "https://example.com"}}{\fldrslt the words}}.}', "the words."),
     ],
 )
 def test_words_of_rich_text_are_read(rich_text: Callable[[bytes], str], source: bytes, text: str) -> None:
