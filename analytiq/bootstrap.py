@@ -47,6 +47,7 @@ from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.lexical.mongodb.store import MongoLexicalIndex
 from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
+from analytiq.locating.service import Locating
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.document import Failure
@@ -173,6 +174,7 @@ class Application:
     erasures: Erasures
     retention: Retention
     extraction: Extraction
+    locating: Locating
     jobs: JobRepository
     job_history: JobHistoryRepository
     job_operations: Jobs
@@ -501,6 +503,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
+        locating=Locating(document_rows, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),

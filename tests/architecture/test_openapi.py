@@ -15,7 +15,7 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "accept", "ask", "begin", "cancel", "change", "create", "declare", "delete", "download", "explain", "extract",
-    "finish", "follow", "forecast", "get", "list", "preview", "put", "replay", "request", "reset", "revoke", "run",
+    "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset", "revoke", "run",
     "search", "sign", "stop", "test", "update", "upload",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"

@@ -64,10 +64,15 @@ class Route:
         return self.path.startswith(PREFIX)
 
     def send(self, client: httpx.Client, ids: dict[str, str], example: Any) -> httpx.Response:
-        """Call it with these ids, and with its own example where it takes a body."""
+        """Call it with these ids, the least that its query has to say, and its own example where it takes a body."""
         path = self.path.removeprefix(PREFIX).format(**ids)
         url = str(client.base_url).rstrip("/") + path
-        return client.request(self.method, url, json=example)
+        query = {
+            item["name"]: item["schema"]["minimum"]
+            for item in self.operation.get("parameters", [])
+            if item["in"] == "query" and item["required"]
+        }
+        return client.request(self.method, url, params=query, json=example)
 
 
 @dataclass(frozen=True, slots=True)

@@ -394,6 +394,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/{document_id}/boxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Locate Passage
+         * @description The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
+         *
+         *     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
+         *     30 to 90 ms a page, seconds where the page is a scan.
+         */
+        get: operations["locate_passage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/metadata-fields": {
         parameters: {
             query?: never;
@@ -1802,6 +1825,20 @@ export interface components {
              * @description What the call was answered with
              */
             status: number;
+        };
+        /**
+         * BoxResponse
+         * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
+         */
+        BoxResponse: {
+            /** Left */
+            left: number;
+            /** Top */
+            top: number;
+            /** Width */
+            width: number;
+            /** Height */
+            height: number;
         };
         /**
          * CacheFate
@@ -3608,6 +3645,20 @@ export interface components {
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
         /**
+         * PassagePlace
+         * @description Where the characters [start, end) of a document's text stand.
+         */
+        PassagePlace: {
+            /** Document Id */
+            document_id: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Pages */
+            pages: components["schemas"]["PlacedPageResponse"][];
+        };
+        /**
          * PasswordChangeBody
          * @description The password in use, and the one to come.
          * @example {
@@ -3657,6 +3708,18 @@ export interface components {
         PasswordResetRequestBody: {
             /** Email */
             email: string;
+        };
+        /**
+         * PlacedPageResponse
+         * @description One of the passage's pages; `reason` says why it has no boxes.
+         */
+        PlacedPageResponse: {
+            /** Page Number */
+            page_number: number;
+            /** Boxes */
+            boxes: components["schemas"]["BoxResponse"][];
+            /** Reason */
+            reason: string | null;
         };
         /**
          * Preset
@@ -7247,6 +7310,80 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DocumentTextResponse"];
                     "text/plain": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    locate_passage: {
+        parameters: {
+            query: {
+                /** @description First character of the passage in the document's text */
+                start: number;
+                /** @description The character after its last */
+                end: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagePlace"];
                 };
             };
             /** @description The request is wrong */
