@@ -25,6 +25,7 @@ from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
+from analytiq.documents.storage import Storage
 from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
@@ -77,6 +78,7 @@ from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -86,6 +88,7 @@ from analytiq.mongo.repositories.workers import RuntimeSettingRepository, Worker
 from analytiq.mongo.search.hits import CurrentHits
 from analytiq.mongo.search.indexes import SearchIndexes
 from analytiq.mongo.search.rows import SearchRowRepository
+from analytiq.organizations.own_settings import OwnSettings, ServerSettings
 from analytiq.organizations.service import Organizations
 from analytiq.prompt_uses import PromptUses
 from analytiq.prompts.export import ResultExport
@@ -99,6 +102,7 @@ from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.rate_limits.own import OwnLimits
 from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
 from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
@@ -135,6 +139,8 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    own_settings: OwnSettings
+    storage: Storage
     sessions: Sessions
     invitations: Invitations
     people: People
@@ -211,6 +217,7 @@ class Application:
             ("retention", seconds, lambda _: self.retention.apply()),
             ("erasures", seconds, lambda _: self.erasures.keep_up()),
             ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
+            ("storage", self.settings.reconciler.full_interval_seconds, lambda _: self.storage.recount_all()),
             ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
         ]
 
@@ -309,7 +316,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
     limit_rows = RateLimitRepository(connection)
-    rate_limits = RateLimits(limit_rows, settings.rate_limits)
+    own_limits = OwnLimits(organization_rows)
+    rate_limits = RateLimits(limit_rows, settings.rate_limits, own_limits)
     sessions = Sessions(
         user_rows, member_rows, organization_rows, session_rows, limit_rows, passwords, settings.accounts
     )
@@ -371,7 +379,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
                     lexical.forget(kb_id)
 
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
-    documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
+    storage = Storage(StorageAccountRepository(connection), document_rows)
+    documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields, storage)
     erasures = new_erasures(connection, documents, settings.erasure)
     reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
@@ -448,6 +457,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
+        own_settings=OwnSettings(
+            organization_rows,
+            WorkerRepository(connection),
+            own_limits,
+            ServerSettings(settings.extraction.ocr_languages, settings.rate_limits),
+        ),
+        storage=storage,
         sessions=sessions,
         invitations=invitations,
         people=People(
@@ -474,6 +490,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             files,
             jobs,
             metadata_fields,
+            storage,
             max_bytes=settings.api.max_upload_bytes,
         ),
         knowledge_bases=knowledge_bases,

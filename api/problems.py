@@ -47,7 +47,7 @@ STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
 TITLE_OF = {
     400: "The request is wrong",
     401: "Not signed in",
-    402: "Out of SPUs",
+    402: "Quota used up",
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
