@@ -1406,6 +1406,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Organization Settings
+         * @description OCR languages and rate limits of the organization, the server's, and the languages to choose from.
+         */
+        get: operations["get_organization_settings"];
+        /**
+         * Update Organization Settings
+         * @description Change them; what is left out stays, null is as the server says. No limit may be above the server's.
+         */
+        put: operations["update_organization_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`.
+         */
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -3702,6 +3746,30 @@ export interface components {
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
         /**
+         * ModelLimitBody
+         * @description Limits of one model; null: as for the organization's other models.
+         */
+        ModelLimitBody: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute?: number | null;
+        };
+        /**
+         * ModelLimitResponse
+         * @description Limits of one model.
+         */
+        ModelLimitResponse: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+        };
+        /**
          * ModelList
          * @description A page of models by name.
          */
@@ -3776,6 +3844,52 @@ export interface components {
             cache_scope: string;
             /** Created At */
             created_at: string;
+        };
+        /**
+         * OrganizationSettingsResponse
+         * @description What the organization sets for itself, and what it may choose from.
+         */
+        OrganizationSettingsResponse: {
+            /**
+             * Ocr Languages
+             * @description null: the server's
+             */
+            ocr_languages: string[] | null;
+            /**
+             * Available Ocr Languages
+             * @description Whose data is installed wherever documents are read
+             */
+            available_ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+            server: components["schemas"]["ServerSettingsResponse"];
+        };
+        /**
+         * OrganizationSettingsUpdate
+         * @description What the organization sets for itself; what is left out stays, null is as the server says.
+         * @example {
+         *       "ocr_languages": [
+         *         "eng"
+         *       ],
+         *       "rate_limits": {
+         *         "documents_per_minute": 300,
+         *         "models": [
+         *           {
+         *             "model": "openai/text-embedding-3-small",
+         *             "tokens_per_minute": 200000
+         *           }
+         *         ],
+         *         "requests_per_minute": 600
+         *       }
+         *     }
+         */
+        OrganizationSettingsUpdate: {
+            /**
+             * Ocr Languages
+             * @description Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from the next extraction on
+             */
+            ocr_languages?: string[] | null;
+            /** @description Replaces all of them; counts within seconds */
+            rate_limits?: components["schemas"]["RateLimitsBody"] | null;
         };
         /**
          * OrganizationUpdate
@@ -4436,6 +4550,43 @@ export interface components {
             high: number;
         };
         /**
+         * RateLimitsBody
+         * @description Limits of the organization's own, none above the server's; null: the server's.
+         */
+        RateLimitsBody: {
+            /**
+             * Requests Per Minute
+             * @description Of calls to each model
+             */
+            requests_per_minute?: number | null;
+            /**
+             * Tokens Per Minute
+             * @description Sent to each model
+             */
+            tokens_per_minute?: number | null;
+            /**
+             * Documents Per Minute
+             * @description That each knowledge base begins to index
+             */
+            documents_per_minute?: number | null;
+            /** Models */
+            models?: components["schemas"]["ModelLimitBody"][];
+        };
+        /**
+         * RateLimitsResponse
+         * @description What is let through in any 60 seconds; null: nothing is said.
+         */
+        RateLimitsResponse: {
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+            /** Documents Per Minute */
+            documents_per_minute: number | null;
+            /** Models */
+            models: components["schemas"]["ModelLimitResponse"][];
+        };
+        /**
          * ReconcileReport
          * @description A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named.
          */
@@ -5075,6 +5226,15 @@ export interface components {
             reranked: number;
         };
         /**
+         * ServerSettingsResponse
+         * @description What counts where the organization says nothing; of limits, what it may not exceed.
+         */
+        ServerSettingsResponse: {
+            /** Ocr Languages */
+            ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+        };
+        /**
          * SessionOrganization
          * @description An organization of the person who is signed in.
          */
@@ -5172,6 +5332,26 @@ export interface components {
          * @enum {string}
          */
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";
+        /**
+         * StorageAnswer
+         * @description How much the organization may store, and stores: the files that were uploaded last, of all documents.
+         */
+        StorageAnswer: {
+            /**
+             * Max Bytes
+             * @description null: unlimited
+             */
+            max_bytes: number | null;
+            /** Used Bytes */
+            used_bytes: number;
+            /**
+             * Max Documents
+             * @description null: unlimited
+             */
+            max_documents: number | null;
+            /** Used Documents */
+            used_documents: number;
+        };
         /**
          * TagCreate
          * @description A tag to make.
@@ -11871,6 +12051,214 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageAnswer"];
                 };
             };
             /** @description The request is wrong */
