@@ -125,14 +125,13 @@ function Arguments({ written }: { written: string }) {
 function Passage({ passage }: { passage: RunPassage }) {
   return (
     <li className="border-l-2 border-line pl-3">
+      [{passage.number}]{" "}
+      <Link className="text-link underline" href={placeOf(passage)}>
+        {passage.source}, {pagesOf(passage)}
+      </Link>{" "}
+      <span className="text-text-3 tabular-nums">relevance {formatScore(passage.relevance)}</span>
       <details>
-        <summary>
-          [{passage.number}]{" "}
-          <Link className="text-link hover:underline" href={placeOf(passage)}>
-            {passage.source}, {pagesOf(passage)}
-          </Link>{" "}
-          <span className="text-text-3 tabular-nums">relevance {formatScore(passage.relevance)}</span>
-        </summary>
+        <summary className="text-text-2">What it says</summary>
         <p className="mt-1 break-words whitespace-pre-wrap text-text-2">{passage.content}</p>
       </details>
     </li>
