@@ -63,7 +63,7 @@ function ModelStep({ step, passages }: { step: RunStep; passages: ReadonlyMap<nu
         {formatCount(step.prompt_tokens)} tokens asked, {formatCount(step.completion_tokens)} answered
         {step.cost_usd !== null && ` · US$${step.cost_usd.toFixed(4)}`} · {formatMilliseconds(step.milliseconds)}
       </Head>
-      {step.is_forced && <p className="text-text-2">It had to answer now: its rounds or its budget left no more searches.</p>}
+      {step.is_forced && <p className="text-text-2">It was to answer now, and was offered no search.</p>}
       {step.text && (
         <p className="break-words whitespace-pre-wrap">
           <Cited text={step.text} passages={passages} />

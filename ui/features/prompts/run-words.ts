@@ -40,6 +40,8 @@ export function whatToDo(code: string, promptId: string): NextStep | null {
     case "model_not_allowed":
     case "token_budget_exceeded":
     case "answer_not_by_schema":
+    case "answer_not_json":
+    case "empty_answer":
       return { href: `/prompts/view/?id=${promptId}&tab=edit`, label: "Change the prompt" };
     case "quota_exceeded":
       return { href: "/usage/", label: "Look at usage" };
