@@ -42,6 +42,7 @@ export function whatToDo(code: string, promptId: string): NextStep | null {
     case "answer_not_by_schema":
     case "answer_not_json":
     case "empty_answer":
+    case "not_found":
       return { href: `/prompts/view/?id=${promptId}&tab=edit`, label: "Change the prompt" };
     case "quota_exceeded":
       return { href: "/usage/", label: "Look at usage" };
