@@ -33,6 +33,7 @@ from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import AnalytiqError, InvalidInputError
+from analytiq.extraction.boxes import PassageBoxes
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
 from analytiq.indexing.projecting import Projecting
@@ -173,6 +174,7 @@ class Application:
     erasures: Erasures
     retention: Retention
     extraction: Extraction
+    passage_boxes: PassageBoxes
     jobs: JobRepository
     job_history: JobHistoryRepository
     job_operations: Jobs
@@ -501,6 +503,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
+        passage_boxes=PassageBoxes(documents, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),

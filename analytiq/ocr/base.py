@@ -17,11 +17,26 @@ class GreyImage:
 
 
 @dataclass(frozen=True, slots=True)
+class RecognizedWord:
+    """A word with its edges, in fractions of the image as it was given."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecognizedText:
-    """What an engine read, and how sure it is of it: 0 to 100."""
+    """What an engine read, and how sure it is of it: 0 to 100.
+
+    `words` are those of the text in the same order; an engine that cannot tell places leaves them out.
+    """
 
     text: str
     confidence: int
+    words: tuple[RecognizedWord, ...] = ()
 
 
 class OcrEngine(Protocol):

@@ -5,14 +5,20 @@ before this module is imported (the parsing server does): with two threads Tesse
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from PIL import Image
-from tesserocr import PSM, PyTessBaseAPI
+from tesserocr import (
+    PSM,
+    RIL,
+    PyTessBaseAPI,
+    iterate_level,  # pyright: ignore[reportUnknownVariableType] -- its stub does not say what it yields
+)
 
-from analytiq.ocr.base import GreyImage, RecognizedText
+from analytiq.ocr.base import GreyImage, RecognizedText, RecognizedWord
 
 DEBIAN_DATA_ROOT = Path("/usr/share/tesseract-ocr")
 """Debian puts the data of Tesseract 5 into `5/tessdata` below it."""
@@ -80,7 +86,7 @@ class TesseractEngine:
             reading = self._read(GreyImage(turned.tobytes(), turned.width, turned.height, image.dots_per_inch))
             # A blank page scores 0 or 95 by chance at any turn: only a reading with letters may win.
             if reading.confidence > best.confidence and any(map(str.isalnum, reading.text)):
-                best = reading
+                best = replace(reading, words=tuple(_turned_back(word, turn) for word in reading.words))
         return best
 
     def _read(self, image: GreyImage) -> RecognizedText:
@@ -94,10 +100,39 @@ class TesseractEngine:
         )
         api.SetSourceResolution(image.dots_per_inch)
         text = join_ideographs(api.GetUTF8Text().strip())
-        return RecognizedText(text, api.MeanTextConf())
+        return RecognizedText(text, api.MeanTextConf(), tuple(_words(api, image)) if text else ())
 
     def close(self) -> None:
         """Free the model (about 100 MB with one language)."""
         if self._api is not None:
             self._api.End()
             self._api = None
+
+
+class _WordIterator(Protocol):
+    def BoundingBox(self, level: int) -> tuple[int, int, int, int] | None: ...  # noqa: N802 -- tesserocr's name
+
+    def GetUTF8Text(self, level: int) -> str: ...  # noqa: N802 -- tesserocr's name
+
+
+def _words(api: PyTessBaseAPI, image: GreyImage) -> Iterator[RecognizedWord]:
+    for item in cast("Iterator[_WordIterator]", iterate_level(api.GetIterator(), RIL.WORD)):
+        box = item.BoundingBox(RIL.WORD)
+        if box is not None:
+            left, top, right, bottom = box
+            yield RecognizedWord(
+                item.GetUTF8Text(RIL.WORD),
+                left / image.width,
+                top / image.height,
+                right / image.width,
+                bottom / image.height,
+            )
+
+
+def _turned_back(word: RecognizedWord, turn: Image.Transpose) -> RecognizedWord:
+    """A word of an image that was turned, on the image as it was; Pillow turns against the clock."""
+    if turn is Image.Transpose.ROTATE_90:
+        return replace(word, left=1 - word.bottom, top=word.left, right=1 - word.top, bottom=word.right)
+    if turn is Image.Transpose.ROTATE_180:
+        return replace(word, left=1 - word.right, top=1 - word.bottom, right=1 - word.left, bottom=1 - word.top)
+    return replace(word, left=word.top, top=1 - word.right, right=word.bottom, bottom=1 - word.left)

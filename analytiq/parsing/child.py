@@ -18,7 +18,7 @@ from analytiq.errors import EmptyDocumentError
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.limits import apply_limits
 from analytiq.parsing.messages import Failure, ForkRequest, Outcome, failure_of
-from analytiq.parsing.registry import load_parser
+from analytiq.parsing.registry import load_letter_reader, load_parser
 from analytiq.parsing.sanitize import sanitize_document, sanitize_text
 
 PROGRESS_INTERVAL_SECONDS = 0.1
@@ -69,6 +69,10 @@ class ProgressReporter:
 
 def _parse(request: ForkRequest, channel: socket.socket) -> Outcome:
     try:
+        if request.page_numbers:
+            reader = load_letter_reader(request.parser)
+            report = ProgressReporter(channel)
+            return Outcome(letters=reader.read_letters(request.path, request.options, request.page_numbers, report))
         return Outcome(document=parse_document(request, ProgressReporter(channel)))
     except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
         return Outcome(failure=failure_of(error, parser=request.parser))

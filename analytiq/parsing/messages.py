@@ -22,6 +22,7 @@ from analytiq.errors import (
     PermanentError,
     UnsupportedFormatError,
 )
+from analytiq.models.geometry import PageLetters
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.limits import ParseLimits
@@ -40,6 +41,8 @@ class ForkRequest:
     limits: ParseLimits
     import_path: tuple[str, ...]
     """The caller's `sys.path`, so that the child finds what the caller finds."""
+    page_numbers: tuple[int, ...] = ()
+    """Where there are any, `parser` is a reader of letters, and these are the pages whose letters are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of the two is there."""
+    """One of the three is there."""
 
     document: ParsedDocument | None = None
+    letters: tuple[PageLetters, ...] | None = None
     failure: Failure | None = None
 
 

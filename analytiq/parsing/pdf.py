@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -45,7 +46,7 @@ class PdfParser:
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read every page; a page that cannot be read is left empty, with a warning."""
         reader = PageImageReader(options)
-        with _opened(path) as document, closing(reader):
+        with opened(path) as document, closing(reader):
             total = len(document)
             if total > options.max_pages:
                 raise LimitExceededError(
@@ -75,7 +76,8 @@ def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[pdfium.PdfDocument]:
+def opened(path: Path) -> Generator[pdfium.PdfDocument]:
+    """The document, mended where it is damaged; closed afterwards."""
     document = _open_or_mend(path)
     try:
         yield document
@@ -111,14 +113,39 @@ def _mended(path: Path) -> pdfium.PdfDocument:
 def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImageReader) -> ParsedPage:
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
-        text = join_hyphenated(mend_ligatures(text_page, raw))
-        # Compatibility forms (ligatures, presentation forms, full width) are found by nobody who types.
-        text = unicodedata.normalize("NFKC", text)
-        if mostly_unmapped(text_page, raw):
-            return _read_scan(page, page_number, reader)
-        if len(_BLANKS.sub("", text)) < FEW_CHARACTERS and _has_image(page):
-            return _with_stamp(_read_scan(page, page_number, reader), text)
-        return ParsedPage(page_number, text)
+        text = plain_text(text_page, raw)
+        match kind_of(page, text_page, raw, text):
+            case PageKind.PICTURE:
+                return _read_scan(page, page_number, reader)
+            case PageKind.STAMPED_PICTURE:
+                return _with_stamp(_read_scan(page, page_number, reader), text)
+            case PageKind.TEXT:
+                return ParsedPage(page_number, text)
+
+
+def plain_text(text_page: pdfium.PdfTextPage, raw: str) -> str:
+    """The page's own text, from what pdfium says."""
+    text = join_hyphenated(mend_ligatures(text_page, raw))
+    # Compatibility forms (ligatures, presentation forms, full width) are found by nobody who types.
+    return unicodedata.normalize("NFKC", text)
+
+
+class PageKind(StrEnum):
+    """How a page is read."""
+
+    TEXT = "text"
+    PICTURE = "picture"
+    STAMPED_PICTURE = "stamped_picture"
+    """A scan with a little text of its own."""
+
+
+def kind_of(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, raw: str, text: str) -> PageKind:
+    """Whether the page's own text is to be believed."""
+    if mostly_unmapped(text_page, raw):
+        return PageKind.PICTURE
+    if len(_BLANKS.sub("", text)) < FEW_CHARACTERS and _has_image(page):
+        return PageKind.STAMPED_PICTURE
+    return PageKind.TEXT
 
 
 def _with_stamp(scan: ParsedPage, stamp: str) -> ParsedPage:
@@ -136,10 +163,11 @@ def _has_image(page: pdfium.PdfPage) -> bool:
 def _read_scan(page: pdfium.PdfPage, page_number: int, reader: PageImageReader) -> ParsedPage:
     if not reader.can_read():
         return reader.skip(page_number)
-    return reader.read(page_number, _rendered(page))
+    return reader.read(page_number, rendered(page))
 
 
-def _rendered(page: pdfium.PdfPage) -> GreyImage:
+def rendered(page: pdfium.PdfPage) -> GreyImage:
+    """The page as OCR reads it: upright by its own rotation."""
     width, height = page.get_size()
     scale = scale_to_limit(width, height, RENDER_DOTS_PER_INCH / POINTS_PER_INCH)
     render = cast("Callable[..., pdfium.PdfBitmap]", page.render)
