@@ -394,6 +394,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/{document_id}/boxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Document Boxes
+         * @description Where a passage of the text stands on its pages: a box for each of its lines, in fractions of the page as shown.
+         *
+         *     Of PDFs and images. A page without boxes says why: no box is given that might be a wrong one. The file is read
+         *     again, which takes as long as OCR does where the page is an image.
+         */
+        get: operations["get_document_boxes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/metadata-fields": {
         parameters: {
             query?: never;
@@ -1804,6 +1827,20 @@ export interface components {
             status: number;
         };
         /**
+         * BoxResponse
+         * @description A rectangle in fractions of the page as it is shown; `left` and `width` are of the page's width.
+         */
+        BoxResponse: {
+            /** Left */
+            left: number;
+            /** Top */
+            top: number;
+            /** Width */
+            width: number;
+            /** Height */
+            height: number;
+        };
+        /**
          * CacheFate
          * @description What becomes of embeddings in the cache shared by all that the organization has paid for.
          *
@@ -2154,6 +2191,16 @@ export interface components {
          * @enum {string}
          */
         Depth: "quick" | "full";
+        /**
+         * DocumentBoxes
+         * @description Where a passage stands, by page in order.
+         */
+        DocumentBoxes: {
+            /** Document Id */
+            document_id: string;
+            /** Pages */
+            pages: components["schemas"]["PageBoxesResponse"][];
+        };
         /**
          * DocumentDetail
          * @description A document and where it stands in each of its knowledge bases.
@@ -3606,6 +3653,24 @@ export interface components {
             name?: string | null;
             /** @description `global`: embeddings are shared with all organizations that share theirs, so that a text that another has embedded costs nothing, and others can tell by price or time that a text was embedded before; `organization`: none is shared. Counts from the next call on */
             cache_scope?: components["schemas"]["CacheScope"] | null;
+        };
+        /**
+         * PageBoxesResponse
+         * @description The part `[start, end)` of the text that lies on one page.
+         *
+         *     `unplaced` says why there is no box: `format` (not a PDF or an image), `needs_ocr`, `unreadable`, or `differs` (the
+         *     words on the page are not for certain those that were extracted). A part of white space needs none.
+         */
+        PageBoxesResponse: {
+            /** Page Number */
+            page_number: number;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Boxes */
+            boxes: components["schemas"]["BoxResponse"][];
+            unplaced: components["schemas"]["Unplaced"] | null;
         };
         /**
          * PasswordChangeBody
@@ -5073,6 +5138,12 @@ export interface components {
             /** State */
             state: string;
         };
+        /**
+         * Unplaced
+         * @description Why a passage has no boxes on a page.
+         * @enum {string}
+         */
+        Unplaced: "format" | "needs_ocr" | "unreadable" | "differs";
         /**
          * UploadAnswer
          * @description What became of each file, in the order sent.
@@ -7247,6 +7318,80 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DocumentTextResponse"];
                     "text/plain": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_document_boxes: {
+        parameters: {
+            query?: {
+                /** @description The passage's first character in the document's text */
+                start?: number;
+                /** @description The character after its last one; without it, to the end of the page */
+                end?: number | null;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentBoxes"];
                 };
             };
             /** @description The request is wrong */

@@ -8,7 +8,9 @@ import type { DocumentDetail } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 
-import { originalQuery } from "./queries";
+import { BoxLayer } from "./box-layer";
+import type { Passage } from "./passage";
+import { boxesQuery, originalQuery, type PageBoxes } from "./queries";
 
 const PdfPage = dynamic(() => import("./pdf-page"), { ssr: false, loading: () => <SkeletonBlock lines={8} /> });
 
@@ -23,26 +25,32 @@ export function PagePane({
   document,
   page,
   zoom,
-  wanted,
+  passage,
 }: {
   document: DocumentDetail;
   page: number;
   zoom: number;
-  wanted: string | null;
+  passage: Passage | null;
 }) {
   const { data: file, error, refetch } = useQuery(originalQuery(document.document_id, document.sha256));
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
-  const [isPlaced, setPlaced] = useState(true);
+  const { data: placed, error: unplacedError } = useQuery({
+    ...boxesQuery(document.document_id, passage?.start ?? 0, passage?.end ?? 1),
+    enabled: passage !== null,
+  });
+  const part = passage === null ? undefined : placed?.pages.find((item) => item.page_number === page);
+  const boxes = part?.boxes ?? NO_BOXES;
+  const isUnplaced = passage !== null && (unplacedError !== null || (part !== undefined && part.unplaced !== null));
   const [failure, setFailure] = useState<string | null>(null);
   const drawnWidth = Math.max(1, Math.round((width - 24) * zoom));
   const isPdf = document.content_type === "application/pdf";
   if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
   return (
     <div ref={frame} className="h-full overflow-auto bg-sunken p-3" tabIndex={0} role="region" aria-label="Page">
-      {wanted !== null && (!isPlaced || !isPdf) && (
+      {isUnplaced && (
         <div className="mx-auto mb-3 max-w-[720px]">
-          <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
+          <Banner tone="warning">{unplacedBecause(part)} It is marked in the text.</Banner>
         </div>
       )}
       {failure ? (
@@ -59,28 +67,51 @@ export function PagePane({
             file={file}
             page={page}
             width={drawnWidth}
-            wanted={wanted}
-            onPlaced={setPlaced}
+            boxes={boxes}
             onFailure={setFailure}
           />
         </div>
       ) : (
-        <ImagePage file={file} name={document.document_name} width={drawnWidth} />
+        <ImagePage file={file} name={document.document_name} width={drawnWidth} boxes={boxes} />
       )}
     </div>
   );
 }
 
-function ImagePage({ file, name, width }: { file: Blob; name: string; width: number }) {
+const NO_BOXES: PageBoxes["boxes"] = [];
+
+function unplacedBecause(part: PageBoxes | undefined): string {
+  if (part?.unplaced === "differs") return "The words on the page differ from those that were read, so no place is marked on it.";
+  if (part?.unplaced === "unreadable") return "The page could not be read again to find the passage's place.";
+  return "The passage's place on the page is not known.";
+}
+
+function ImagePage({
+  file,
+  name,
+  width,
+  boxes,
+}: {
+  file: Blob;
+  name: string;
+  width: number;
+  boxes: PageBoxes["boxes"];
+}) {
   const [url, setUrl] = useState<string | null>(null);
+  const [isDrawn, setDrawn] = useState(false);
   useEffect(() => {
     const made = URL.createObjectURL(file);
     setUrl(made);
     return () => URL.revokeObjectURL(made);
   }, [file]);
   if (url === null) return null;
-  // eslint-disable-next-line @next/next/no-img-element
-  return <img src={url} alt={`Page of ${name}`} className="mx-auto max-w-none bg-paper" style={{ width }} />;
+  return (
+    <div className="relative mx-auto" style={{ width }}>
+      {/* eslint-disable-next-line @next/next/no-img-element */}
+      <img src={url} alt={`Page of ${name}`} className="max-w-none bg-paper" style={{ width }} onLoad={() => setDrawn(true)} />
+      {isDrawn && boxes.length > 0 && <BoxLayer boxes={boxes} />}
+    </div>
+  );
 }
 
 function useWidth(element: React.RefObject<HTMLElement | null>): number {

@@ -2,12 +2,13 @@
 
 import "react-pdf/dist/Page/TextLayer.css";
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useState } from "react";
 import { Document, Page, pdfjs } from "react-pdf";
 
 import { SkeletonBlock } from "@/components/feedback";
 
-import { escapeHtml, placeInPieces } from "./passage";
+import { BoxLayer } from "./box-layer";
+import type { PageBoxes } from "./queries";
 
 pdfjs.GlobalWorkerOptions.workerSrc = new URL("pdfjs-dist/build/pdf.worker.min.mjs", import.meta.url).toString();
 
@@ -19,43 +20,24 @@ const OPTIONS = {
   isEvalSupported: false,
 };
 
-/** One page of a PDF, with the wanted words marked on it; `onPlaced` tells whether they were found. */
+/** One page of a PDF, turned as it says, with boxes over it. */
 export default function PdfPage({
   file,
   page,
   width,
-  wanted,
-  onPlaced,
+  boxes,
   onFailure,
 }: {
   file: Blob;
   page: number;
   width: number;
-  wanted: string | null;
-  onPlaced: (isPlaced: boolean) => void;
+  boxes: PageBoxes["boxes"];
   onFailure: (reason: string) => void;
 }) {
-  const [pieces, setPieces] = useState<{ page: number; texts: string[] } | null>(null);
-  const marks = useMemo(
-    () => (pieces?.page === page && wanted !== null ? placeInPieces(pieces.texts, wanted) : null),
-    [pieces, page, wanted],
-  );
-  const frame = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (pieces?.page === page && wanted !== null) onPlaced(marks !== null);
-  }, [pieces, page, wanted, marks, onPlaced]);
-  const draw = useCallback(
-    ({ str, itemIndex }: { str: string; itemIndex: number }) => {
-      const mark = marks?.get(itemIndex);
-      if (!mark) return escapeHtml(str);
-      const [before, inside, after] = [str.slice(0, mark.from), str.slice(mark.from, mark.to), str.slice(mark.to)];
-      return `${escapeHtml(before)}<mark>${escapeHtml(inside)}</mark>${escapeHtml(after)}`;
-    },
-    [marks],
-  );
-  const showMark = () => frame.current?.querySelector("mark")?.scrollIntoView({ block: "center", inline: "nearest" });
+  // Over the page before they would mark other words.
+  const [drawn, setDrawn] = useState(0);
   return (
-    <div ref={frame} className="pdf-page">
+    <div className="pdf-page">
       <Document
         file={file}
         options={OPTIONS}
@@ -68,14 +50,12 @@ export default function PdfPage({
           pageNumber={page}
           width={width}
           renderAnnotationLayer={false}
-          customTextRenderer={draw}
           loading={<SkeletonBlock lines={8} />}
-          onGetTextSuccess={({ items }) =>
-            setPieces({ page, texts: items.map((item) => ("str" in item ? item.str : "")) })
-          }
-          onRenderTextLayerSuccess={showMark}
+          onRenderSuccess={() => setDrawn(page)}
           onLoadError={(error) => onFailure(error.message)}
-        />
+        >
+          {drawn === page && boxes.length > 0 && <BoxLayer boxes={boxes} />}
+        </Page>
       </Document>
     </div>
   );

@@ -2,6 +2,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 
+export type PageBoxes = Schemas["PageBoxesResponse"];
 export type TextPage = Schemas["TextPageResponse"];
 
 /** The file as it was uploaded. */
@@ -27,6 +28,21 @@ export function textPageQuery(documentId: string, page: number) {
         // Beside JSON the route answers plain text, which hides the one type from the other.
       ) as Promise<Schemas["DocumentTextResponse"]>,
     placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+}
+
+/** Where characters [start, end) of the document's text stand on its pages. */
+export function boxesQuery(documentId: string, start: number, end: number) {
+  return queryOptions({
+    queryKey: ["documents", "boxes", documentId, start, end],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents/{document_id}/boxes", {
+          params: { path: { ...organizationPath(), document_id: documentId }, query: { start, end } },
+          signal,
+        }),
+      ),
     staleTime: 60_000,
   });
 }
