@@ -33,7 +33,6 @@ from analytiq.embedding.service import EmbeddingService
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import AnalytiqError, InvalidInputError
-from analytiq.extraction.boxes import PassageBoxes
 from analytiq.extraction.extract import Extraction
 from analytiq.indexing.commit import Commit
 from analytiq.indexing.projecting import Projecting
@@ -48,6 +47,7 @@ from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.lexical.mongodb.store import MongoLexicalIndex
 from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
+from analytiq.locating.service import Locating
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.document import Failure
@@ -174,7 +174,7 @@ class Application:
     erasures: Erasures
     retention: Retention
     extraction: Extraction
-    passage_boxes: PassageBoxes
+    locating: Locating
     jobs: JobRepository
     job_history: JobHistoryRepository
     job_operations: Jobs
@@ -503,7 +503,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
-        passage_boxes=PassageBoxes(documents, text_rows, files, settings.extraction),
+        locating=Locating(document_rows, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),

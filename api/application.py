@@ -23,6 +23,7 @@ from api.routes import (
     jobs,
     knowledge_bases,
     llm_providers,
+    locating,
     members,
     metadata_fields,
     models,
@@ -74,7 +75,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, members, tags, documents, metadata_fields, knowledge_bases, forecast, jobs, search,
+        organizations, members, tags, documents, locating, metadata_fields, knowledge_bases, forecast, jobs, search,
         llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile,
     )  # fmt: skip
     for module in modules:

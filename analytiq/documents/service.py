@@ -150,18 +150,6 @@ class Documents:
         document = await self.get(organization_id, document_id)
         return document, self._files.read(organization_id, document.file_id)
 
-    async def extracted(self, organization_id: str, document_id: str) -> tuple[Document, str]:
-        """The document, and the id of its text.
-
-        Raises:
-            ConflictError: there is no text yet, or extraction failed (code `no_text`).
-        """
-        document = await self.get(organization_id, document_id)
-        if document.text_id is None:
-            reason = document.error.detail if document.error else "its text has not been extracted yet"
-            raise ConflictError(f"the document has no text: {reason}", code="no_text")
-        return document, document.text_id
-
     async def text_pages(
         self, organization_id: str, document_id: str, *, first_page: int, page_count: int
     ) -> tuple[Document, list[TextPage], int]:
@@ -170,13 +158,16 @@ class Documents:
         Raises:
             ConflictError: there is no text yet, or extraction failed.
         """
-        document, text_id = await self.extracted(organization_id, document_id)
-        spans = await self._texts.pages(organization_id, text_id)
+        document = await self.get(organization_id, document_id)
+        if document.text_id is None:
+            reason = document.error.detail if document.error else "its text has not been extracted yet"
+            raise ConflictError(f"the document has no text: {reason}", code="no_text")
+        spans = await self._texts.pages(organization_id, document.text_id)
         wanted = [span for span in spans if first_page <= span.page_number < first_page + page_count]
         if not wanted:
             return document, [], len(spans)
         start, end = wanted[0].start, wanted[-1].end
-        text = await self._texts.read_range(organization_id, text_id, start, end)
+        text = await self._texts.read_range(organization_id, document.text_id, start, end)
         pages = [TextPage(span, text[span.start - start : span.end - start]) for span in wanted]
         return document, pages, len(spans)
 

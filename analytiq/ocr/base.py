@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from analytiq.models.boxes import PlacedText
+
 
 @dataclass(frozen=True, slots=True)
 class GreyImage:
@@ -17,26 +19,13 @@ class GreyImage:
 
 
 @dataclass(frozen=True, slots=True)
-class RecognizedWord:
-    """A word with its edges, in fractions of the image as it was given."""
-
-    text: str
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
-@dataclass(frozen=True, slots=True)
 class RecognizedText:
-    """What an engine read, and how sure it is of it: 0 to 100.
-
-    `words` are those of the text in the same order; an engine that cannot tell places leaves them out.
-    """
+    """What an engine read, and how sure it is of it: 0 to 100."""
 
     text: str
     confidence: int
-    words: tuple[RecognizedWord, ...] = ()
+    words: tuple[PlacedText, ...] = ()
+    """In the order of the text; only where they were asked for."""
 
 
 class OcrEngine(Protocol):
@@ -47,7 +36,7 @@ class OcrEngine(Protocol):
     missing_data: str | None
     """A sentence that names what to install, where some wished-for language has no data."""
 
-    def recognize(self, image: GreyImage) -> RecognizedText:
+    def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
         """Read one page, upright or turned by a quarter; only where `languages` is not empty."""
         ...
 

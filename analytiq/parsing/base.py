@@ -1,11 +1,10 @@
 """The port that every parser implements."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from analytiq.models.geometry import PageLetters
 from analytiq.models.text import ParsedDocument
 
 ReportProgress = Callable[[int, int], None]
@@ -41,14 +40,4 @@ class Parser(Protocol):
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the file at `path`."""
-        ...
-
-
-class LetterReader(Protocol):
-    """Tells where the letters stand on the pages of one format; it runs as a parser does, and raises the same."""
-
-    def read_letters(
-        self, path: Path, options: ParseOptions, page_numbers: Sequence[int], report_progress: ReportProgress
-    ) -> tuple[PageLetters, ...]:
-        """The letters of these pages (from 1); a page that cannot be read is left out."""
         ...

@@ -29,10 +29,9 @@ PRELOADED = (
     "analytiq.parsing.docx",
     "analytiq.parsing.html",
     "analytiq.parsing.image",
-    "analytiq.parsing.image_letters",
     "analytiq.parsing.markdown",
     "analytiq.parsing.pdf",
-    "analytiq.parsing.pdf_letters",
+    "analytiq.parsing.placing",
     "analytiq.parsing.plain_text",
     "analytiq.ocr.tesseract",
 )

@@ -1,9 +1,8 @@
 """Pictures of text: PNG, JPEG, TIFF with its pages, WebP, BMP, GIF."""
 
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
@@ -39,21 +38,32 @@ class ImageParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Recognise the text of every page."""
+        with guarded():
+            return self._read(path, options, report_progress)
+
+    def _read(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         pages: list[ParsedPage] = []
-        with closing(PageImageReader(options)) as reader, frames(path, options) as (found, total):
-            for page_number, frame in enumerate(found, start=1):
+        with closing(PageImageReader(options)) as reader, Image.open(path) as image:
+            total = int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
+            if total > options.max_pages:
+                raise LimitExceededError(
+                    f"The image has {total} pages; at most {options.max_pages} are read. Split it."
+                )
+            for page_number, frame in enumerate(ImageSequence.Iterator(image), start=1):
+                if page_number > total:
+                    break
                 pages.append(reader.read(page_number, grey_image(frame)))
                 report_progress(page_number, total)
             return ParsedDocument(tuple(pages), reader.warnings())
 
 
 @contextmanager
-def frames(path: Path, options: ParseOptions) -> Generator[tuple[Iterator[Image.Image], int]]:
-    """The pages of a picture, each good until the next is taken, and how many they are.
+def guarded() -> Generator[None]:
+    """Within the block pictures that are bombs or damaged raise our errors.
 
     Raises:
-        LimitExceededError: too many pages, or pixels.
-        CorruptFileError: it cannot be decoded.
+        LimitExceededError: too many pixels.
+        CorruptFileError: Pillow cannot read it.
     """
     Image.MAX_IMAGE_PIXELS = MAX_DECODED_PIXELS
     with warnings.catch_warnings():
@@ -61,13 +71,7 @@ def frames(path: Path, options: ParseOptions) -> Generator[tuple[Iterator[Image.
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         warnings.filterwarnings("ignore", category=UserWarning)  # odd metadata hurts no pixel
         try:
-            with Image.open(path) as image:
-                total = int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
-                if total > options.max_pages:
-                    raise LimitExceededError(
-                        f"The image has {total} pages; at most {options.max_pages} are read. Split it."
-                    )
-                yield islice(ImageSequence.Iterator(image), total), total
+            yield
         except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
             raise LimitExceededError(
                 f"The image has too many pixels ({error}); at most {MAX_DECODED_PIXELS} are read. Scale it down."

@@ -9,7 +9,6 @@ import unicodedata
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -77,7 +76,7 @@ def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
 
 @contextmanager
 def opened(path: Path) -> Generator[pdfium.PdfDocument]:
-    """The document, mended where it is damaged; closed afterwards."""
+    """Open a PDF, mended where it is damaged; closed at the end of the block."""
     document = _open_or_mend(path)
     try:
         yield document
@@ -113,39 +112,14 @@ def _mended(path: Path) -> pdfium.PdfDocument:
 def _read_page(document: pdfium.PdfDocument, page_number: int, reader: PageImageReader) -> ParsedPage:
     with closing(document[page_number - 1]) as page, closing(page.get_textpage()) as text_page:
         raw = text_page.get_text_range()
-        text = plain_text(text_page, raw)
-        match kind_of(page, text_page, raw, text):
-            case PageKind.PICTURE:
-                return _read_scan(page, page_number, reader)
-            case PageKind.STAMPED_PICTURE:
-                return _with_stamp(_read_scan(page, page_number, reader), text)
-            case PageKind.TEXT:
-                return ParsedPage(page_number, text)
-
-
-def plain_text(text_page: pdfium.PdfTextPage, raw: str) -> str:
-    """The page's own text, from what pdfium says."""
-    text = join_hyphenated(mend_ligatures(text_page, raw))
-    # Compatibility forms (ligatures, presentation forms, full width) are found by nobody who types.
-    return unicodedata.normalize("NFKC", text)
-
-
-class PageKind(StrEnum):
-    """How a page is read."""
-
-    TEXT = "text"
-    PICTURE = "picture"
-    STAMPED_PICTURE = "stamped_picture"
-    """A scan with a little text of its own."""
-
-
-def kind_of(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage, raw: str, text: str) -> PageKind:
-    """Whether the page's own text is to be believed."""
-    if mostly_unmapped(text_page, raw):
-        return PageKind.PICTURE
-    if len(_BLANKS.sub("", text)) < FEW_CHARACTERS and _has_image(page):
-        return PageKind.STAMPED_PICTURE
-    return PageKind.TEXT
+        text = join_hyphenated(mend_ligatures(text_page, raw))
+        # Compatibility forms (ligatures, presentation forms, full width) are found by nobody who types.
+        text = unicodedata.normalize("NFKC", text)
+        if mostly_unmapped(text_page, raw):
+            return _read_scan(page, page_number, reader)
+        if len(_BLANKS.sub("", text)) < FEW_CHARACTERS and _has_image(page):
+            return _with_stamp(_read_scan(page, page_number, reader), text)
+        return ParsedPage(page_number, text)
 
 
 def _with_stamp(scan: ParsedPage, stamp: str) -> ParsedPage:
@@ -167,7 +141,7 @@ def _read_scan(page: pdfium.PdfPage, page_number: int, reader: PageImageReader) 
 
 
 def rendered(page: pdfium.PdfPage) -> GreyImage:
-    """The page as OCR reads it: upright by its own rotation."""
+    """A page as it is shown, turned as its rotation says."""
     width, height = page.get_size()
     scale = scale_to_limit(width, height, RENDER_DOTS_PER_INCH / POINTS_PER_INCH)
     render = cast("Callable[..., pdfium.PdfBitmap]", page.render)

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from analytiq.errors import InvalidInputError, UnsupportedFormatError
-from analytiq.parsing.base import LetterReader, Parser
+from analytiq.parsing.base import Parser
 
 ENTRY_POINT_GROUP = "analytiq.parsers"
 
@@ -50,13 +50,6 @@ BUILT_IN_PARSERS = (
         (".txt", ".text", ".log", ".json", ".xml"),
     ),
 )
-
-
-LETTER_READERS = {
-    "analytiq.parsing.pdf:PdfParser": "analytiq.parsing.pdf_letters:PdfLetters",
-    "analytiq.parsing.image:ImageParser": "analytiq.parsing.image_letters:ImageLetters",
-}
-"""What tells the places of the letters that a parser has read; the letters of another parser may be others."""
 
 
 class ParserRegistry:
@@ -100,19 +93,6 @@ def load_parser(reference: str) -> Parser:
     """Import a parser by `module:Class` and make one."""
     parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
     return cast("Parser", parser_class())
-
-
-def letter_reader_of(content_type: str) -> str | None:
-    """The reader of places, as `module:Class`, for files of this type; None where they have none."""
-    try:
-        return LETTER_READERS.get(default_registry().entry_for(content_type).reference)
-    except UnsupportedFormatError:
-        return None
-
-
-def load_letter_reader(reference: str) -> LetterReader:
-    """Import a reader by `module:Class` and make one."""
-    return cast("LetterReader", EntryPoint("", reference, ENTRY_POINT_GROUP).load()())
 
 
 def installed_parsers() -> tuple[ParserEntry, ...]:

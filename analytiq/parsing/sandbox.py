@@ -13,14 +13,13 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from pydantic import ValidationError
 
 from analytiq.errors import AnalytiqError, CorruptFileError, LimitExceededError, TransientError
-from analytiq.models.geometry import PageLetters
+from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.limits import ParseLimits
@@ -32,6 +31,7 @@ from analytiq.parsing.messages import (
     Ended,
     ForkRequest,
     Outcome,
+    PageRequest,
     Progress,
     Started,
     error_of,
@@ -93,27 +93,22 @@ async def parse_in_child(
     return outcome.document
 
 
-async def read_letters_in_child(
-    path: Path, *, reader: str, page_numbers: Sequence[int], options: ParseOptions, limits: ParseLimits
-) -> tuple[PageLetters, ...]:
-    """Where the letters of some pages stand, read as `parse_in_child` reads, with the same errors.
-
-    Args:
-        path: The stored bytes.
-        reader: As `registry.letter_reader_of` says.
-        page_numbers: From 1, at least one; pages that cannot be read are left out.
-        options: Those that the text was extracted with, or the letters differ.
-        limits: Set in the child before it reads the file.
-    """
+async def place_words_in_child(
+    path: Path, page: PageRequest, *, options: ParseOptions, limits: ParseLimits
+) -> PageWords:
+    """The words of one page of a file, and where they stand; raises what `parse_in_child` does."""
     request = ForkRequest(
         path=path,
-        parser=reader,
+        parser=default_registry().entry_for(page.content_type).reference,
         options=options,
         limits=limits,
         import_path=tuple(sys.path),
-        page_numbers=tuple(page_numbers),
+        page=page,
     )
-    return (await _outcome_of(request, None)).letters or ()
+    outcome = await _outcome_of(request, None)
+    if outcome.words is None:
+        raise CorruptFileError("The words of the page could not be placed: upload an undamaged copy.")
+    return outcome.words
 
 
 async def _outcome_of(request: ForkRequest, on_progress: ReportProgress | None) -> Outcome:

@@ -14,7 +14,6 @@ from analytiq.mongo.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
-from api.schemas.boxes import DocumentBoxes, PageBoxesResponse
 from api.schemas.documents import (
     DocumentDetail,
     DocumentList,
@@ -265,25 +264,6 @@ async def get_document_text(
         page_count=total,
         pages=[TextPageResponse.of(item) for item in pages],
     )
-
-
-@router.get("/{document_id}/boxes", operation_id="get_document_boxes")
-async def get_document_boxes(
-    application: ApplicationOf,
-    organization: CurrentOrganization,
-    document_id: str,
-    start: Annotated[int, Query(ge=0, description="The passage's first character in the document's text")] = 0,
-    end: Annotated[
-        int | None, Query(ge=1, description="The character after its last one; without it, to the end of the page")
-    ] = None,
-) -> DocumentBoxes:
-    """Where a passage of the text stands on its pages: a box for each of its lines, in fractions of the page as shown.
-
-    Of PDFs and images. A page without boxes says why: no box is given that might be a wrong one. The file is read
-    again, which takes as long as OCR does where the page is an image.
-    """
-    document, pages = await application.passage_boxes.of_passage(organization.id, document_id, start, end)
-    return DocumentBoxes(document_id=document.id, pages=[PageBoxesResponse.of(page) for page in pages])
 
 
 async def _plain_text(

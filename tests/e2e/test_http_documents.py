@@ -124,33 +124,6 @@ def test_text_is_answered_by_page_with_its_place_and_as_plain_text(client: httpx
     assert client.get(f"{path}/text", params={"format": "plain", "page": 3}).text.strip() == texts[2]
 
 
-def test_passage_over_two_pages_has_boxes_on_both_as_fractions(client: httpx.Client) -> None:
-    document = upload(client, unique("places") + ".pdf", pdf_of(["The first page ends here.", "The second begins."]))
-    document_id = document["document_id"]
-    wait_until_read(client, document_id)
-    first, second = accepted(client.get(f"/documents/{document_id}/text"))["pages"]
-    asked = {"start": first["text"].index("ends"), "end": second["start"] + len("The second")}
-    found = accepted(client.get(f"/documents/{document_id}/boxes", params=asked))["pages"]
-    assert [page["page_number"] for page in found] == [1, 2]
-    for page in found:
-        [box] = page["boxes"]
-        assert page["unplaced"] is None
-        assert 0 < box["left"] < box["left"] + box["width"] < 1
-        assert 0 < box["top"] < box["top"] + box["height"] < 1
-    whole = accepted(client.get(f"/documents/{document_id}/boxes"))["pages"]
-    assert whole[0]["boxes"][0]["width"] > found[0]["boxes"][0]["width"]
-    for wrong in ({"start": 5, "end": 5}, {"end": 10**9}, {"start": 10**6}, {"start": 0, "end": 20_001}):
-        problem_of(client.get(f"/documents/{document_id}/boxes", params=wrong), 400)
-
-
-def test_text_without_pages_has_no_boxes_and_says_why(client: httpx.Client) -> None:
-    document_id = upload(client, unique("plain") + ".txt", b"Plain words.")["document_id"]
-    wait_until_read(client, document_id)
-    [page] = accepted(client.get(f"/documents/{document_id}/boxes", params={"start": 0, "end": 5}))["pages"]
-    assert page["boxes"] == []
-    assert page["unplaced"] == "format"
-
-
 def test_page_that_is_none_is_refused_in_either_format(client: httpx.Client) -> None:
     document_id = upload(client, unique("one.txt"), b"one page")["document_id"]
     wait_until_read(client, document_id)

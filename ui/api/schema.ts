@@ -402,13 +402,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Document Boxes
-         * @description Where a passage of the text stands on its pages: a box for each of its lines, in fractions of the page as shown.
+         * Locate Passage
+         * @description The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
          *
-         *     Of PDFs and images. A page without boxes says why: no box is given that might be a wrong one. The file is read
-         *     again, which takes as long as OCR does where the page is an image.
+         *     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
+         *     30 to 90 ms a page, seconds where the page is a scan.
          */
-        get: operations["get_document_boxes"];
+        get: operations["locate_passage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1828,7 +1828,7 @@ export interface components {
         };
         /**
          * BoxResponse
-         * @description A rectangle in fractions of the page as it is shown; `left` and `width` are of the page's width.
+         * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
          */
         BoxResponse: {
             /** Left */
@@ -2191,16 +2191,6 @@ export interface components {
          * @enum {string}
          */
         Depth: "quick" | "full";
-        /**
-         * DocumentBoxes
-         * @description Where a passage stands, by page in order.
-         */
-        DocumentBoxes: {
-            /** Document Id */
-            document_id: string;
-            /** Pages */
-            pages: components["schemas"]["PageBoxesResponse"][];
-        };
         /**
          * DocumentDetail
          * @description A document and where it stands in each of its knowledge bases.
@@ -3655,22 +3645,18 @@ export interface components {
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
         /**
-         * PageBoxesResponse
-         * @description The part `[start, end)` of the text that lies on one page.
-         *
-         *     `unplaced` says why there is no box: `format` (not a PDF or an image), `needs_ocr`, `unreadable`, or `differs` (the
-         *     words on the page are not for certain those that were extracted). A part of white space needs none.
+         * PassagePlace
+         * @description Where the characters [start, end) of a document's text stand.
          */
-        PageBoxesResponse: {
-            /** Page Number */
-            page_number: number;
+        PassagePlace: {
+            /** Document Id */
+            document_id: string;
             /** Start */
             start: number;
             /** End */
             end: number;
-            /** Boxes */
-            boxes: components["schemas"]["BoxResponse"][];
-            unplaced: components["schemas"]["Unplaced"] | null;
+            /** Pages */
+            pages: components["schemas"]["PlacedPageResponse"][];
         };
         /**
          * PasswordChangeBody
@@ -3722,6 +3708,18 @@ export interface components {
         PasswordResetRequestBody: {
             /** Email */
             email: string;
+        };
+        /**
+         * PlacedPageResponse
+         * @description One of the passage's pages; `reason` says why it has no boxes.
+         */
+        PlacedPageResponse: {
+            /** Page Number */
+            page_number: number;
+            /** Boxes */
+            boxes: components["schemas"]["BoxResponse"][];
+            /** Reason */
+            reason: string | null;
         };
         /**
          * Preset
@@ -5138,12 +5136,6 @@ export interface components {
             /** State */
             state: string;
         };
-        /**
-         * Unplaced
-         * @description Why a passage has no boxes on a page.
-         * @enum {string}
-         */
-        Unplaced: "format" | "needs_ocr" | "unreadable" | "differs";
         /**
          * UploadAnswer
          * @description What became of each file, in the order sent.
@@ -7367,13 +7359,13 @@ export interface operations {
             };
         };
     };
-    get_document_boxes: {
+    locate_passage: {
         parameters: {
-            query?: {
-                /** @description The passage's first character in the document's text */
-                start?: number;
-                /** @description The character after its last one; without it, to the end of the page */
-                end?: number | null;
+            query: {
+                /** @description First character of the passage in the document's text */
+                start: number;
+                /** @description The character after its last */
+                end: number;
             };
             header?: never;
             path: {
@@ -7391,7 +7383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DocumentBoxes"];
+                    "application/json": components["schemas"]["PassagePlace"];
                 };
             };
             /** @description The request is wrong */

@@ -10,7 +10,7 @@ import { Banner } from "@/components/state";
 
 import { BoxLayer } from "./box-layer";
 import type { Passage } from "./passage";
-import { boxesQuery, originalQuery, type PageBoxes } from "./queries";
+import { boxesQuery, originalQuery, type PageBox } from "./queries";
 
 const PdfPage = dynamic(() => import("./pdf-page"), { ssr: false, loading: () => <SkeletonBlock lines={8} /> });
 
@@ -20,37 +20,43 @@ export function canShowPage(document: DocumentDetail): boolean {
   return document.content_type === "application/pdf" || SHOWN_IMAGES.has(document.content_type);
 }
 
-/** The page as it looks, on paper that stays white in the dark. */
+const NO_BOXES: readonly PageBox[] = [];
+
+/** The page as it looks, on paper that stays white in the dark. The passage is boxed on it; `wanted` are its words on
+this page, which are marked in the page's own text where it has no boxes. */
 export function PagePane({
   document,
   page,
   zoom,
   passage,
+  wanted,
 }: {
   document: DocumentDetail;
   page: number;
   zoom: number;
   passage: Passage | null;
+  wanted: string | null;
 }) {
   const { data: file, error, refetch } = useQuery(originalQuery(document.document_id, document.sha256));
+  const places = useQuery({
+    ...boxesQuery(document.document_id, document.sha256, passage ?? { start: 0, end: 1 }),
+    enabled: passage !== null && wanted !== null,
+  });
+  const boxes = (passage && places.data?.pages.find((item) => item.page_number === page)?.boxes) || NO_BOXES;
+  const isBoxed = boxes.length > 0;
+  const isLooking = passage !== null && places.isLoading;
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
-  const { data: placed, error: unplacedError } = useQuery({
-    ...boxesQuery(document.document_id, passage?.start ?? 0, passage?.end ?? 1),
-    enabled: passage !== null,
-  });
-  const part = passage === null ? undefined : placed?.pages.find((item) => item.page_number === page);
-  const boxes = part?.boxes ?? NO_BOXES;
-  const isUnplaced = passage !== null && (unplacedError !== null || (part !== undefined && part.unplaced !== null));
+  const [isPlaced, setPlaced] = useState(true);
   const [failure, setFailure] = useState<string | null>(null);
   const drawnWidth = Math.max(1, Math.round((width - 24) * zoom));
   const isPdf = document.content_type === "application/pdf";
   if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
   return (
     <div ref={frame} className="h-full overflow-auto bg-sunken p-3" tabIndex={0} role="region" aria-label="Page">
-      {isUnplaced && (
+      {wanted !== null && !isBoxed && !isLooking && (!isPlaced || !isPdf) && (
         <div className="mx-auto mb-3 max-w-[720px]">
-          <Banner tone="warning">{unplacedBecause(part)} It is marked in the text.</Banner>
+          <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
         </div>
       )}
       {failure ? (
@@ -68,6 +74,8 @@ export function PagePane({
             page={page}
             width={drawnWidth}
             boxes={boxes}
+            wanted={isBoxed || isLooking ? null : wanted}
+            onPlaced={setPlaced}
             onFailure={setFailure}
           />
         </div>
@@ -76,14 +84,6 @@ export function PagePane({
       )}
     </div>
   );
-}
-
-const NO_BOXES: PageBoxes["boxes"] = [];
-
-function unplacedBecause(part: PageBoxes | undefined): string {
-  if (part?.unplaced === "differs") return "The words on the page differ from those that were read, so no place is marked on it.";
-  if (part?.unplaced === "unreadable") return "The page could not be read again to find the passage's place.";
-  return "The passage's place on the page is not known.";
 }
 
 function ImagePage({
@@ -95,10 +95,10 @@ function ImagePage({
   file: Blob;
   name: string;
   width: number;
-  boxes: PageBoxes["boxes"];
+  boxes: readonly PageBox[];
 }) {
-  const [url, setUrl] = useState<string | null>(null);
   const [isDrawn, setDrawn] = useState(false);
+  const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {
     const made = URL.createObjectURL(file);
     setUrl(made);
@@ -106,10 +106,10 @@ function ImagePage({
   }, [file]);
   if (url === null) return null;
   return (
-    <div className="relative mx-auto" style={{ width }}>
+    <div className="relative mx-auto bg-paper" style={{ width }}>
       {/* eslint-disable-next-line @next/next/no-img-element */}
-      <img src={url} alt={`Page of ${name}`} className="max-w-none bg-paper" style={{ width }} onLoad={() => setDrawn(true)} />
-      {isDrawn && boxes.length > 0 && <BoxLayer boxes={boxes} />}
+      <img src={url} alt={`Page of ${name}`} className="max-w-none" style={{ width }} onLoad={() => setDrawn(true)} />
+      {isDrawn && <BoxLayer boxes={boxes} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { partOnPage, readPassage } from "./passage";
+import { escapeHtml, partOnPage, placeInPieces, readPassage } from "./passage";
 
 describe("readPassage", () => {
   it("reads pages and characters", () => {
@@ -32,4 +32,34 @@ describe("partOnPage", () => {
     const part = partOnPage({ start: 3, end: 7 }, { start: 0, end: 14, text });
     expect(part && text.slice(...part)).toBe("ends");
   });
+});
+
+describe("placeInPieces", () => {
+  const marked = (pieces: string[], wanted: string) =>
+    [...(placeInPieces(pieces, wanted) ?? [])].map(([index, { from, to }]) => pieces[index]?.slice(from, to));
+
+  it("marks parts of the pieces that a passage runs over", () => {
+    expect(marked(["12.2 Either party", " may end this", " agreement."], "party may end")).toEqual(["party", " may end".trimStart()]);
+  });
+
+  it("finds a passage whose line breaks and spaces differ from the page's", () => {
+    expect(marked(["Either", "party", "may"], "Either\n  party may")).toEqual(["Either", "party", "may"]);
+  });
+
+  it("takes ligatures for their letters and leaves soft hyphens out", () => {
+    expect(marked(["the o\ufb03ce", "agree\u00adment"], "office agreement")).toEqual(["o\ufb03ce", "agree\u00adment"]);
+  });
+
+  it("keeps its place after characters outside the basic plane", () => {
+    expect(marked(["𝒜 word here"], "word")).toEqual(["word"]);
+  });
+
+  it("says when the passage is not on the page", () => {
+    expect(placeInPieces(["something else"], "Either party")).toBeNull();
+    expect(placeInPieces(["anything"], "  \n ")).toBeNull();
+  });
+});
+
+it("escapes what a page's text could smuggle in", () => {
+  expect(escapeHtml(`<img src=x onerror="a('b')">&`)).toBe("&lt;img src=x onerror=&quot;a(&#39;b&#39;)&quot;&gt;&amp;");
 });

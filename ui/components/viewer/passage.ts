@@ -1,4 +1,4 @@
-/** A cited passage: where it is in the document's text. */
+/** A cited passage: where it is in the document's text, and where on a page's drawn words. */
 
 export interface Passage {
   firstPage: number;
@@ -29,4 +29,59 @@ export function partOnPage(
   const characters = Array.from(page.text);
   const before = characters.slice(0, from).join("").length;
   return [before, before + characters.slice(from, to).join("").length];
+}
+
+/** A string and [from, to) within it that is to be marked. */
+export interface MarkedPiece {
+  from: number;
+  to: number;
+}
+
+interface Letters {
+  text: string;
+  /** For each letter, the piece it comes from and its place there. */
+  places: [piece: number, at: number][];
+}
+
+/** Without white space and with compatible letters made equal: the page and its extracted text differ in both. */
+function lettersOf(pieces: readonly string[]): Letters {
+  const text: string[] = [];
+  const places: [number, number][] = [];
+  pieces.forEach((piece, index) => {
+    let at = 0;
+    for (const character of piece) {
+      for (const letter of character.normalize("NFKC")) {
+        if (/\s/.test(letter) || letter === "\u00ad") continue;
+        // Unit by unit, so that a place is found by an index of `text`.
+        for (const unit of letter.split("")) {
+          text.push(unit);
+          places.push([index, at]);
+        }
+      }
+      at += character.length;
+    }
+  });
+  return { text: text.join(""), places };
+}
+
+/** What to mark in the pieces of text that a page is drawn from; null where the passage is not found in them. */
+export function placeInPieces(pieces: readonly string[], wanted: string): Map<number, MarkedPiece> | null {
+  const needle = lettersOf([wanted]).text;
+  const hay = lettersOf(pieces);
+  const begins = needle === "" ? -1 : hay.text.indexOf(needle);
+  if (begins < 0) return null;
+  const marks = new Map<number, MarkedPiece>();
+  for (let at = begins; at < begins + needle.length; at += 1) {
+    const [piece, place] = hay.places[at] as [number, number];
+    const mark = marks.get(piece);
+    if (mark) mark.to = place + 1;
+    else marks.set(piece, { from: place, to: place + 1 });
+  }
+  return marks;
+}
+
+const ESCAPED: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPED[character] ?? character);
 }

@@ -2,7 +2,6 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 
-export type PageBoxes = Schemas["PageBoxesResponse"];
 export type TextPage = Schemas["TextPageResponse"];
 
 /** The file as it was uploaded. */
@@ -14,6 +13,25 @@ export async function original(documentId: string, signal?: AbortSignal): Promis
       ...(signal && { signal }),
     }),
   ) as Promise<Blob>;
+}
+
+export type PageBox = Schemas["BoxResponse"];
+
+/** Where a passage stands on its pages; read from the file, so that it may take a second where a page is a scan. */
+export function boxesQuery(documentId: string, sha256: string, { start, end }: { start: number; end: number }) {
+  return queryOptions({
+    queryKey: ["documents", "boxes", documentId, sha256, start, end],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents/{document_id}/boxes", {
+          params: { path: { ...organizationPath(), document_id: documentId }, query: { start, end } },
+          signal,
+        }),
+      ),
+    staleTime: Infinity,
+    // Without boxes the words are marked in the page's own text: no reason to ask again and again.
+    retry: false,
+  });
 }
 
 export function textPageQuery(documentId: string, page: number) {
@@ -28,21 +46,6 @@ export function textPageQuery(documentId: string, page: number) {
         // Beside JSON the route answers plain text, which hides the one type from the other.
       ) as Promise<Schemas["DocumentTextResponse"]>,
     placeholderData: keepPreviousData,
-    staleTime: 60_000,
-  });
-}
-
-/** Where characters [start, end) of the document's text stand on its pages. */
-export function boxesQuery(documentId: string, start: number, end: number) {
-  return queryOptions({
-    queryKey: ["documents", "boxes", documentId, start, end],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/documents/{document_id}/boxes", {
-          params: { path: { ...organizationPath(), document_id: documentId }, query: { start, end } },
-          signal,
-        }),
-      ),
     staleTime: 60_000,
   });
 }

@@ -7,6 +7,8 @@ import Link from "next/link";
 import { documentQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { canShowPage, PagePane } from "@/components/viewer/page-pane";
+import { partOnPage } from "@/components/viewer/passage";
+import { textPageQuery } from "@/components/viewer/queries";
 import { TextPane } from "@/components/viewer/text-pane";
 
 import { viewerHref } from "./hit-card";
@@ -15,7 +17,10 @@ import type { Hit } from "./queries";
 /** The page that a hit is on, with the passage marked; over everything on a phone. */
 export function HitPreview({ hit, onClose }: { hit: Hit; onClose: () => void }) {
   const { data: document, error, refetch } = useQuery(documentQuery(hit.document_id));
+  const { data: text } = useQuery(textPageQuery(hit.document_id, hit.first_page));
   const passage = { firstPage: hit.first_page, lastPage: hit.last_page, start: hit.start, end: hit.end };
+  const shown = text?.pages.find((page) => page.page_number === hit.first_page);
+  const part = shown && partOnPage(passage, shown);
   return (
     <aside
       aria-label={`Page ${hit.first_page} of ${hit.source}`}
@@ -44,6 +49,7 @@ export function HitPreview({ hit, onClose }: { hit: Hit; onClose: () => void }) 
             page={hit.first_page}
             zoom={1}
             passage={passage}
+            wanted={part && shown ? shown.text.slice(part[0], part[1]) : null}
           />
         ) : (
           <TextPane documentId={hit.document_id} page={hit.first_page} passage={passage} />

@@ -9,8 +9,8 @@ import type { DocumentDetail } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { canShowPage, PagePane } from "@/components/viewer/page-pane";
-import type { Passage } from "@/components/viewer/passage";
-import { boxesQuery } from "@/components/viewer/queries";
+import { type Passage, partOnPage } from "@/components/viewer/passage";
+import { textPageQuery } from "@/components/viewer/queries";
 import { TextPane } from "@/components/viewer/text-pane";
 import { extractionState } from "@/lib/document-state";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -46,11 +46,14 @@ export function Reading({
   const pageCount = document.page_count ?? 0;
   const isRead = document.state === "extracted" || pageCount > 0;
   const layout: Layout = !hasPage ? "text" : chosen === "both" && isNarrow ? "page" : (chosen ?? (isNarrow ? "page" : "both"));
-  const { data: placed } = useQuery({
-    ...boxesQuery(document.document_id, passage?.start ?? 0, passage?.end ?? 1),
+  const { data: text } = useQuery({
+    ...textPageQuery(document.document_id, page),
     enabled: isRead && passage !== null && pageCount > 0,
   });
-  const marks = passage === null ? [] : (placed?.pages.map((item) => item.page_number) ?? pagesBetween(passage));
+  const shown = text?.pages.find((item) => item.page_number === page);
+  const part = passage && shown ? partOnPage(passage, shown) : null;
+  const wanted = part && shown ? shown.text.slice(part[0], part[1]) : null;
+  const marks = passage ? Array.from({ length: passage.lastPage - passage.firstPage + 1 }, (_, at) => passage.firstPage + at) : [];
   const markAt = marks.indexOf(page);
   const go = (to: number) => to >= 1 && to <= pageCount && to !== page && onPage(to);
   const goToMark = (step: number) => {
@@ -69,7 +72,7 @@ export function Reading({
     { keys: "v", label: "Page, text or both", group: "Document", run: cycle },
   ]);
 
-  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} passage={isRead ? passage : null} />;
+  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} passage={passage} wanted={wanted} />;
   const textPane = isRead ? (
     <TextPane documentId={document.document_id} page={page} passage={passage} />
   ) : (
@@ -114,20 +117,10 @@ export function Reading({
         {marks.length > 0 && (
           <span className="flex items-center gap-2">
             {markAt >= 0 ? `Highlight ${markAt + 1} of ${marks.length}` : `Highlight on page ${marks[0]}`}
-            {markAt < 0 && (
-              <button type="button" className="button" onClick={() => go(marks[0] ?? 1)}>
-                Show
+            {(marks.length > 1 || markAt < 0) && (
+              <button type="button" className="button" onClick={() => (markAt < 0 ? go(marks[0] ?? 1) : goToMark(1))}>
+                {markAt < 0 ? "Show" : "Next"}
               </button>
-            )}
-            {markAt >= 0 && marks.length > 1 && (
-              <span className="flex">
-                <button type="button" className="button button-quiet button-icon" aria-label="Previous highlight" onClick={() => goToMark(-1)}>
-                  <ChevronLeft aria-hidden size={16} />
-                </button>
-                <button type="button" className="button button-quiet button-icon" aria-label="Next highlight" onClick={() => goToMark(1)}>
-                  <ChevronRight aria-hidden size={16} />
-                </button>
-              </span>
             )}
           </span>
         )}
@@ -165,10 +158,6 @@ export function Reading({
       </div>
     </>
   );
-}
-
-function pagesBetween({ firstPage, lastPage }: Passage): number[] {
-  return Array.from({ length: lastPage - firstPage + 1 }, (_, at) => firstPage + at);
 }
 
 function NotRead({ document }: { document: DocumentDetail }) {
