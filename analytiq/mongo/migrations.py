@@ -119,6 +119,7 @@ MIGRATIONS = (
     Migration(13, "indexes of prompts, runs and results", _create_indexes),
     Migration(14, "indexes of chats", _create_indexes),
     Migration(15, "indexes of people and of the audit log", _create_indexes),
+    Migration(17, "index of chats by their owner", _create_indexes),
 )
 
 
