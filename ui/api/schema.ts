@@ -1016,13 +1016,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of the caller's threads, the one that was last written in first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases.
+         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -10202,9 +10202,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10271,9 +10271,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10344,9 +10344,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10418,9 +10418,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10487,9 +10487,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10560,10 +10560,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10633,10 +10633,10 @@ export interface operations {
                 "last-event-id"?: string | null;
             };
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10710,10 +10710,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
