@@ -1039,13 +1039,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of the caller's threads, the one that was last written in first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases.
+         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -10601,9 +10601,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10670,9 +10670,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10743,9 +10743,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10817,9 +10817,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10886,9 +10886,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10959,10 +10959,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11032,10 +11032,10 @@ export interface operations {
                 "last-event-id"?: string | null;
             };
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11109,10 +11109,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
