@@ -59,6 +59,7 @@ from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.chats import ChatRepository
+from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
@@ -436,6 +437,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         store,
         store.kind_of_new,
         prompt_uses,
+        ChunkPageRepository(connection),
     )
     chat_rows = ChatRepository(connection)
     answering = Answering(search, chat, documents, settings.chat)
