@@ -526,7 +526,7 @@ export interface paths {
         };
         /**
          * List Chunks
-         * @description A page of the chunks that are found now, in order of document id and number.
+         * @description A page of the chunks that are indexed now, in order of document id and number.
          */
         get: operations["list_chunks"];
         put?: never;
@@ -2207,7 +2207,7 @@ export interface components {
         };
         /**
          * ChunkResponse
-         * @description A chunk that is found now.
+         * @description A chunk that is indexed now.
          */
         ChunkResponse: {
             /**
