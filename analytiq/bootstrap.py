@@ -21,6 +21,7 @@ from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
+from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
@@ -48,6 +49,7 @@ from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.lexical.mongodb.store import MongoLexicalIndex
 from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
 from analytiq.llm.service import ChatService
+from analytiq.locating.service import Locating
 from analytiq.membership import Membership
 from analytiq.metering.charges import Metering
 from analytiq.models.document import Failure
@@ -58,8 +60,10 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
+from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
@@ -125,6 +129,8 @@ from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 from analytiq.vector_stores.mongodb.store import MongoVectorStore
+from analytiq.watching.hub import Watching
+from analytiq.watching.reading import Reading
 
 log = structlog.get_logger(__name__)
 
@@ -151,6 +157,7 @@ class Application:
     background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
+    changing: DocumentChanging
     metadata_fields: MetadataFields
     indexing_states: IndexingStates
     uploads: Uploads
@@ -170,6 +177,7 @@ class Application:
     prompt_results: PromptResults
     result_export: ResultExport
     chats: Chats
+    watching: Watching
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -179,6 +187,7 @@ class Application:
     erasures: Erasures
     retention: Retention
     extraction: Extraction
+    locating: Locating
     jobs: JobRepository
     job_history: JobHistoryRepository
     job_operations: Jobs
@@ -239,10 +248,16 @@ class Application:
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
+    def begin_closing(self) -> None:
+        """End what streams to callers: a server that is to stop waits for it otherwise."""
+        self.chats.begin_closing()
+        self.watching.begin_closing()
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await asyncio.gather(*self.background, return_exceptions=True)
         await self.chats.close()
+        await self.watching.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -381,6 +396,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
     storage = Storage(StorageAccountRepository(connection), document_rows)
     documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields, storage)
+    changing = DocumentChanging(connection, DocumentBatchRepository(connection), document_rows, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
     reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
@@ -481,6 +497,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         background=set(),
         tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
+        changing=changing,
         metadata_fields=metadata_fields,
         indexing_states=indexing_states,
         uploads=Uploads(
@@ -509,6 +526,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         prompt_results=PromptResults(prompt_results),
         result_export=ResultExport(prompt_results, document_rows),
         chats=chats,
+        watching=Watching(
+            ChangeStreamRepository(connection),
+            Reading(document_rows, kb_rows, jobs, indexing_states),
+            settings.watching,
+        ),
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -518,6 +540,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
+        locating=Locating(document_rows, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),

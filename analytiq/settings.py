@@ -224,6 +224,16 @@ class ChatSettings(_Section):
     loading_wait_seconds: float = 30.0
 
 
+class WatchingSettings(_Section):
+    """Server-sent events of what changes in an organization."""
+
+    max_connections: int = Field(default=100, ge=1)
+    """Of one organization to one process; a browser needs one, however many pages it shows."""
+    keep_alive_seconds: float = Field(default=15.0, gt=0.0)
+    check_seconds: float = Field(default=60.0, gt=0.0)
+    """Whether a caller may still watch is looked up this often, and at once when a token, session or role ends."""
+
+
 class SmtpSettings(_Section):
     """A mail server, for links to new passwords and invitations."""
 
@@ -305,6 +315,7 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     prompts: PromptSettings = PromptSettings()
     chat: ChatSettings = ChatSettings()
+    watching: WatchingSettings = WatchingSettings()
     accounts: AccountSettings = AccountSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -39,7 +39,7 @@ def main() -> int:
     async def open_application() -> AsyncGenerator[Application]:
         application = await bootstrap(settings)
         loop = asyncio.get_running_loop()
-        server.on_exit = lambda: loop.call_soon_threadsafe(application.chats.begin_closing)
+        server.on_exit = lambda: loop.call_soon_threadsafe(application.begin_closing)
         try:
             yield application
         finally:

@@ -26,6 +26,7 @@ from analytiq.client.models import (
     MetadataFilter,
     Organization,
     Page,
+    PassagePlace,
     Quota,
     SearchAnswer,
     Tag,
@@ -211,6 +212,11 @@ class Client(
         """Its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
         answer = self._transport.call("GET", f"/documents/{document_id}/text", query={"skip": skip, "limit": limit})
         return DocumentText.model_validate_json(answer)
+
+    def locate_passage(self, document_id: str, *, start: int, end: int) -> PassagePlace:
+        """Where the characters [start, end) of its text stand on its pages, as a result or citation names them."""
+        answer = self._transport.call("GET", f"/documents/{document_id}/boxes", query={"start": start, "end": end})
+        return PassagePlace.model_validate_json(answer)
 
     def wait_until_indexed(
         self, document_ids: Sequence[str], *, timeout_seconds: float = 600.0, on_settled: OnSettled | None = None

@@ -432,6 +432,32 @@ class DocumentText(_Answer):
     pages: list[TextPage]
 
 
+class PageBox(_Answer):
+    """A rectangle in fractions (0 to 1) of the page as it is shown."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+class PlacedPage(_Answer):
+    """One of a passage's pages; `reason` says why it has no boxes."""
+
+    page_number: int
+    boxes: list[PageBox]
+    reason: str | None
+
+
+class PassagePlace(_Answer):
+    """Where a passage stands, by page."""
+
+    document_id: str
+    start: int
+    end: int
+    pages: list[PlacedPage]
+
+
 class KnowledgeBase(_Answer):
     """A knowledge base with its configuration and counts."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from analytiq.models.boxes import PlacedText
 from analytiq.models.text import ParsedPage, TextSource
 from analytiq.ocr.base import GreyImage, OcrEngine
 from analytiq.ocr.registry import load_engine
@@ -28,6 +29,11 @@ class PageImageReader:
             self._unread.append(page_number)
             return ParsedPage(page_number, "", TextSource.NEEDS_OCR)
         return ParsedPage(page_number, engine.recognize(image).text, TextSource.OCR)
+
+    def place(self, image: GreyImage) -> tuple[PlacedText, ...]:
+        """The words of one page and where they stand; none without language data."""
+        engine = self._opened()
+        return engine.recognize(image, with_words=True).words if engine.languages else ()
 
     def can_read(self) -> bool:
         """Whether any of the wished-for languages has data, so that rendering a page is worth it."""

@@ -56,6 +56,13 @@ METHODS = {
         "ChunkTextRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
         "JobRepository.dead_among", "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
     },
+    "of the organizations that somebody watches, each row with its own": {
+        "DocumentRepository.of_organizations", "JobRepository.of_organizations",
+        "KnowledgeBaseRepository.of_organizations",
+    },
+    "ids of what changes, without their content; who is told is decided by reading the rows": {
+        "ChangeStreamRepository.now", "ChangeStreamRepository.watch",
+    },
     "the caller compares the organization of what it gets": {"JobRepository.get"},
     "of a reservation, whose id is random and never leaves the process": {"LedgerRepository.has"},
     "the organization itself": {"OrganizationRepository.insert"},

@@ -238,6 +238,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Documents
+         * @description Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+         *
+         *     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
+         *     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+         */
+        post: operations["change_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents": {
         parameters: {
             query?: never;
@@ -386,6 +409,29 @@ export interface paths {
          * @description Extracted text by page, with each page's place in the whole; or all of it as plain text.
          */
         get: operations["get_document_text"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/documents/{document_id}/boxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Locate Passage
+         * @description The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
+         *
+         *     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
+         *     30 to 90 ms a page, seconds where the page is a scan.
+         */
+        get: operations["locate_passage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1334,6 +1380,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Organization
+         * @description What changes in the organization, as it changes: each event is the state that something is in now.
+         *
+         *     A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
+         *     `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
+         *     After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
+         *     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
+         *     has 100 connections.
+         */
+        get: operations["watch_organization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/settings": {
         parameters: {
             query?: never;
@@ -1848,6 +1920,20 @@ export interface components {
             status: number;
         };
         /**
+         * BoxResponse
+         * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
+         */
+        BoxResponse: {
+            /** Left */
+            left: number;
+            /** Top */
+            top: number;
+            /** Width */
+            width: number;
+            /** Height */
+            height: number;
+        };
+        /**
          * CacheFate
          * @description What becomes of embeddings in the cache shared by all that the organization has paid for.
          *
@@ -2267,6 +2353,43 @@ export interface components {
             jobs: components["schemas"]["JobResponse"][];
         };
         /**
+         * DocumentMatch
+         * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
+         * @example {
+         *       "name_search": "invoice"
+         *     }
+         */
+        DocumentMatch: {
+            /** Name Search */
+            name_search?: string | null;
+            /**
+             * Tag Ids
+             * @description All must be on it
+             */
+            tag_ids?: string[];
+            /**
+             * State
+             * @description Any of these
+             */
+            state?: components["schemas"]["DocumentState"][];
+            /** Metadata Filter */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentRefusal
+         * @description A document that stayed as it was.
+         */
+        DocumentRefusal: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** Detail */
+            detail: string;
+        };
+        /**
          * DocumentResponse
          * @description A document.
          */
@@ -2352,6 +2475,67 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DocumentsChange
+         * @description What to change of which documents: `document_ids`, or what is `matching`.
+         * @example {
+         *       "matching": {
+         *         "name_search": "invoice"
+         *       },
+         *       "metadata": {
+         *         "year": 2024
+         *       }
+         *     }
+         */
+        DocumentsChange: {
+            /** Document Ids */
+            document_ids?: string[] | null;
+            matching?: components["schemas"]["DocumentMatch"] | null;
+            /**
+             * Except Ids
+             * @description Of what is matching, these stay
+             */
+            except_ids?: string[];
+            /**
+             * After
+             * @description The `next` of the call before
+             */
+            after?: string | null;
+            /** Add Tag Ids */
+            add_tag_ids?: string[];
+            /** Remove Tag Ids */
+            remove_tag_ids?: string[];
+            /**
+             * Metadata
+             * @description Values to set, key by key; null takes the key out. Other keys stay
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentsChanged
+         * @description What the call came to: it looks at 500 documents at most.
+         */
+        DocumentsChanged: {
+            /**
+             * Changed Ids
+             * @description Those that are otherwise now; to undo it, send them
+             */
+            changed_ids: string[];
+            /**
+             * Unchanged Count
+             * @description Those that were so already
+             */
+            unchanged_count: number;
+            /** Refused */
+            refused: components["schemas"]["DocumentRefusal"][];
+            /**
+             * Next
+             * @description Send the same with this as `after` to go on; null at the end
+             */
+            next: string | null;
         };
         /**
          * DriftKind
@@ -3722,6 +3906,20 @@ export interface components {
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
         /**
+         * PassagePlace
+         * @description Where the characters [start, end) of a document's text stand.
+         */
+        PassagePlace: {
+            /** Document Id */
+            document_id: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Pages */
+            pages: components["schemas"]["PlacedPageResponse"][];
+        };
+        /**
          * PasswordChangeBody
          * @description The password in use, and the one to come.
          * @example {
@@ -3771,6 +3969,18 @@ export interface components {
         PasswordResetRequestBody: {
             /** Email */
             email: string;
+        };
+        /**
+         * PlacedPageResponse
+         * @description One of the passage's pages; `reason` says why it has no boxes.
+         */
+        PlacedPageResponse: {
+            /** Page Number */
+            page_number: number;
+            /** Boxes */
+            boxes: components["schemas"]["BoxResponse"][];
+            /** Reason */
+            reason: string | null;
         };
         /**
          * Preset
@@ -6722,6 +6932,78 @@ export interface operations {
             };
         };
     };
+    change_documents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentsChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsChanged"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_documents: {
         parameters: {
             query?: {
@@ -7427,6 +7709,80 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DocumentTextResponse"];
                     "text/plain": unknown;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    locate_passage: {
+        parameters: {
+            query: {
+                /** @description First character of the passage in the document's text */
+                start: number;
+                /** @description The character after its last */
+                end: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagePlace"];
                 };
             };
             /** @description The request is wrong */
@@ -11624,6 +11980,77 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReconcileReport"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_organization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. An id to go on after follows those that come together */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             /** @description The request is wrong */

@@ -72,7 +72,7 @@ export function Reading({
     { keys: "v", label: "Page, text or both", group: "Document", run: cycle },
   ]);
 
-  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} wanted={wanted} />;
+  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} passage={passage} wanted={wanted} />;
   const textPane = isRead ? (
     <TextPane documentId={document.document_id} page={page} passage={passage} />
   ) : (
