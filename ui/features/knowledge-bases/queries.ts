@@ -1,8 +1,9 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import type { KnowledgeBase } from "@/api/queries";
 import type { Tone } from "@/components/state";
+import { formatCount } from "@/lib/format";
 
 /** SPUs that each knowledge base was charged within the last 30 days. */
 export function spusByBaseQuery() {
@@ -48,6 +49,16 @@ export function baseJobsQuery(kbId: string, state: "available" | "running" | "de
       ),
     refetchInterval: 4_000,
   });
+}
+
+/** A knowledge base of the list: jobs that were given up come before everything else. */
+export function listedState(base: Schemas["ListedKnowledgeBaseResponse"]): { tone: Tone; label: string; reason: string | null } {
+  if (base.given_up_jobs > 0) return { tone: "failed", label: "Needs attention", reason: base.given_up_reason };
+  const state = baseState(base);
+  if (base.unfinished_jobs > 0 && state.tone !== "failed") {
+    return { tone: "working", label: `Indexing, ${formatCount(base.unfinished_jobs)} to do`, reason: null };
+  }
+  return { ...state, reason: null };
 }
 
 export function baseState(base: KnowledgeBase): { tone: Tone; label: string } {
