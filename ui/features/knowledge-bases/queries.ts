@@ -22,9 +22,10 @@ export function spusByBaseQuery() {
   });
 }
 
-export function indexedDocumentsQuery(kbId: string, skip: number, limit: number) {
+/** `counted`: the knowledge base's chunks as last counted, so that the list is read anew when they change. */
+export function indexedDocumentsQuery(kbId: string, skip: number, limit: number, counted: number) {
   return queryOptions({
-    queryKey: ["kbs", "documents", kbId, skip, limit],
+    queryKey: ["kbs", "documents", kbId, skip, limit, counted],
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/documents", {
