@@ -34,6 +34,7 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.organization_settings import OrganizationSettingCalls
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
@@ -47,7 +48,16 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
+class Client(
+    JobCalls,
+    ProviderCalls,
+    ReconcileCalls,
+    ForecastCalls,
+    MetadataFieldCalls,
+    OrganizationSettingCalls,
+    PromptCalls,
+    ChatCalls,
+):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:

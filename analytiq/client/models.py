@@ -32,6 +32,48 @@ class Organization(_Answer):
     created_at: datetime
 
 
+class ModelRateLimit(_Answer):
+    """Limits of one model for a minute."""
+
+    model: str
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class RateLimits(_Answer):
+    """What is let through in a minute; None: nothing is said."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    documents_per_minute: int | None = None
+    models: list[ModelRateLimit] = []
+
+
+class ServerSettings(_Answer):
+    """What counts where the organization says nothing."""
+
+    ocr_languages: list[str]
+    rate_limits: RateLimits
+
+
+class OrganizationSettings(_Answer):
+    """What the organization sets for itself; `ocr_languages` None: the server's."""
+
+    ocr_languages: list[str] | None
+    available_ocr_languages: list[str]
+    rate_limits: RateLimits
+    server: ServerSettings
+
+
+class Storage(_Answer):
+    """How much the organization may store, and stores; None: unlimited."""
+
+    max_bytes: int | None
+    used_bytes: int
+    max_documents: int | None
+    used_documents: int
+
+
 class AccessToken(_Answer):
     """An access token, without its secret."""
 

@@ -15,6 +15,7 @@ import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
+import { pollEvery } from "@/lib/live";
 
 import { deleteDocument, download, extractAgain } from "../actions";
 import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";
@@ -38,7 +39,7 @@ export function Viewer() {
     enabled: url.id !== "",
     refetchInterval: (query) => {
       const found = query.state.data;
-      return found && documentState(found).isLive ? LIVE_MILLISECONDS : false;
+      return found && documentState(found).isLive ? pollEvery(LIVE_MILLISECONDS) : false;
     },
   });
   if (url.id === "" || error) {
