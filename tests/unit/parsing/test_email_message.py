@@ -111,6 +111,11 @@ def test_endless_header_is_cut(parse: Parse) -> None:
     assert len(text) < MAX_HEADER_CHARACTERS
 
 
+def test_endless_parameter_of_a_content_type_is_cut(parse: Parse) -> None:
+    raw = b'Content-Type: multipart/mixed; boundary="' + b'\\";' * 100_000 + b"\n\nText"
+    assert len(parse(raw).pages) == 1
+
+
 def test_message_exported_as_utf_16_is_read(parse: Parse) -> None:
     assert "See you at noon." in parse(message().as_string().encode("utf-16")).pages[0].text
 
