@@ -62,6 +62,7 @@ from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
+from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
 from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
@@ -459,6 +460,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         store,
         store.kind_of_new,
         prompt_uses,
+        ChunkPageRepository(connection),
     )
     chat_rows = ChatRepository(connection)
     answering = Answering(search, chat, documents, settings.chat)

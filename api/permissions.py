@@ -24,7 +24,7 @@ class Rule:
 _READS = (
     "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
     "get_document_log", "download_document", "get_document_text", "locate_passage", "get_metadata_fields",
-    "list_knowledge_bases",
+    "list_knowledge_bases", "list_chunks",
     "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "list_llm_providers", "list_models",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
     "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",

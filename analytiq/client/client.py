@@ -21,6 +21,7 @@ from analytiq.client.models import (
     DocumentDetail,
     DocumentText,
     Explanation,
+    IndexedChunk,
     IssuedAccessToken,
     KnowledgeBase,
     MetadataFilter,
@@ -268,6 +269,10 @@ class Client(
     def knowledge_base(self, kb_id: str) -> KnowledgeBase:
         """One knowledge base, with its counts at this moment."""
         return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{kb_id}"))
+
+    def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
+        """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
+        return self._all(f"/knowledge-bases/{kb_id}/chunks", "chunks", IndexedChunk, {"document_id": document_id})
 
     def create_knowledge_base(
         self,

@@ -476,6 +476,21 @@ class KnowledgeBase(_Answer):
     chunk_count: int
 
 
+class IndexedChunk(_Answer):
+    """A chunk that is indexed now: `text` is characters [start, end) of the document's text; pages count from 1."""
+
+    chunk_id: str
+    document_id: str
+    document_name: str
+    chunk_index: int
+    first_page: int
+    last_page: int
+    token_count: int
+    start: int
+    end: int
+    text: str
+
+
 class Scores(_Answer):
     """How a passage came to its place; None for a leg or step that it did not go through."""
 

@@ -121,6 +121,7 @@ MIGRATIONS = (
     Migration(14, "indexes of chats", _create_indexes),
     Migration(15, "indexes of people and of the audit log", _create_indexes),
     Migration(16, "accounts of storage, and the index that documents are counted by", _create_indexes),
+    Migration(17, "index of chats by their owner", _create_indexes),
 )
 
 

@@ -540,6 +540,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chunks
+         * @description A page of the chunks that are indexed now, in order of document id and number.
+         */
+        get: operations["list_chunks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/search": {
         parameters: {
             query?: never;
@@ -1039,13 +1059,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of the caller's threads, the one that was last written in first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases.
+         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -2265,6 +2285,53 @@ export interface components {
             spus: number;
             /** Is Estimated */
             is_estimated: boolean;
+        };
+        /**
+         * ChunkList
+         * @description A page of a knowledge base's chunks, by document and number.
+         */
+        ChunkList: {
+            /** Chunks */
+            chunks: components["schemas"]["ChunkResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChunkResponse
+         * @description A chunk that is indexed now.
+         */
+        ChunkResponse: {
+            /**
+             * Chunk Id
+             * @description Names it until its document is indexed anew
+             */
+            chunk_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Chunk Index
+             * @description Its number within the document, from 0
+             */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Start
+             * @description Where it begins in the document's text, in characters
+             */
+            start: number;
+            /** End */
+            end: number;
+            /** Text */
+            text: string;
         };
         /**
          * DegradationResponse
@@ -8407,6 +8474,82 @@ export interface operations {
             };
         };
     };
+    list_chunks: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description Only this document's chunks */
+                document_id?: string | null;
+            };
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChunkList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     search_knowledge_base: {
         parameters: {
             query?: never;
@@ -10601,9 +10744,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10670,9 +10813,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10743,9 +10886,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10817,9 +10960,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10886,9 +11029,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10959,10 +11102,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11032,10 +11175,10 @@ export interface operations {
                 "last-event-id"?: string | null;
             };
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11109,10 +11252,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
