@@ -7,7 +7,7 @@ from analytiq.errors import InvalidInputError
 
 LONGEST_NAME = 255
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""They turn the writing around, so that `report\\u202efdp.exe` looks like a PDF; names in Arabic or Hebrew need none."""
+"""They turn the writing around, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
 
 
 def validated_name(name: str, *, field: str = "document_name") -> str:
