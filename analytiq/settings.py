@@ -54,6 +54,10 @@ class ApiSettings(_Section):
     max_upload_bytes: int = 200 * MEBIBYTE
     max_files_per_upload: int = 1000
     max_json_bytes: int = 64 * MEBIBYTE
+    head_wait_seconds: float = Field(default=20.0, gt=0)
+    """For so long a request's head is waited for."""
+    body_wait_seconds: float = Field(default=30.0, gt=0)
+    """For so long the next part of a body is waited for, and all of it that much longer than at 1 KiB a second."""
     public_url: str | None = None
     """Where people reach it: what links in mails begin with. With https, cookies are sent over TLS only."""
 

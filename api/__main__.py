@@ -13,6 +13,7 @@ from analytiq.errors import AnalytiqError
 from analytiq.settings import metrics_directory_from_environment, read_settings
 from analytiq.telemetry import logs, traces
 from api.application import create_app
+from api.slow_clients import TimedProtocol
 
 
 class _Server(uvicorn.Server):
@@ -44,6 +45,7 @@ def main() -> int:
         finally:
             await application.close()
 
+    TimedProtocol.head_seconds = settings.api.head_wait_seconds
     app = create_app(open_application, metrics_directory=metrics_directory_from_environment())
     server = _Server(
         uvicorn.Config(
@@ -54,6 +56,7 @@ def main() -> int:
             log_level="warning",
             timeout_graceful_shutdown=int(settings.worker.drain_seconds),
             server_header=False,
+            http=TimedProtocol,
         )
     )
     try:

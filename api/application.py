@@ -30,6 +30,7 @@ from api.routes import (
     metadata_fields,
     models,
     operations,
+    organization_settings,
     organizations,
     prompt_runs,
     prompts,
@@ -79,6 +80,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     modules = (
         organizations, members, tags, document_changes, documents, locating, metadata_fields, knowledge_bases,
         forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
+        organization_settings,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

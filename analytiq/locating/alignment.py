@@ -7,10 +7,10 @@ mostly not found has no boxes rather than wrong ones.
 
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from analytiq.models.boxes import Box, PlacedText
 
@@ -18,8 +18,12 @@ LEAST_SHARE_FOUND = 0.6
 """Of a passage's letters; below it no box is shown."""
 MAX_BOXES = 300
 """Of a page."""
+SURROUNDINGS = 12
+"""Letters on either side, by which one of several equal passages is known."""
 LEAST_RUN = 4
 """Letters: shorter runs agree by chance."""
+LONGEST_GAP = 6.0
+"""Heights of a line: letters of two columns are farther from each other, and have a box in each."""
 SAME_LINE_SHARE = 0.5
 """Of the smaller of two heights: so much two neighbours in a line have in common."""
 _IGNORED = "\u00ad-\u2010\u2011"
@@ -47,7 +51,11 @@ def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int)
     if first >= last:
         return []
     shown = _letters([piece.text for piece in pieces], by_piece=True)
-    found = _exact(wanted.text, shown.text, first, last) or _matched(wanted.text, shown.text, first, last)
+    runs = _runs(wanted.text, shown.text, first, last)
+    if len(runs) > 1:
+        # The same words stand there several times, in other surroundings than those of the text: any may be meant.
+        return []
+    found = range(runs[0], runs[0] + last - first) if runs else _matched(wanted.text, shown.text, first, last)
     if len(found) < LEAST_SHARE_FOUND * (last - first):
         return []
     places = sorted({shown.places[index] for index in found})
@@ -67,20 +75,38 @@ def _letters(texts: Sequence[str], *, by_piece: bool = False) -> _Letters:
     return _Letters("".join(letters), places)
 
 
-def _exact(wanted: str, shown: str, first: int, last: int) -> range | None:
-    """The passage's letters where they stand in one run; of several runs the one nearest to where it should be."""
+def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
+    """Where the passage's letters may begin among those shown; more than one where they cannot be told apart."""
     if wanted == shown:
-        return range(first, last)
+        return [first]
     passage = wanted[first:last]
-    runs: list[int] = []
-    at = shown.find(passage)
+    shown_runs, own_runs = _occurrences(shown, passage), _occurrences(wanted, passage)
+    if len(shown_runs) == len(own_runs):
+        return [shown_runs[own_runs.index(first)]]
+    before, after = wanted[:first], wanted[last:]
+    shared = [
+        _equal(reversed(before), reversed(shown[max(0, run - SURROUNDINGS) : run]))
+        + _equal(after, shown[run + len(passage) : run + len(passage) + SURROUNDINGS])
+        for run in shown_runs
+    ]
+    best = max(shared, default=0)
+    nearest = [run for run, letters in zip(shown_runs, shared, strict=True) if letters == best >= LEAST_RUN]
+    return nearest or shown_runs
+
+
+def _equal(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many letters are equal from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _occurrences(text: str, passage: str) -> list[int]:
+    """Every place where it begins, overlapping ones too."""
+    found: list[int] = []
+    at = text.find(passage)
     while at >= 0:
-        runs.append(at)
-        at = shown.find(passage, at + 1)
-    if not runs:
-        return None
-    begin = min(runs, key=lambda run: abs(run - first))
-    return range(begin, begin + len(passage))
+        found.append(at)
+        at = text.find(passage, at + 1)
+    return found
 
 
 def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
@@ -113,8 +139,15 @@ def _lines(boxes: Sequence[Box]) -> list[Box]:
 
 def _is_same_line(line: Box, box: Box, *, runs_down: bool) -> bool:
     if runs_down:
-        return _share(line.left, line.right, box.left, box.right) >= SAME_LINE_SHARE
-    return _share(line.top, line.bottom, box.top, box.bottom) >= SAME_LINE_SHARE
+        is_near = _gap(line.top, line.bottom, box.top, box.bottom) <= LONGEST_GAP * (line.right - line.left)
+        return is_near and _share(line.left, line.right, box.left, box.right) >= SAME_LINE_SHARE
+    is_near = _gap(line.left, line.right, box.left, box.right) <= LONGEST_GAP * (line.bottom - line.top)
+    return is_near and _share(line.top, line.bottom, box.top, box.bottom) >= SAME_LINE_SHARE
+
+
+def _gap(low: float, high: float, other_low: float, other_high: float) -> float:
+    """Between two intervals; negative where they overlap."""
+    return max(low, other_low) - min(high, other_high)
 
 
 def _share(low: float, high: float, other_low: float, other_high: float) -> float:

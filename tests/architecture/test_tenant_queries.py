@@ -43,6 +43,7 @@ METHODS = {
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
         "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
         "ReconcileReportRepository.unfinished_over_everything", "RetentionRepository.organizations",
+        "StorageAccountRepository.organization_ids",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
         "TextRepository.segmented_after", "TextRepository.heads_among", "TextRepository.whole_among",
         "UploadRepository.file_ids_among",

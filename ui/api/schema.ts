@@ -540,6 +540,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chunks
+         * @description A page of the chunks that are indexed now, in order of document id and number.
+         */
+        get: operations["list_chunks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/search": {
         parameters: {
             query?: never;
@@ -1039,13 +1059,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of the caller's threads, the one that was last written in first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases.
+         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -1398,6 +1418,50 @@ export interface paths {
          *     has 100 connections.
          */
         get: operations["watch_organization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Organization Settings
+         * @description OCR languages and rate limits of the organization, the server's, and the languages to choose from.
+         */
+        get: operations["get_organization_settings"];
+        /**
+         * Update Organization Settings
+         * @description Change them; what is left out stays, null is as the server says. No limit may be above the server's.
+         */
+        put: operations["update_organization_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`.
+         */
+        get: operations["get_storage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2221,6 +2285,53 @@ export interface components {
             spus: number;
             /** Is Estimated */
             is_estimated: boolean;
+        };
+        /**
+         * ChunkList
+         * @description A page of a knowledge base's chunks, by document and number.
+         */
+        ChunkList: {
+            /** Chunks */
+            chunks: components["schemas"]["ChunkResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChunkResponse
+         * @description A chunk that is indexed now.
+         */
+        ChunkResponse: {
+            /**
+             * Chunk Id
+             * @description Names it until its document is indexed anew
+             */
+            chunk_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Chunk Index
+             * @description Its number within the document, from 0
+             */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Start
+             * @description Where it begins in the document's text, in characters
+             */
+            start: number;
+            /** End */
+            end: number;
+            /** Text */
+            text: string;
         };
         /**
          * DegradationResponse
@@ -3702,6 +3813,30 @@ export interface components {
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
         /**
+         * ModelLimitBody
+         * @description Limits of one model; null: as for the organization's other models.
+         */
+        ModelLimitBody: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute?: number | null;
+        };
+        /**
+         * ModelLimitResponse
+         * @description Limits of one model.
+         */
+        ModelLimitResponse: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+        };
+        /**
          * ModelList
          * @description A page of models by name.
          */
@@ -3776,6 +3911,52 @@ export interface components {
             cache_scope: string;
             /** Created At */
             created_at: string;
+        };
+        /**
+         * OrganizationSettingsResponse
+         * @description What the organization sets for itself, and what it may choose from.
+         */
+        OrganizationSettingsResponse: {
+            /**
+             * Ocr Languages
+             * @description null: the server's
+             */
+            ocr_languages: string[] | null;
+            /**
+             * Available Ocr Languages
+             * @description Whose data is installed wherever documents are read
+             */
+            available_ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+            server: components["schemas"]["ServerSettingsResponse"];
+        };
+        /**
+         * OrganizationSettingsUpdate
+         * @description What the organization sets for itself; what is left out stays, null is as the server says.
+         * @example {
+         *       "ocr_languages": [
+         *         "eng"
+         *       ],
+         *       "rate_limits": {
+         *         "documents_per_minute": 300,
+         *         "models": [
+         *           {
+         *             "model": "openai/text-embedding-3-small",
+         *             "tokens_per_minute": 200000
+         *           }
+         *         ],
+         *         "requests_per_minute": 600
+         *       }
+         *     }
+         */
+        OrganizationSettingsUpdate: {
+            /**
+             * Ocr Languages
+             * @description Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from the next extraction on
+             */
+            ocr_languages?: string[] | null;
+            /** @description Replaces all of them; counts within seconds */
+            rate_limits?: components["schemas"]["RateLimitsBody"] | null;
         };
         /**
          * OrganizationUpdate
@@ -4436,6 +4617,43 @@ export interface components {
             high: number;
         };
         /**
+         * RateLimitsBody
+         * @description Limits of the organization's own, none above the server's; null: the server's.
+         */
+        RateLimitsBody: {
+            /**
+             * Requests Per Minute
+             * @description Of calls to each model
+             */
+            requests_per_minute?: number | null;
+            /**
+             * Tokens Per Minute
+             * @description Sent to each model
+             */
+            tokens_per_minute?: number | null;
+            /**
+             * Documents Per Minute
+             * @description That each knowledge base begins to index
+             */
+            documents_per_minute?: number | null;
+            /** Models */
+            models?: components["schemas"]["ModelLimitBody"][];
+        };
+        /**
+         * RateLimitsResponse
+         * @description What is let through in any 60 seconds; null: nothing is said.
+         */
+        RateLimitsResponse: {
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+            /** Documents Per Minute */
+            documents_per_minute: number | null;
+            /** Models */
+            models: components["schemas"]["ModelLimitResponse"][];
+        };
+        /**
          * ReconcileReport
          * @description A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named.
          */
@@ -5075,6 +5293,15 @@ export interface components {
             reranked: number;
         };
         /**
+         * ServerSettingsResponse
+         * @description What counts where the organization says nothing; of limits, what it may not exceed.
+         */
+        ServerSettingsResponse: {
+            /** Ocr Languages */
+            ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+        };
+        /**
          * SessionOrganization
          * @description An organization of the person who is signed in.
          */
@@ -5172,6 +5399,26 @@ export interface components {
          * @enum {string}
          */
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";
+        /**
+         * StorageAnswer
+         * @description How much the organization may store, and stores: the files that were uploaded last, of all documents.
+         */
+        StorageAnswer: {
+            /**
+             * Max Bytes
+             * @description null: unlimited
+             */
+            max_bytes: number | null;
+            /** Used Bytes */
+            used_bytes: number;
+            /**
+             * Max Documents
+             * @description null: unlimited
+             */
+            max_documents: number | null;
+            /** Used Documents */
+            used_documents: number;
+        };
         /**
          * TagCreate
          * @description A tag to make.
@@ -8227,6 +8474,82 @@ export interface operations {
             };
         };
     };
+    list_chunks: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description Only this document's chunks */
+                document_id?: string | null;
+            };
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChunkList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     search_knowledge_base: {
         parameters: {
             query?: never;
@@ -10421,9 +10744,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10490,9 +10813,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10563,9 +10886,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10637,9 +10960,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10706,9 +11029,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10779,10 +11102,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10852,10 +11175,10 @@ export interface operations {
                 "last-event-id"?: string | null;
             };
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10929,10 +11252,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11871,6 +12194,214 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageAnswer"];
                 };
             };
             /** @description The request is wrong */

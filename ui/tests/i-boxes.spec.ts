@@ -79,11 +79,13 @@ test("a passage over two pages is two highlights, each in reach", async ({ page 
   await page.goto(`/documents/view/?id=${id}&page=1&hl=1-2:${pages[0]?.start}-${pages[1]?.end}`);
   await expect(page.getByText("Highlight 1 of 2")).toBeVisible();
   await expect(page.locator(".pdf-page .passage-box")).toHaveCount(1);
-  await page.getByRole("button", { name: "Next", exact: true }).click();
+  await page.getByRole("button", { name: "Next highlight" }).click();
   await expect(page.getByText("Highlight 2 of 2")).toBeVisible();
   await expect.poll(async () => (await overlap(page, "and it ends there")).covered).toBeGreaterThan(0.7);
-  await page.keyboard.press("Shift+n");
+  await page.getByRole("button", { name: "Previous highlight" }).click();
   await expect(page.getByText("Highlight 1 of 2")).toBeVisible();
+  await page.keyboard.press("Shift+n");
+  await expect(page.getByText("Highlight 2 of 2")).toBeVisible();
 });
 
 test("a document without pages has its passage marked in its text alone", async ({ page }) => {

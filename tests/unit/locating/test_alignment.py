@@ -39,6 +39,24 @@ def test_passage_that_stands_twice_is_marked_where_it_belongs() -> None:
     assert [round(box.top, 4) for box in boxes] == [0.08]
 
 
+def test_passage_that_may_stand_in_two_places_has_no_box_rather_than_a_wrong_one() -> None:
+    pieces = page_of("all rights reserved", "a b", "all rights reserved")
+    assert boxes_for(pieces, "zz all rights reserved yy", "all rights reserved") == []
+    known = page_of("all rights reserved", "by the tenant all rights reserved")
+    assert boxes_for(known, "by the tenant all rights reserved", "all rights reserved") == [(0.14, 0.04)]
+
+
+def test_line_of_two_columns_has_a_box_in_each() -> None:
+    pieces = [
+        *page_of("left words"),
+        *(
+            PlacedText(letter, Box(0.6 + at * WIDTH, 0.0, 0.61 + at * WIDTH, HEIGHT))
+            for at, letter in enumerate("right")
+        ),
+    ]
+    assert boxes_for(pieces, "left words right", "left words right") == [(0.0, 0.0), (0.6, 0.0)]
+
+
 def test_words_that_were_read_differently_here_and_there_still_have_their_boxes() -> None:
     pieces = page_of("Either party may tcrminate this agreement")
     text = "Either party may terminate this agreement"

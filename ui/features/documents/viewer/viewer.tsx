@@ -19,11 +19,12 @@ import { pollEvery } from "@/lib/live";
 
 import { deleteDocument, download, extractAgain } from "../actions";
 import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";
+import { ChunksTab } from "./chunks-tab";
 import { DetailsTab } from "./details-tab";
 import { HistoryTab } from "./history-tab";
 import { Reading } from "./reading";
 
-const TABS = ["page", "details", "history"] as const;
+const TABS = ["page", "chunks", "details", "history"] as const;
 const PARENT = { href: "/documents/", label: "Documents" };
 
 export function Viewer() {
@@ -66,6 +67,7 @@ export function Viewer() {
         current={url.tab}
         tabs={[
           { id: "page", label: "Page and text", href: tabHref("page") },
+          { id: "chunks", label: "Chunks", href: tabHref("chunks") },
           { id: "details", label: "Details", href: tabHref("details") },
           { id: "history", label: "History", href: tabHref("history") },
         ]}
@@ -78,6 +80,7 @@ export function Viewer() {
           onPage={(page) => void setUrl({ page }, { history: "push" })}
         />
       )}
+      {url.tab === "chunks" && <ChunksTab document={data} />}
       {url.tab === "details" && <DetailsTab document={data} />}
       {url.tab === "history" && <HistoryTab document={data} />}
     </>
