@@ -495,7 +495,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             passwords,
         ),
         recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
-        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),
+        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows, session_rows),
         mail=Mail(settings.accounts.smtp),
         audit_log=AuditLog(AuditLogRepository(connection), settings.accounts),
         background=set(),
