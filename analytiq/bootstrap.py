@@ -107,6 +107,7 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
+from analytiq.queue.workers import Workers
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.rate_limits.own import OwnLimits
 from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
@@ -193,6 +194,7 @@ class Application:
     jobs: JobRepository
     job_history: JobHistoryRepository
     job_operations: Jobs
+    workers: Workers
     document_rows: DocumentRepository
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
@@ -548,6 +550,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
+        workers=Workers(WorkerRepository(connection), jobs),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),

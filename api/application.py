@@ -38,6 +38,7 @@ from api.routes import (
     search,
     tags,
     usage,
+    workers,
 )
 from api.schemas.documents import DocumentUploads
 from api.schemas.wire import Problem
@@ -80,7 +81,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     modules = (
         organizations, members, tags, document_changes, documents, locating, metadata_fields, knowledge_bases,
         forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
-        organization_settings,
+        organization_settings, workers,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

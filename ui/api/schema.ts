@@ -1470,6 +1470,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Workers
+         * @description Worker processes that are there, with the jobs of this organization that they run.
+         */
+        get: operations["list_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -5692,6 +5712,47 @@ export interface components {
             lexical: number;
             /** Reason */
             reason: string;
+        };
+        /**
+         * WorkerJob
+         * @description A job of this organization that a worker runs.
+         */
+        WorkerJob: {
+            /** Job Id */
+            job_id: string;
+            kind: components["schemas"]["JobKind"];
+        };
+        /**
+         * WorkerList
+         * @description The processes that are there, by name; one that was silent for a while is not.
+         */
+        WorkerList: {
+            /** Workers */
+            workers: components["schemas"]["WorkerResponse"][];
+        };
+        /**
+         * WorkerResponse
+         * @description A process that runs jobs, of all organizations; only this organization's are told.
+         */
+        WorkerResponse: {
+            /** Name */
+            name: string;
+            /** Host */
+            host: string;
+            /** Started At */
+            started_at: string;
+            /**
+             * Seen At
+             * @description When it last gave a sign of life
+             */
+            seen_at: string;
+            /**
+             * Slots
+             * @description How many jobs it runs at once at most
+             */
+            slots: number;
+            /** Jobs */
+            jobs: components["schemas"]["WorkerJob"][];
         };
         /**
          * StepKind
@@ -12463,6 +12524,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StorageAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerList"];
                 };
             };
             /** @description The request is wrong */

@@ -13,12 +13,12 @@ import { formatCount, plural } from "@/lib/format";
 
 import { driftWords, NEEDS_A_PERSON } from "./drift-words";
 
-type Run = Schemas["ReconcileRunResponse"];
+export type Run = Schemas["ReconcileRunResponse"];
 
 const SHOWN_RUNS = 20;
 const LIVE_MILLISECONDS = 1_000;
 
-function isLive(run: Run | undefined): boolean {
+export function isLive(run: Run | undefined): boolean {
   return run?.state === "queued" || run?.state === "running";
 }
 
@@ -151,12 +151,12 @@ function stateOf(run: Run): { tone: Tone; words: string } {
   }
 }
 
-function RunState({ run }: { run: Run }) {
+export function RunState({ run }: { run: Run }) {
   const { tone, words } = stateOf(run);
   return <State tone={tone}>{words}</State>;
 }
 
-function Report({ runId }: { runId: string }) {
+export function Report({ runId }: { runId: string }) {
   const { data: run, error, refetch } = useQuery(reportQuery(runId));
   if (error && !run) return <ErrorState error={error} retry={() => void refetch()} title="The report could not be loaded" />;
   if (!run) return <SkeletonBlock lines={3} />;

@@ -25,7 +25,7 @@ const STATE_WORDS: Record<JobState, string> = { dead: "Given up", running: "Runn
 const idOf = (job: Job) => job.job_id;
 const KINDS = Object.keys(KIND_WORDS) as JobKind[];
 
-export function Operations() {
+export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const client = useQueryClient();
   const [url, setUrl] = useQueryStates(
     {
@@ -98,6 +98,7 @@ export function Operations() {
           </button>
         )}
       </PageHead>
+      {tabs}
       <div className="bar" role="search" aria-label="Filter jobs">
         <div role="group" aria-label="State" className="flex flex-wrap gap-2">
           {STATES.map((state) => (

@@ -13,13 +13,23 @@ import { Banner } from "@/components/state";
 import { formatCount, formatDay } from "@/lib/format";
 
 import { BarChart } from "./bar-chart";
-import { daily, daysUntil, type GroupBy, OTHER, toCsv } from "./daily";
+import { CostTable } from "./cost-table";
+import { costs, formatDollars } from "./costs";
+import { type Daily, daily, daysUntil, type GroupBy, OTHER, toCsv } from "./daily";
+import { DayTable } from "./day-table";
+import { quotaEnd } from "./quota-forecast";
 
 const RANGES = ["7d", "30d", "90d"] as const;
 const DAYS: Record<(typeof RANGES)[number], number> = { "7d": 7, "30d": 30, "90d": 90 };
 const GROUPS = ["kb", "model", "operation"] as const satisfies readonly GroupBy[];
 const GROUP_WORDS: Record<GroupBy, string> = { kb: "Knowledge base", model: "Model", operation: "Operation" };
-const OPERATION_WORDS: Record<string, string> = { index: "Indexing", search: "Searching" };
+const OPERATION_WORDS: Record<string, string> = {
+  index: "Indexing",
+  search: "Searching",
+  chat: "Chat",
+  rerank: "Reranking",
+  prompt: "Prompts",
+};
 
 export function Usage() {
   const [url, setUrl] = useQueryStates(
@@ -35,11 +45,15 @@ export function Usage() {
       const before = new Date(Date.parse(since) - count * 86_400_000).toISOString();
       const read = (query: { since: string; until?: string; by_day: boolean }) =>
         answered(api.GET("/v0/orgs/{organization_id}/usage", { params: { path: organizationPath(), query }, signal }));
-      const [usage, previous] = await Promise.all([
+      const readCalls = (query: { since: string; until?: string }) =>
+        answered(api.GET("/v0/orgs/{organization_id}/llm-usage", { params: { path: organizationPath(), query }, signal }));
+      const [usage, previous, calls, previousCalls] = await Promise.all([
         read({ since, by_day: true }),
         read({ since: before, until: since, by_day: false }),
+        readCalls({ since }),
+        readCalls({ since: before, until: since }),
       ]);
-      return { days, usage, previous };
+      return { days, usage, previous, calls, previousCalls };
     },
     staleTime: 30_000,
   });
@@ -49,7 +63,8 @@ export function Usage() {
     staleTime: 15_000,
   });
   const chart = data && daily(data.usage.items, url.by, data.days);
-  const kbIds = url.by === "kb" ? (chart?.series.map(({ id }) => id).filter((id) => id !== "" && id !== OTHER) ?? []) : [];
+  const paid = costs(data?.calls.items ?? [], url.by);
+  const kbIds = url.by === "kb" ? [...new Set([...(chart?.series ?? []), ...paid].map(({ id }) => id))].filter((id) => id !== "" && id !== OTHER) : [];
   const bases = useQueries({ queries: kbIds.map((id) => ({ ...knowledgeBaseQuery(id), retry: false, staleTime: 60_000 })) });
   const nameOf = (id: string): string => {
     if (id === OTHER) return "Other";
@@ -106,9 +121,12 @@ export function Usage() {
                 a top-up.
               </Banner>
             )}
-            <div className="grid grid-cols-2 gap-x-6 gap-y-4 lg:grid-cols-4">
+            <div className="grid grid-cols-2 gap-x-6 gap-y-4 md:grid-cols-3 lg:grid-cols-5">
               <Figure name="SPUs charged" value={formatCount(data.usage.total_spus)}>
                 {formatCount(data.previous.total_spus)} in the {count} days before
+              </Figure>
+              <Figure name="Paid for model calls" value={formatDollars(data.calls.total_cost_usd)}>
+                {formatDollars(data.previousCalls.total_cost_usd)} in the {count} days before
               </Figure>
               <Figure name="Saved by the cache" value={formatCount(data.usage.total_saved_spus)}>
                 {savedShare(data.usage.total_spus, data.usage.total_saved_spus)}
@@ -117,7 +135,7 @@ export function Usage() {
                 {quota.data &&
                   (quota.data.quota === null
                     ? `${formatCount(quota.data.used_spus)} used in all`
-                    : `${formatCount(quota.data.used_spus)} used, ${formatCount(quota.data.left_spus)} left`)}
+                    : `${formatCount(quota.data.used_spus)} used, ${formatCount(quota.data.left_spus)} left${endOf(quota.data.left_spus, chart)}`)}
               </Figure>
               <Figure name="Unconfirmed" value={formatCount(data.usage.total_unconfirmed_spus)}>
                 Of calls cut off by a crash; not charged
@@ -154,9 +172,11 @@ export function Usage() {
                     ))}
                   </tbody>
                 </table>
+                <DayTable chart={chart} nameOf={nameOf} />
                 <p className="text-text-3">Days are those of UTC; {formatDay(data.days.at(-1) ?? "")} is not over yet.</p>
               </>
             )}
+            <CostTable costs={paid} groupWord={GROUP_WORDS[url.by]} nameOf={nameOf} />
           </div>
         )}
       </ScrollArea>
@@ -166,6 +186,12 @@ export function Usage() {
 
 function colourOf(at: number): string {
   return at < 4 ? `var(--series-${at + 1})` : "var(--text3)";
+}
+
+function endOf(leftSpus: number | null, chart: Daily): string {
+  const perDay = chart.spus.map((day) => day.reduce((sum, spus) => sum + spus, 0));
+  const end = leftSpus === null ? null : quotaEnd(leftSpus, perDay, Date.now());
+  return end === null ? "" : `; at this pace until ${formatDay(end)}`;
 }
 
 function savedShare(charged: number, saved: number): string {

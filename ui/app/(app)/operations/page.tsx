@@ -1,12 +1,12 @@
 import { Suspense } from "react";
 
 import { SkeletonBlock } from "@/components/feedback";
-import { Operations } from "@/features/operations/operations";
+import { OperationsTabs } from "@/features/operations/operations-tabs";
 
 export default function OperationsPage() {
   return (
     <Suspense fallback={<SkeletonBlock lines={8} />}>
-      <Operations />
+      <OperationsTabs />
     </Suspense>
   );
 }

@@ -1,0 +1,79 @@
+"use client";
+
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import Link from "next/link";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { ScrollArea } from "@/components/scroll-area";
+import { Time } from "@/components/time";
+import { formatCount } from "@/lib/format";
+import { KIND_WORDS } from "@/lib/job-words";
+
+function workersQuery() {
+  return queryOptions({
+    queryKey: ["workers"],
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/workers", { params: { path: organizationPath() }, signal })),
+    refetchInterval: 4_000,
+  });
+}
+
+/** The processes that run jobs; what they run for other organizations is not told. */
+export function WorkersTable() {
+  const { data, error, refetch } = useQuery(workersQuery());
+  return (
+    <ScrollArea label="Workers">
+      {error && !data ? (
+        <ErrorState error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <SkeletonBlock lines={4} />
+      ) : data.workers.length === 0 ? (
+        <EmptyState title="No worker is there">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
+      ) : (
+        <table className="table">
+          <caption className="sr-only">Workers</caption>
+          <thead>
+            <tr>
+              <th className="pl-4!">Worker</th>
+              <th className="max-md:hidden">Host</th>
+              <th className="w-[130px] max-lg:hidden">Since</th>
+              <th className="w-[120px]">Last seen</th>
+              <th className="number w-[90px]">At most</th>
+              <th className="w-[30%]">Runs for you</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.workers.map((worker) => (
+              <tr key={worker.name}>
+                <td className="pl-4!">
+                  <span className="block truncate font-medium" title={worker.name}>
+                    {worker.name}
+                  </span>
+                </td>
+                <td className="text-text-2 max-md:hidden">{worker.host}</td>
+                <td className="text-text-2 max-lg:hidden">
+                  <Time at={worker.started_at} />
+                </td>
+                <td className="text-text-2">
+                  <Time at={worker.seen_at} />
+                </td>
+                <td className="number">{formatCount(worker.slots)}</td>
+                <td>
+                  {worker.jobs.length === 0 ? (
+                    <span className="text-text-3">Nothing now</span>
+                  ) : (
+                    worker.jobs.map((job) => (
+                      <Link key={job.job_id} className="block truncate text-link hover:underline" href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}>
+                        {KIND_WORDS[job.kind]}
+                      </Link>
+                    ))
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </ScrollArea>
+  );
+}

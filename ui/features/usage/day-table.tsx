@@ -1,0 +1,51 @@
+"use client";
+
+import { formatCount, formatDay } from "@/lib/format";
+
+import type { Daily } from "./daily";
+
+/** What the bars show, in numbers: days with a charge, the latest first. */
+export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string) => string }) {
+  const last = chart.days.length - 1;
+  const rows = chart.days
+    .map((day, at) => ({ day, at, spus: chart.spus[at] ?? [] }))
+    .filter(({ spus }) => spus.some((count) => count > 0))
+    .reverse();
+  return (
+    <details>
+      <summary className="cursor-pointer font-medium">SPUs day by day</summary>
+      <div className="mt-2 overflow-x-auto" role="region" aria-label="SPUs day by day" tabIndex={0}>
+        <table className="table">
+          <caption className="sr-only">SPUs day by day</caption>
+          <thead>
+            <tr>
+              <th className="w-[130px]">Day</th>
+              {chart.series.map(({ id }) => (
+                <th key={id} className="number min-w-[100px]">
+                  {nameOf(id)}
+                </th>
+              ))}
+              <th className="number w-[100px]">In all</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ day, at, spus }) => (
+              <tr key={day}>
+                <td>
+                  {formatDay(day)}
+                  {at === last && <span className="text-text-3"> so far</span>}
+                </td>
+                {spus.map((count, column) => (
+                  <td key={chart.series[column]?.id ?? column} className="number">
+                    {formatCount(count)}
+                  </td>
+                ))}
+                <td className="number font-medium">{formatCount(spus.reduce((sum, count) => sum + count, 0))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
+}
