@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check audit bench eval-retrieval bench-peers lock clean ui ui-if-possible \
+.PHONY: help setup setup-dev ocr-data demo test check lint audit bench eval-retrieval bench-peers lock clean ui ui-if-possible \
 	ui-dev ui-check ui-e2e
 
 help: ## Show this list
@@ -116,14 +116,16 @@ test: setup-dev ## Run every test, on a real MongoDB
 		else echo "Note: the management UI is neither built nor tested. $(HOW_TO_GET_NODE)"; fi
 	$(BIN)/pytest -n $(TEST_PROCESSES) --dist loadfile
 
-check: setup-dev ## Lint, format, types, import contracts, spelling, unit tests: under a minute
+check: lint ## What `lint` does, and unit tests: under a minute
+	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+
+lint: setup-dev ## Lint, format, types, import contracts, spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
-	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
 
 audit: setup-dev ui/node_modules/.installed ## Look for known vulnerabilities of the packages that are installed
 	$(BIN)/pip-audit --requirement requirements/runtime.lock --no-deps --disable-pip --progress-spinner off

@@ -15,6 +15,7 @@ from analytiq.chat.draft import Draft
 from analytiq.documents.service import Documents
 from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError, TransientError
 from analytiq.llm.base import Completion, Message, Options, Role, TextDelta, TokenUsage, ToolCall, ToolChoice
+from analytiq.llm.counting import counting_calls
 from analytiq.llm.litellm_chat import cost_usd
 from analytiq.llm.service import ChatService, Purpose, estimated_usage
 from analytiq.metering.counting import counting_spus
@@ -89,12 +90,15 @@ class Answering:
         self, organization: Organization, thread: ChatThread, request: SearchRequest, draft: Draft
     ) -> SearchResponse:
         wanted = replace(request, score_threshold=thread.score_threshold)
-        with counting_spus() as charged:
+        with counting_spus() as charged, counting_calls() as made:
             try:
                 return await self._loaded(organization, thread, wanted)
             finally:
                 if charged.spus:
                     draft.add_usage(ChatUsage(spus=charged.spus))
+                # A question is worded anew by the model before it is searched for.
+                for call in made.calls:
+                    draft.add_usage(_usage(call.usage, call.cost_usd))
 
     async def _loaded(self, organization: Organization, thread: ChatThread, request: SearchRequest) -> SearchResponse:
         """Search, and wait for vectors that are still being loaded."""

@@ -37,6 +37,11 @@ def without_marks(answer: str) -> str:
     return _SPACE_AND_MARK.sub("", answer)
 
 
+def with_own_marks_apart(content: str) -> str:
+    """A passage's text for the model: `[2]` in it becomes `⟦2⟧`, or an answer that repeats it would seem to cite."""
+    return MARK.sub(lambda mark: f"⟦{mark[1]}⟧", content)
+
+
 def cited(answer: str, passages: Sequence[ChatPassage]) -> list[Cited]:
     """The passages that an answer cites, in the order of their first mark; numbers of no passage are left out."""
     known = {passage.number: passage for passage in passages}

@@ -74,8 +74,8 @@ class Chats:
         self._live: dict[str, LiveAnswer] = {}
         self._is_closing = False
 
-    async def create(self, organization: Organization, wanted: NewThread) -> ChatThread:
-        """Begin a thread.
+    async def create(self, organization: Organization, wanted: NewThread, *, owner: str) -> ChatThread:
+        """Begin a thread, which is its owner's alone.
 
         Raises:
             InvalidInputError: a knowledge base is not the organization's, or the model cannot be asked.
@@ -92,6 +92,7 @@ class Chats:
         thread = ChatThread(
             id=new_id(),
             organization_id=organization.id,
+            owner=owner,
             title=wanted.title,
             kb_ids=tuple(dict.fromkeys(wanted.kb_ids)),
             model=wanted.model,
@@ -109,14 +110,24 @@ class Chats:
         """The thread with this id."""
         thread = await self._rows.thread(organization_id, thread_id)
         if thread is None:
-            raise NotFoundError(f"no thread has the id {thread_id!r}")
+            raise _unknown(thread_id)
         return thread
 
     async def page(
-        self, organization_id: str, *, kb_id: str | None, skip: int, limit: int
+        self, organization_id: str, *, owner: str, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of threads, the one that was last written in first, and how many there are."""
-        return await self._rows.threads(organization_id, kb_id=kb_id, skip=skip, limit=limit)
+        """A page of the owner's threads, the one that was last written in first, and how many there are."""
+        return await self._rows.threads(organization_id, owner=owner, kb_id=kb_id, skip=skip, limit=limit)
+
+    async def require_owner(self, organization_id: str, thread_id: str, owner: str) -> None:
+        """Refuse whoever did not begin the thread, an administrator too.
+
+        Raises:
+            NotFoundError: as if there were none.
+        """
+        thread = await self.get(organization_id, thread_id)
+        if thread.owner not in {owner, None}:
+            raise _unknown(thread_id)
 
     async def change(self, organization: Organization, thread_id: str, changes: Mapping[str, Any]) -> ChatThread:
         """Change title, model, score_threshold, top_k, searches_again or token_budget; of answers to come."""
@@ -125,7 +136,7 @@ class Chats:
             await self._chat.choose(organization, changes["model"])
         changed = await self._rows.change_thread(organization.id, thread_id, changes)
         if changed is None:
-            raise NotFoundError(f"no thread has the id {thread_id!r}")
+            raise _unknown(thread_id)
         return changed
 
     async def delete(self, organization_id: str, thread_id: str) -> None:
@@ -337,3 +348,7 @@ class Chats:
 def _title_of(question: str) -> str:
     line = " ".join(question.split())
     return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
+
+
+def _unknown(thread_id: str) -> NotFoundError:
+    return NotFoundError(f"no thread has the id {thread_id!r}")

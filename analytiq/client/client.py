@@ -21,17 +21,20 @@ from analytiq.client.models import (
     DocumentDetail,
     DocumentText,
     Explanation,
+    IndexedChunk,
     IssuedAccessToken,
     KnowledgeBase,
     MetadataFilter,
     Organization,
     Page,
+    PassagePlace,
     Quota,
     SearchAnswer,
     Tag,
     UploadAnswer,
     Usage,
 )
+from analytiq.client.organization_settings import OrganizationSettingCalls
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
@@ -45,7 +48,16 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
+class Client(
+    JobCalls,
+    ProviderCalls,
+    ReconcileCalls,
+    ForecastCalls,
+    MetadataFieldCalls,
+    OrganizationSettingCalls,
+    PromptCalls,
+    ChatCalls,
+):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -202,6 +214,11 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
         answer = self._transport.call("GET", f"/documents/{document_id}/text", query={"skip": skip, "limit": limit})
         return DocumentText.model_validate_json(answer)
 
+    def locate_passage(self, document_id: str, *, start: int, end: int) -> PassagePlace:
+        """Where the characters [start, end) of its text stand on its pages, as a result or citation names them."""
+        answer = self._transport.call("GET", f"/documents/{document_id}/boxes", query={"start": start, "end": end})
+        return PassagePlace.model_validate_json(answer)
+
     def wait_until_indexed(
         self, document_ids: Sequence[str], *, timeout_seconds: float = 600.0, on_settled: OnSettled | None = None
     ) -> list[DocumentDetail]:
@@ -252,6 +269,10 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
     def knowledge_base(self, kb_id: str) -> KnowledgeBase:
         """One knowledge base, with its counts at this moment."""
         return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{kb_id}"))
+
+    def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
+        """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
+        return self._all(f"/knowledge-bases/{kb_id}/chunks", "chunks", IndexedChunk, {"document_id": document_id})
 
     def create_knowledge_base(
         self,

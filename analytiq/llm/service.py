@@ -13,6 +13,7 @@ from analytiq import clock
 from analytiq.credentials.providers import Credentials
 from analytiq.errors import InvalidInputError, RateLimitedError, TransientError
 from analytiq.llm.base import ChatModel, Completion, Message, Options, StreamEvent, TextDelta, TokenUsage
+from analytiq.llm.counting import note_call
 from analytiq.llm.litellm_chat import CHARACTERS_PER_TOKEN, CHAT_EXAMPLES, LiteLLMChat, cost_usd
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
@@ -221,6 +222,7 @@ class ChatService:
         *,
         is_complete: bool = True,
     ) -> None:
+        note_call(completion.usage, completion.cost_usd)
         await self._usage.add(
             LlmUsage(
                 organization_id=organization.id,

@@ -44,11 +44,13 @@ class ChatThread(Stored):
 
     `model` None: the organization's default. `score_threshold`: the least relevance of a passage that the model is
     shown. `token_budget`: of all answers together. `running_message_id` is the answer that is being given, by a
-    process that says so until `running_until`; another is begun only after it.
+    process that says so until `running_until`; another is begun only after it. `owner` is who began it, and reads it
+    alone: `user:{id}` or `token:{id}`; None: it is older than that rule, and everybody's in the organization.
     """
 
     id: str
     organization_id: str
+    owner: str | None = None
     title: str
     kb_ids: tuple[str, ...]
     model: str | None = None

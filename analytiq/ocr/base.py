@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from analytiq.models.boxes import PlacedText
+
 
 @dataclass(frozen=True, slots=True)
 class GreyImage:
@@ -22,6 +24,8 @@ class RecognizedText:
 
     text: str
     confidence: int
+    words: tuple[PlacedText, ...] = ()
+    """In the order of the text; only where they were asked for."""
 
 
 class OcrEngine(Protocol):
@@ -32,7 +36,7 @@ class OcrEngine(Protocol):
     missing_data: str | None
     """A sentence that names what to install, where some wished-for language has no data."""
 
-    def recognize(self, image: GreyImage) -> RecognizedText:
+    def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
         """Read one page, upright or turned by a quarter; only where `languages` is not empty."""
         ...
 

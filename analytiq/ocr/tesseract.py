@@ -5,17 +5,17 @@ before this module is imported (the parsing server does): with two threads Tesse
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from PIL import Image
 from tesserocr import PSM, PyTessBaseAPI
 
+from analytiq.models.boxes import Box, PlacedText
 from analytiq.ocr.base import GreyImage, RecognizedText
-
-DEBIAN_DATA_ROOT = Path("/usr/share/tesseract-ocr")
-"""Debian puts the data of Tesseract 5 into `5/tessdata` below it."""
+from analytiq.ocr.language_data import debian_data_dir
 
 TURNED_PAGE_CONFIDENCE = 50
 """Below it a page is read at quarter turns too: pages lying on their side scored 32, upright ones 69 up."""
@@ -24,13 +24,10 @@ _IDEOGRAPH = "[\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef
 """Han, kana and their punctuation; not Hangul, which is written with blanks."""
 _BLANK_BETWEEN_IDEOGRAPHS = re.compile(f"(?<={_IDEOGRAPH}) +(?={_IDEOGRAPH})")
 
+WORD_LEVEL = "5"
+TABLE_COLUMNS = 12
+
 QUARTER_TURNS = (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180, Image.Transpose.ROTATE_270)
-
-
-def debian_data_dir() -> Path | None:
-    """The newest data directory that Debian's packages have filled, or None."""
-    found = sorted(DEBIAN_DATA_ROOT.glob("*/tessdata"))
-    return found[-1] if found else None
 
 
 def debian_packages(languages: Sequence[str]) -> str:
@@ -69,21 +66,22 @@ class TesseractEngine:
             self._api = PyTessBaseAPI(path=str(self._data_dir), lang="+".join(self.languages), psm=PSM.AUTO)
         return self._api
 
-    def recognize(self, image: GreyImage) -> RecognizedText:
+    def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
         """Read a page; one that scores badly is read at the other quarter turns too, the best counts."""
-        best = self._read(image)
+        best = self._read(image, with_words=with_words)
         if best.confidence >= TURNED_PAGE_CONFIDENCE:
             return best
         upright = Image.frombytes("L", (image.width, image.height), image.pixels)
         for turn in QUARTER_TURNS:
             turned = upright.transpose(turn)
-            reading = self._read(GreyImage(turned.tobytes(), turned.width, turned.height, image.dots_per_inch))
+            sideways = GreyImage(turned.tobytes(), turned.width, turned.height, image.dots_per_inch)
+            reading = self._read(sideways, with_words=with_words)
             # A blank page scores 0 or 95 by chance at any turn: only a reading with letters may win.
             if reading.confidence > best.confidence and any(map(str.isalnum, reading.text)):
-                best = reading
+                best = replace(reading, words=tuple(_turned_back(word, turn) for word in reading.words))
         return best
 
-    def _read(self, image: GreyImage) -> RecognizedText:
+    def _read(self, image: GreyImage, *, with_words: bool) -> RecognizedText:
         api = self._loaded()
         api.SetImageBytes(
             cast("str", image.pixels),  # the stub says str, the code takes bytes
@@ -94,10 +92,35 @@ class TesseractEngine:
         )
         api.SetSourceResolution(image.dots_per_inch)
         text = join_ideographs(api.GetUTF8Text().strip())
-        return RecognizedText(text, api.MeanTextConf())
+        words = tuple(_words_of(api.GetTSVText(0), image)) if with_words else ()
+        return RecognizedText(text, api.MeanTextConf(), words)
 
     def close(self) -> None:
         """Free the model (about 100 MB with one language)."""
         if self._api is not None:
             self._api.End()
             self._api = None
+
+
+def _words_of(table: str, image: GreyImage) -> Iterator[PlacedText]:
+    """Words from Tesseract's table: a row each, of level 5, with left, top, width and height in pixels."""
+    for row in table.splitlines():
+        cells = row.split("\t")
+        if len(cells) != TABLE_COLUMNS or cells[0] != WORD_LEVEL or not cells[-1].strip():
+            continue
+        left, top, width, height = (int(cell) for cell in cells[6:10])
+        box = Box(left / image.width, top / image.height, (left + width) / image.width, (top + height) / image.height)
+        yield PlacedText(cells[-1].strip(), box)
+
+
+def _turned_back(word: PlacedText, turn: Image.Transpose) -> PlacedText:
+    """The place of a word on the page as it was before the page was turned (Pillow turns against the clock)."""
+    box = word.box
+    match turn:
+        case Image.Transpose.ROTATE_90:
+            upright = Box(1 - box.bottom, box.left, 1 - box.top, box.right)
+        case Image.Transpose.ROTATE_180:
+            upright = Box(1 - box.right, 1 - box.bottom, 1 - box.left, 1 - box.top)
+        case _:
+            upright = Box(box.top, 1 - box.right, box.bottom, 1 - box.left)
+    return PlacedText(word.text, upright)

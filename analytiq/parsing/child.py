@@ -15,9 +15,10 @@ from typing import NoReturn
 import orjson
 
 from analytiq.errors import EmptyDocumentError
+from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.limits import apply_limits
-from analytiq.parsing.messages import Failure, ForkRequest, Outcome, failure_of
+from analytiq.parsing.messages import Failure, ForkRequest, Outcome, PageRequest, failure_of
 from analytiq.parsing.registry import load_parser
 from analytiq.parsing.sanitize import sanitize_document, sanitize_text
 
@@ -69,9 +70,18 @@ class ProgressReporter:
 
 def _parse(request: ForkRequest, channel: socket.socket) -> Outcome:
     try:
+        if request.page is not None:
+            return Outcome(words=_place_words(request, request.page))
         return Outcome(document=parse_document(request, ProgressReporter(channel)))
     except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
         return Outcome(failure=failure_of(error, parser=request.parser))
+
+
+def _place_words(request: ForkRequest, page: PageRequest) -> PageWords:
+    # Not imported with this module: the server imports it first, and parsers after.
+    from analytiq.parsing.placing import place_words
+
+    return place_words(request.path, page.content_type, page.page_number, request.options, is_image=page.is_image)
 
 
 def _write(outcome: Outcome, descriptor: int) -> None:

@@ -31,6 +31,7 @@ PRELOADED = (
     "analytiq.parsing.image",
     "analytiq.parsing.markdown",
     "analytiq.parsing.pdf",
+    "analytiq.parsing.placing",
     "analytiq.parsing.plain_text",
     "analytiq.ocr.tesseract",
 )

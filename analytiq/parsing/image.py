@@ -1,7 +1,8 @@
 """Pictures of text: PNG, JPEG, TIFF with its pages, WebP, BMP, GIF."""
 
 import warnings
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
@@ -37,19 +38,8 @@ class ImageParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Recognise the text of every page."""
-        Image.MAX_IMAGE_PIXELS = MAX_DECODED_PIXELS
-        with warnings.catch_warnings():
-            # Above the limit Pillow warns, above twice the limit it refuses; here both refuse.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            warnings.filterwarnings("ignore", category=UserWarning)  # odd metadata hurts no pixel
-            try:
-                return self._read(path, options, report_progress)
-            except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-                raise LimitExceededError(
-                    f"The image has too many pixels ({error}); at most {MAX_DECODED_PIXELS} are read. Scale it down."
-                ) from error
-            except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as error:
-                raise CorruptFileError(f"The image is damaged ({error}): upload an undamaged copy.") from error
+        with guarded():
+            return self._read(path, options, report_progress)
 
     def _read(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         pages: list[ParsedPage] = []
@@ -65,6 +55,29 @@ class ImageParser:
                 pages.append(reader.read(page_number, grey_image(frame)))
                 report_progress(page_number, total)
             return ParsedDocument(tuple(pages), reader.warnings())
+
+
+@contextmanager
+def guarded() -> Generator[None]:
+    """Within the block pictures that are bombs or damaged raise our errors.
+
+    Raises:
+        LimitExceededError: too many pixels.
+        CorruptFileError: Pillow cannot read it.
+    """
+    Image.MAX_IMAGE_PIXELS = MAX_DECODED_PIXELS
+    with warnings.catch_warnings():
+        # Above the limit Pillow warns, above twice the limit it refuses; here both refuse.
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        warnings.filterwarnings("ignore", category=UserWarning)  # odd metadata hurts no pixel
+        try:
+            yield
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+            raise LimitExceededError(
+                f"The image has too many pixels ({error}); at most {MAX_DECODED_PIXELS} are read. Scale it down."
+            ) from error
+        except (UnidentifiedImageError, OSError, SyntaxError, ValueError, EOFError) as error:
+            raise CorruptFileError(f"The image is damaged ({error}): upload an undamaged copy.") from error
 
 
 def grey_image(frame: Image.Image) -> GreyImage:

@@ -22,6 +22,7 @@ from analytiq.errors import (
     PermanentError,
     UnsupportedFormatError,
 )
+from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.limits import ParseLimits
@@ -40,6 +41,17 @@ class ForkRequest:
     limits: ParseLimits
     import_path: tuple[str, ...]
     """The caller's `sys.path`, so that the child finds what the caller finds."""
+    page: "PageRequest | None" = None
+    """Where it is there, nothing is parsed: only this page's words are placed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """The page whose words are to be placed; see `analytiq.parsing.placing`."""
+
+    content_type: str
+    page_number: int
+    is_image: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +88,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One of the two is there."""
+    """One of them is there."""
 
     document: ParsedDocument | None = None
+    words: PageWords | None = None
     failure: Failure | None = None
 
 

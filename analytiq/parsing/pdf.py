@@ -45,7 +45,7 @@ class PdfParser:
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read every page; a page that cannot be read is left empty, with a warning."""
         reader = PageImageReader(options)
-        with _opened(path) as document, closing(reader):
+        with opened(path) as document, closing(reader):
             total = len(document)
             if total > options.max_pages:
                 raise LimitExceededError(
@@ -75,7 +75,8 @@ def _warnings_of(unreadable: list[int]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[pdfium.PdfDocument]:
+def opened(path: Path) -> Generator[pdfium.PdfDocument]:
+    """Open a PDF, mended where it is damaged; closed at the end of the block."""
     document = _open_or_mend(path)
     try:
         yield document
@@ -136,10 +137,11 @@ def _has_image(page: pdfium.PdfPage) -> bool:
 def _read_scan(page: pdfium.PdfPage, page_number: int, reader: PageImageReader) -> ParsedPage:
     if not reader.can_read():
         return reader.skip(page_number)
-    return reader.read(page_number, _rendered(page))
+    return reader.read(page_number, rendered(page))
 
 
-def _rendered(page: pdfium.PdfPage) -> GreyImage:
+def rendered(page: pdfium.PdfPage) -> GreyImage:
+    """A page as it is shown, turned as its rotation says."""
     width, height = page.get_size()
     scale = scale_to_limit(width, height, RENDER_DOTS_PER_INCH / POINTS_PER_INCH)
     render = cast("Callable[..., pdfium.PdfBitmap]", page.render)

@@ -19,6 +19,7 @@ from tempfile import TemporaryFile
 from pydantic import ValidationError
 
 from analytiq.errors import AnalytiqError, CorruptFileError, LimitExceededError, TransientError
+from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.limits import ParseLimits
@@ -30,6 +31,7 @@ from analytiq.parsing.messages import (
     Ended,
     ForkRequest,
     Outcome,
+    PageRequest,
     Progress,
     Started,
     error_of,
@@ -78,8 +80,6 @@ async def parse_in_child(
         LimitExceededError: time, memory, pages or text beyond the limits.
         TransientError: the sandbox itself failed; the document may be fine.
     """
-    if not path.is_absolute():
-        raise ValueError(f"the child works in another directory, so {path} must be absolute")
     request = ForkRequest(
         path=path,
         parser=default_registry().entry_for(content_type).reference,
@@ -87,17 +87,42 @@ async def parse_in_child(
         limits=limits,
         import_path=tuple(sys.path),
     )
-    with TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
-        exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
-        if exit_code is not None and exit_code != 0:
-            raise _error_of_exit(exit_code, limits)
-        # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
-        outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
-    if outcome.failure is not None:
-        raise error_of(outcome.failure, path)
+    outcome = await _outcome_of(request, on_progress)
     if outcome.document is None or not outcome.document.pages:
         raise CorruptFileError("The parser found no page in the document: upload an undamaged copy.")
     return outcome.document
+
+
+async def place_words_in_child(
+    path: Path, page: PageRequest, *, options: ParseOptions, limits: ParseLimits
+) -> PageWords:
+    """The words of one page of a file, and where they stand; raises what `parse_in_child` does."""
+    request = ForkRequest(
+        path=path,
+        parser=default_registry().entry_for(page.content_type).reference,
+        options=options,
+        limits=limits,
+        import_path=tuple(sys.path),
+        page=page,
+    )
+    outcome = await _outcome_of(request, None)
+    if outcome.words is None:
+        raise CorruptFileError("The words of the page could not be placed: upload an undamaged copy.")
+    return outcome.words
+
+
+async def _outcome_of(request: ForkRequest, on_progress: ReportProgress | None) -> Outcome:
+    if not request.path.is_absolute():
+        raise ValueError(f"the child works in another directory, so {request.path} must be absolute")
+    with TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
+        exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
+        if exit_code is not None and exit_code != 0:
+            raise _error_of_exit(exit_code, request.limits)
+        # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
+        outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
+    if outcome.failure is not None:
+        raise error_of(outcome.failure, request.path)
+    return outcome
 
 
 def stop_server() -> None:

@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Depends, Header, Response
 
 from analytiq.bootstrap import Application
 from analytiq.chat.events import ALL_TOLD, Position
 from analytiq.models.chat import ChatMessage
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.access import Caller
+from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream, event
 from api.idempotency import IdempotentRoute
 from api.schemas.chat import (
@@ -27,6 +28,20 @@ from api.schemas.chat import (
 
 router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=IdempotentRoute)
 
+
+async def require_own_thread(application: ApplicationOf, caller: CurrentCaller, thread_id: str) -> str:
+    """A conversation is read, continued and deleted by whoever began it."""
+    await application.chats.require_owner(caller.organization.id, thread_id, _owner(caller))
+    return thread_id
+
+
+def _owner(caller: Caller) -> str:
+    return f"{caller.actor.kind.value}:{caller.actor.id}"
+
+
+OwnThread = Annotated[str, Depends(require_own_thread)]
+"""The id of a thread that is the caller's; every route of a thread takes it by this."""
+
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id",
@@ -38,28 +53,31 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 
 @router.post("", status_code=201, operation_id="create_chat_thread")
 async def create_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, body: ChatThreadCreate
+    application: ApplicationOf, caller: CurrentCaller, body: ChatThreadCreate
 ) -> ChatThreadResponse:
-    """Begin a conversation with knowledge bases."""
-    return ChatThreadResponse.of(await application.chats.create(organization, body.wanted()))
+    """Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token."""
+    thread = await application.chats.create(caller.organization, body.wanted(), owner=_owner(caller))
+    return ChatThreadResponse.of(thread)
 
 
 @router.get("", operation_id="list_chat_threads")
 async def list_chat_threads(
     application: ApplicationOf,
-    organization: CurrentOrganization,
+    caller: CurrentCaller,
     skip: Skip = 0,
     limit: Limit = 10,
     kb_id: str | None = None,
 ) -> ChatThreadList:
-    """A page of threads, the one that was last written in first."""
-    found, total = await application.chats.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
+    """A page of the caller's threads, the one that was last written in first."""
+    found, total = await application.chats.page(
+        caller.organization.id, owner=_owner(caller), kb_id=kb_id, skip=skip, limit=limit
+    )
     return ChatThreadList(threads=[ChatThreadResponse.of(item) for item in found], total_count=total, skip=skip)
 
 
 @router.get("/{thread_id}", operation_id="get_chat_thread")
 async def get_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadResponse:
     """One thread, with what its answers have used."""
     return ChatThreadResponse.of(await application.chats.get(organization.id, thread_id))
@@ -67,7 +85,7 @@ async def get_chat_thread(
 
 @router.put("/{thread_id}", operation_id="update_chat_thread")
 async def update_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, body: ChatThreadUpdate
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatThreadUpdate
 ) -> ChatThreadResponse:
     """Change its title, or how answers to come are made."""
     changes = body.model_dump(exclude_none=True)
@@ -78,7 +96,7 @@ async def update_chat_thread(
 
 @router.delete("/{thread_id}", operation_id="delete_chat_thread")
 async def delete_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadDeleted:
     """Delete a thread with its messages; an answer that is being given is stopped, and paid for."""
     await application.chats.delete(organization.id, thread_id)
@@ -87,7 +105,11 @@ async def delete_chat_thread(
 
 @router.get("/{thread_id}/messages", operation_id="list_chat_messages")
 async def list_chat_messages(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, skip: Skip = 0, limit: Limit = 10
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    thread_id: OwnThread,
+    skip: Skip = 0,
+    limit: Limit = 10,
 ) -> ChatMessageList:
     """A page of a thread's messages, oldest first."""
     found, total = await application.chats.messages(organization.id, thread_id, skip=skip, limit=limit)
@@ -96,7 +118,7 @@ async def list_chat_messages(
 
 @router.post("/{thread_id}/messages", status_code=202, operation_id="ask_chat_thread")
 async def ask_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, body: ChatQuestion
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatQuestion
 ) -> ChatAsked:
     """Ask; the answer is made from now on, for as long as somebody reads it.
 
@@ -112,7 +134,7 @@ async def ask_chat_thread(
 
 @router.get("/{thread_id}/messages/{message_id}", operation_id="get_chat_message")
 async def get_chat_message(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, message_id: str
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """One message; looking at an answer that is being given keeps it going, as following it does."""
     return ChatMessageResponse.of(await application.chats.message(organization.id, thread_id, message_id))
@@ -128,7 +150,7 @@ async def get_chat_message(
 async def follow_chat_message(
     application: ApplicationOf,
     organization: CurrentOrganization,
-    thread_id: str,
+    thread_id: OwnThread,
     message_id: str,
     last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
 ) -> Response:
@@ -145,7 +167,7 @@ async def follow_chat_message(
 
 @router.post("/{thread_id}/messages/{message_id}/stop", operation_id="stop_chat_message")
 async def stop_chat_message(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: str, message_id: str
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
     return ChatMessageResponse.of(await application.chats.stop(organization.id, thread_id, message_id))

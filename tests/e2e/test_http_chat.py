@@ -341,3 +341,20 @@ def test_command_fails_with_what_the_provider_said(office: Office, chat_server: 
     finished = run_command(*command, environment=office.environment())
     assert finished.returncode == 1
     assert "Error:" in finished.stderr
+
+
+def test_thread_is_its_owners_alone_and_unknown_to_administrators_too(client: httpx.Client, office: Office) -> None:
+    thread_id = begin(client, office)
+    made = accepted(client.post("/access-tokens", json={"name": unique("admin"), "scope": "admin"}), 201)
+    with client_of(office.url, office.organization_id, made["token"]) as administrator:
+        assert accepted(administrator.get("/chat/threads"))["threads"] == []
+        path = f"/chat/threads/{thread_id}"
+        problem_of(administrator.get(path), 404, code="not_found")
+        problem_of(administrator.put(path, json={"title": "Mine"}), 404, code="not_found")
+        problem_of(administrator.delete(path), 404, code="not_found")
+        problem_of(administrator.get(f"{path}/messages"), 404, code="not_found")
+        problem_of(administrator.post(f"{path}/messages", json={"content": "?"}), 404, code="not_found")
+        for rest in ("", "/events"):
+            problem_of(administrator.get(f"{path}/messages/{UNKNOWN_ID}{rest}"), 404, code="not_found")
+        problem_of(administrator.post(f"{path}/messages/{UNKNOWN_ID}/stop"), 404, code="not_found")
+    assert thread_id in [item["thread_id"] for item in accepted(client.get("/chat/threads"))["threads"]]

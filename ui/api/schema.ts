@@ -238,6 +238,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Documents
+         * @description Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+         *
+         *     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
+         *     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+         */
+        post: operations["change_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents": {
         parameters: {
             query?: never;
@@ -394,6 +417,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/{document_id}/boxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Locate Passage
+         * @description The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
+         *
+         *     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
+         *     30 to 90 ms a page, seconds where the page is a scan.
+         */
+        get: operations["locate_passage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/metadata-fields": {
         parameters: {
             query?: never;
@@ -486,6 +532,26 @@ export interface paths {
          * @description A page of the documents that are indexed, latest first.
          */
         get: operations["list_knowledge_base_documents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chunks
+         * @description A page of the chunks that are indexed now, in order of document id and number.
+         */
+        get: operations["list_chunks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -993,13 +1059,13 @@ export interface paths {
         };
         /**
          * List Chat Threads
-         * @description A page of threads, the one that was last written in first.
+         * @description A page of the caller's threads, the one that was last written in first.
          */
         get: operations["list_chat_threads"];
         put?: never;
         /**
          * Create Chat Thread
-         * @description Begin a conversation with knowledge bases.
+         * @description Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token.
          */
         post: operations["create_chat_thread"];
         delete?: never;
@@ -1326,6 +1392,76 @@ export interface paths {
          * @description One run, as far as it is, with what it found by name.
          */
         get: operations["get_reconcile_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Organization
+         * @description What changes in the organization, as it changes: each event is the state that something is in now.
+         *
+         *     A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
+         *     `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
+         *     After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
+         *     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
+         *     has 100 connections.
+         */
+        get: operations["watch_organization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Organization Settings
+         * @description OCR languages and rate limits of the organization, the server's, and the languages to choose from.
+         */
+        get: operations["get_organization_settings"];
+        /**
+         * Update Organization Settings
+         * @description Change them; what is left out stays, null is as the server says. No limit may be above the server's.
+         */
+        put: operations["update_organization_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`.
+         */
+        get: operations["get_storage"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1804,6 +1940,20 @@ export interface components {
             status: number;
         };
         /**
+         * BoxResponse
+         * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
+         */
+        BoxResponse: {
+            /** Left */
+            left: number;
+            /** Top */
+            top: number;
+            /** Width */
+            width: number;
+            /** Height */
+            height: number;
+        };
+        /**
          * CacheFate
          * @description What becomes of embeddings in the cache shared by all that the organization has paid for.
          *
@@ -2137,6 +2287,53 @@ export interface components {
             is_estimated: boolean;
         };
         /**
+         * ChunkList
+         * @description A page of a knowledge base's chunks, by document and number.
+         */
+        ChunkList: {
+            /** Chunks */
+            chunks: components["schemas"]["ChunkResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChunkResponse
+         * @description A chunk that is indexed now.
+         */
+        ChunkResponse: {
+            /**
+             * Chunk Id
+             * @description Names it until its document is indexed anew
+             */
+            chunk_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Chunk Index
+             * @description Its number within the document, from 0
+             */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Start
+             * @description Where it begins in the document's text, in characters
+             */
+            start: number;
+            /** End */
+            end: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * DegradationResponse
          * @description A step that could not be made; the answer is what comes of the others.
          */
@@ -2221,6 +2418,43 @@ export interface components {
             skip: number;
             /** Jobs */
             jobs: components["schemas"]["JobResponse"][];
+        };
+        /**
+         * DocumentMatch
+         * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
+         * @example {
+         *       "name_search": "invoice"
+         *     }
+         */
+        DocumentMatch: {
+            /** Name Search */
+            name_search?: string | null;
+            /**
+             * Tag Ids
+             * @description All must be on it
+             */
+            tag_ids?: string[];
+            /**
+             * State
+             * @description Any of these
+             */
+            state?: components["schemas"]["DocumentState"][];
+            /** Metadata Filter */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentRefusal
+         * @description A document that stayed as it was.
+         */
+        DocumentRefusal: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** Detail */
+            detail: string;
         };
         /**
          * DocumentResponse
@@ -2308,6 +2542,67 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DocumentsChange
+         * @description What to change of which documents: `document_ids`, or what is `matching`.
+         * @example {
+         *       "matching": {
+         *         "name_search": "invoice"
+         *       },
+         *       "metadata": {
+         *         "year": 2024
+         *       }
+         *     }
+         */
+        DocumentsChange: {
+            /** Document Ids */
+            document_ids?: string[] | null;
+            matching?: components["schemas"]["DocumentMatch"] | null;
+            /**
+             * Except Ids
+             * @description Of what is matching, these stay
+             */
+            except_ids?: string[];
+            /**
+             * After
+             * @description The `next` of the call before
+             */
+            after?: string | null;
+            /** Add Tag Ids */
+            add_tag_ids?: string[];
+            /** Remove Tag Ids */
+            remove_tag_ids?: string[];
+            /**
+             * Metadata
+             * @description Values to set, key by key; null takes the key out. Other keys stay
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentsChanged
+         * @description What the call came to: it looks at 500 documents at most.
+         */
+        DocumentsChanged: {
+            /**
+             * Changed Ids
+             * @description Those that are otherwise now; to undo it, send them
+             */
+            changed_ids: string[];
+            /**
+             * Unchanged Count
+             * @description Those that were so already
+             */
+            unchanged_count: number;
+            /** Refused */
+            refused: components["schemas"]["DocumentRefusal"][];
+            /**
+             * Next
+             * @description Send the same with this as `after` to go on; null at the end
+             */
+            next: string | null;
         };
         /**
          * DriftKind
@@ -3518,6 +3813,30 @@ export interface components {
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
         /**
+         * ModelLimitBody
+         * @description Limits of one model; null: as for the organization's other models.
+         */
+        ModelLimitBody: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute?: number | null;
+        };
+        /**
+         * ModelLimitResponse
+         * @description Limits of one model.
+         */
+        ModelLimitResponse: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+        };
+        /**
          * ModelList
          * @description A page of models by name.
          */
@@ -3594,6 +3913,52 @@ export interface components {
             created_at: string;
         };
         /**
+         * OrganizationSettingsResponse
+         * @description What the organization sets for itself, and what it may choose from.
+         */
+        OrganizationSettingsResponse: {
+            /**
+             * Ocr Languages
+             * @description null: the server's
+             */
+            ocr_languages: string[] | null;
+            /**
+             * Available Ocr Languages
+             * @description Whose data is installed wherever documents are read
+             */
+            available_ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+            server: components["schemas"]["ServerSettingsResponse"];
+        };
+        /**
+         * OrganizationSettingsUpdate
+         * @description What the organization sets for itself; what is left out stays, null is as the server says.
+         * @example {
+         *       "ocr_languages": [
+         *         "eng"
+         *       ],
+         *       "rate_limits": {
+         *         "documents_per_minute": 300,
+         *         "models": [
+         *           {
+         *             "model": "openai/text-embedding-3-small",
+         *             "tokens_per_minute": 200000
+         *           }
+         *         ],
+         *         "requests_per_minute": 600
+         *       }
+         *     }
+         */
+        OrganizationSettingsUpdate: {
+            /**
+             * Ocr Languages
+             * @description Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from the next extraction on
+             */
+            ocr_languages?: string[] | null;
+            /** @description Replaces all of them; counts within seconds */
+            rate_limits?: components["schemas"]["RateLimitsBody"] | null;
+        };
+        /**
          * OrganizationUpdate
          * @description Settings to change; what is left out stays.
          * @example {
@@ -3606,6 +3971,20 @@ export interface components {
             name?: string | null;
             /** @description `global`: embeddings are shared with all organizations that share theirs, so that a text that another has embedded costs nothing, and others can tell by price or time that a text was embedded before; `organization`: none is shared. Counts from the next call on */
             cache_scope?: components["schemas"]["CacheScope"] | null;
+        };
+        /**
+         * PassagePlace
+         * @description Where the characters [start, end) of a document's text stand.
+         */
+        PassagePlace: {
+            /** Document Id */
+            document_id: string;
+            /** Start */
+            start: number;
+            /** End */
+            end: number;
+            /** Pages */
+            pages: components["schemas"]["PlacedPageResponse"][];
         };
         /**
          * PasswordChangeBody
@@ -3657,6 +4036,18 @@ export interface components {
         PasswordResetRequestBody: {
             /** Email */
             email: string;
+        };
+        /**
+         * PlacedPageResponse
+         * @description One of the passage's pages; `reason` says why it has no boxes.
+         */
+        PlacedPageResponse: {
+            /** Page Number */
+            page_number: number;
+            /** Boxes */
+            boxes: components["schemas"]["BoxResponse"][];
+            /** Reason */
+            reason: string | null;
         };
         /**
          * Preset
@@ -4224,6 +4615,43 @@ export interface components {
             low: number;
             /** High */
             high: number;
+        };
+        /**
+         * RateLimitsBody
+         * @description Limits of the organization's own, none above the server's; null: the server's.
+         */
+        RateLimitsBody: {
+            /**
+             * Requests Per Minute
+             * @description Of calls to each model
+             */
+            requests_per_minute?: number | null;
+            /**
+             * Tokens Per Minute
+             * @description Sent to each model
+             */
+            tokens_per_minute?: number | null;
+            /**
+             * Documents Per Minute
+             * @description That each knowledge base begins to index
+             */
+            documents_per_minute?: number | null;
+            /** Models */
+            models?: components["schemas"]["ModelLimitBody"][];
+        };
+        /**
+         * RateLimitsResponse
+         * @description What is let through in any 60 seconds; null: nothing is said.
+         */
+        RateLimitsResponse: {
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+            /** Documents Per Minute */
+            documents_per_minute: number | null;
+            /** Models */
+            models: components["schemas"]["ModelLimitResponse"][];
         };
         /**
          * ReconcileReport
@@ -4865,6 +5293,15 @@ export interface components {
             reranked: number;
         };
         /**
+         * ServerSettingsResponse
+         * @description What counts where the organization says nothing; of limits, what it may not exceed.
+         */
+        ServerSettingsResponse: {
+            /** Ocr Languages */
+            ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+        };
+        /**
          * SessionOrganization
          * @description An organization of the person who is signed in.
          */
@@ -4962,6 +5399,26 @@ export interface components {
          * @enum {string}
          */
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";
+        /**
+         * StorageAnswer
+         * @description How much the organization may store, and stores: the files that were uploaded last, of all documents.
+         */
+        StorageAnswer: {
+            /**
+             * Max Bytes
+             * @description null: unlimited
+             */
+            max_bytes: number | null;
+            /** Used Bytes */
+            used_bytes: number;
+            /**
+             * Max Documents
+             * @description null: unlimited
+             */
+            max_documents: number | null;
+            /** Used Documents */
+            used_documents: number;
+        };
         /**
          * TagCreate
          * @description A tag to make.
@@ -6542,6 +6999,78 @@ export interface operations {
             };
         };
     };
+    change_documents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentsChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsChanged"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_documents: {
         parameters: {
             query?: {
@@ -7296,6 +7825,80 @@ export interface operations {
             };
         };
     };
+    locate_passage: {
+        parameters: {
+            query: {
+                /** @description First character of the passage in the document's text */
+                start: number;
+                /** @description The character after its last */
+                end: number;
+            };
+            header?: never;
+            path: {
+                document_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassagePlace"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_metadata_fields: {
         parameters: {
             query?: never;
@@ -7822,6 +8425,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["IndexedDocumentList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_chunks: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description Only this document's chunks */
+                document_id?: string | null;
+            };
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChunkList"];
                 };
             };
             /** @description The request is wrong */
@@ -10065,9 +10744,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10134,9 +10813,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10207,9 +10886,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10281,9 +10960,9 @@ export interface operations {
             };
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10350,9 +11029,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10423,10 +11102,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10496,10 +11175,10 @@ export interface operations {
                 "last-event-id"?: string | null;
             };
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -10573,10 +11252,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                thread_id: string;
                 message_id: string;
                 /** @description 24 hex digits */
                 organization_id: string;
+                thread_id: string;
             };
             cookie?: never;
         };
@@ -11444,6 +12123,285 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReconcileReport"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_organization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. An id to go on after follows those that come together */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageAnswer"];
                 };
             };
             /** @description The request is wrong */

@@ -71,6 +71,7 @@ export default async function start(): Promise<() => Promise<void>> {
     await stop();
     throw error;
   }
+  process.env.UI_TEST_DATA = data;
   process.env.UI_TEST_CONNECTION = readFileSync(join(data, "connection.json"), "utf8");
   return stop;
 }

@@ -15,7 +15,10 @@ from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
 INDEXES = {
-    "chat_threads": [IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)])],
+    "chat_threads": [
+        IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("owner", 1), ("updated_at", -1), ("_id", -1)]),
+    ],
     "chat_messages": [
         IndexModel([("organization_id", 1), ("thread_id", 1), ("number", 1)]),
         IndexModel([("organization_id", 1), ("document_ids", 1)]),
@@ -46,10 +49,10 @@ class ChatRepository:
         return decode(ChatThread, row) if row else None
 
     async def threads(
-        self, organization_id: str, *, kb_id: str | None, skip: int, limit: int
+        self, organization_id: str, *, owner: str, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of threads, the one that was last written in first, and how many there are."""
-        query: Row = {"organization_id": organization_id}
+        """A page of the owner's threads, the one that was last written in first, and how many there are."""
+        query: Row = {"organization_id": organization_id, "owner": {"$in": [owner, None]}}
         if kb_id is not None:
             query["kb_ids"] = kb_id
         cursor = self._threads.find(query).sort([("updated_at", -1), ("_id", -1)]).skip(skip).limit(limit)

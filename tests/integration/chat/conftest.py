@@ -18,6 +18,7 @@ from tests.integration.conftest import Compose
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 MODEL = "hosted_vllm/fake-chat"
+OWNER = "user:64b000000000000000000001"
 Process = Callable[..., Awaitable[Application]]
 
 
@@ -101,6 +102,6 @@ async def begin(process: Process) -> Begin:
         await tenant.document("birds.txt", prose("birds", 10))
         # The fake embedder's vectors go by shared words: what is foreign to it has none.
         new = NewThread(**{"kb_ids": (kb.id,), "score_threshold": 0.6, "top_k": 3, **wanted})
-        return Talk(tenant, kb, await tenant.application.chats.create(tenant.organization, new))
+        return Talk(tenant, kb, await tenant.application.chats.create(tenant.organization, new, owner=OWNER))
 
     return talk

@@ -1,6 +1,7 @@
 """Answers: what the model is shown, what it may do, what is cited, what is charged."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from analytiq.models.chat import AnswerState, StepKind
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.mongo.ids import new_id
 from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say, Slow
-from tests.integration.chat.conftest import Begin
+from tests.integration.chat.conftest import OWNER, Begin
 from tests.integration.tenant import new_tenant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -66,6 +67,40 @@ async def test_model_is_shown_the_passages_with_their_numbers_and_told_to_keep_t
     assert messages[-1]["content"].endswith(f"Question: {QUESTION}")
 
 
+async def test_number_in_brackets_of_a_documents_own_text_is_no_citation_of_the_answer(
+    begin: Begin, chat_server: ChatServer
+) -> None:
+    talk = await begin()
+    await talk.tenant.document(
+        "paper.txt", "Sentence number 77 tells of zebras in the year 1077, as [2] has shown. " * 3
+    )
+
+    def repeat_the_text(request: dict[str, Any]) -> str:
+        shown = str(request["messages"][-1]["content"])
+        quoted = re.search(r"zebras in the year 1077, as (\S+)", shown)
+        return f"It is as {quoted[1] if quoted else shown} has shown [1]."
+
+    chat_server.script(Say(repeat_the_text))
+    message = await talk.answered("Which sentence tells of zebras in the year 1077?")
+    assert message.content == "It is as ⟦2⟧ has shown [1]."
+    assert [citation.number for citation in message.citations] == [1]
+    assert "[2] has shown" in message.passages[0].content, "the document's own words are kept as they are"
+
+
+async def test_thread_of_somebody_else_is_unknown_and_one_of_before_is_everybodys(begin: Begin) -> None:
+    talk = await begin()
+    await talk.chats.require_owner(talk.tenant.id, talk.thread.id, OWNER)
+    with pytest.raises(NotFoundError):
+        await talk.chats.require_owner(talk.tenant.id, talk.thread.id, "token:64b000000000000000000001")
+    other = "user:64b000000000000000000002"
+    assert await talk.chats.page(talk.tenant.id, owner=other, kb_id=None, skip=0, limit=10) == ([], 0)
+    threads = talk.tenant.application.connection.database["chat_threads"]
+    await threads.update_many({"organization_id": talk.tenant.id}, {"$unset": {"owner": 1}})
+    await talk.chats.require_owner(talk.tenant.id, talk.thread.id, other)
+    [seen], total = await talk.chats.page(talk.tenant.id, owner=other, kb_id=None, skip=0, limit=10)
+    assert (seen.id, total) == (talk.thread.id, 1)
+
+
 async def test_nothing_relevant_is_told_to_the_model_and_marks_the_answer_as_ungrounded(
     begin: Begin, chat_server: ChatServer
 ) -> None:
@@ -103,7 +138,12 @@ async def test_follow_up_is_searched_as_it_was_meant(begin: Begin, chat_server: 
         "numbers of an earlier answer mean nothing in this one"
     )
     assert rewritten in shown[-1][1]
+    assert message.usage.calls == 2, "the wording of the question was asked of the model, too"
+    database = talk.tenant.application.connection.database
+    rows = [row async for row in database["llm_usage"].find({"organization_id": talk.tenant.id})]
     thread = await talk.current()
+    assert thread.usage.prompt_tokens == sum(row["prompt_tokens"] for row in rows)
+    assert thread.usage.completion_tokens == sum(row["completion_tokens"] for row in rows)
     assert (thread.title, thread.message_count) == (QUESTION, 4)
 
 
@@ -248,7 +288,7 @@ async def test_thread_takes_only_knowledge_bases_of_the_organization(begin: Begi
     foreign = await other.knowledge_base()
     for kb_id in (foreign.id, new_id(), "x"):
         with pytest.raises(InvalidInputError) as refused:
-            await talk.chats.create(talk.tenant.organization, NewThread(kb_ids=(talk.kb.id, kb_id)))
+            await talk.chats.create(talk.tenant.organization, NewThread(kb_ids=(talk.kb.id, kb_id)), owner=OWNER)
         assert refused.value.errors[0].field == "kb_ids[1]"
 
 
@@ -270,7 +310,7 @@ async def test_another_organization_sees_neither_thread_nor_message(begin: Begin
         await chats.stop(other.id, talk.thread.id, message.id)
     with pytest.raises(NotFoundError):
         await chats.delete(other.id, talk.thread.id)
-    assert await chats.page(other.id, kb_id=None, skip=0, limit=10) == ([], 0)
+    assert await chats.page(other.id, owner=OWNER, kb_id=None, skip=0, limit=10) == ([], 0)
 
 
 async def test_second_question_waits_for_the_first_answer(begin: Begin, chat_server: ChatServer) -> None:

@@ -22,7 +22,7 @@ from analytiq.chat.events import EventName
 from analytiq.chat.service import NewThread
 from analytiq.models.chat import AnswerState
 from analytiq.settings import ChatSettings, LlmSettings
-from tests.integration.chat.conftest import Talk
+from tests.integration.chat.conftest import OWNER, Talk
 from tests.integration.conftest import Compose
 from tests.integration.tenant import new_tenant, prose
 
@@ -79,7 +79,7 @@ async def talk(compose_application: Compose, address: str) -> Talk:
     kb = await tenant.knowledge_base()
     await tenant.document("whales.txt", prose("whales", 10))
     new = NewThread(kb_ids=(kb.id,), score_threshold=0.6, top_k=3, searches_again=False)
-    return Talk(tenant, kb, await application.chats.create(tenant.organization, new))
+    return Talk(tenant, kb, await application.chats.create(tenant.organization, new, owner=OWNER))
 
 
 async def test_real_model_streams_an_answer_that_is_counted(talk: Talk) -> None:

@@ -7,8 +7,10 @@ from PIL import Image
 
 from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.models.text import TextSource
+from analytiq.ocr.base import GreyImage, RecognizedText
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.image import ENLARGED_SIDE_PIXELS, ImageParser, grey_image
+from analytiq.parsing.page_images import PageImageReader
 
 NO_DATA = ParseOptions(ocr_data_dir=Path("/nonexistent"))
 
@@ -92,3 +94,24 @@ def test_screen_resolution_is_not_believed() -> None:
     assert grey_image(picture).dots_per_inch == 200
     picture.info["dpi"] = (300, 300)
     assert grey_image(picture).dots_per_inch == 300
+
+
+def test_page_that_was_read_badly_is_named_in_a_warning() -> None:
+    class Doubting:
+        languages = ("eng",)
+        missing_data = None
+
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def recognize(self, image: GreyImage) -> RecognizedText:
+            return RecognizedText("w0rds", 31 if image.width < 1000 else 90)
+
+        def close(self) -> None:
+            pass
+
+    reader = PageImageReader(ParseOptions())
+    reader._engine = Doubting()  # type: ignore[assignment]  # a fake engine, whose certainty can be told
+    for page_number, width in ((1, 2000), (2, 10), (3, 10)):
+        reader.read(page_number, GreyImage(b"", width, 10, 200))
+    assert reader.warnings() == ("Pages 2-3 are images and were read badly: compare the words with the page.",)

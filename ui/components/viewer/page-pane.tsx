@@ -8,7 +8,9 @@ import type { DocumentDetail } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 
-import { originalQuery } from "./queries";
+import { BoxLayer } from "./box-layer";
+import type { Passage } from "./passage";
+import { boxesQuery, originalQuery, type PageBox } from "./queries";
 
 const PdfPage = dynamic(() => import("./pdf-page"), { ssr: false, loading: () => <SkeletonBlock lines={8} /> });
 
@@ -18,19 +20,31 @@ export function canShowPage(document: DocumentDetail): boolean {
   return document.content_type === "application/pdf" || SHOWN_IMAGES.has(document.content_type);
 }
 
-/** The page as it looks, on paper that stays white in the dark. */
+const NO_BOXES: readonly PageBox[] = [];
+
+/** The page as it looks, on paper that stays white in the dark. The passage is boxed on it; `wanted` are its words on
+this page, which are marked in the page's own text where it has no boxes. */
 export function PagePane({
   document,
   page,
   zoom,
+  passage,
   wanted,
 }: {
   document: DocumentDetail;
   page: number;
   zoom: number;
+  passage: Passage | null;
   wanted: string | null;
 }) {
   const { data: file, error, refetch } = useQuery(originalQuery(document.document_id, document.sha256));
+  const places = useQuery({
+    ...boxesQuery(document.document_id, document.sha256, passage ?? { start: 0, end: 1 }),
+    enabled: passage !== null && wanted !== null,
+  });
+  const boxes = (passage && places.data?.pages.find((item) => item.page_number === page)?.boxes) || NO_BOXES;
+  const isBoxed = boxes.length > 0;
+  const isLooking = passage !== null && places.isLoading;
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const [isPlaced, setPlaced] = useState(true);
@@ -40,7 +54,7 @@ export function PagePane({
   if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
   return (
     <div ref={frame} className="h-full overflow-auto bg-sunken p-3" tabIndex={0} role="region" aria-label="Page">
-      {wanted !== null && (!isPlaced || !isPdf) && (
+      {wanted !== null && !isBoxed && !isLooking && (!isPlaced || !isPdf) && (
         <div className="mx-auto mb-3 max-w-[720px]">
           <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
         </div>
@@ -59,19 +73,31 @@ export function PagePane({
             file={file}
             page={page}
             width={drawnWidth}
-            wanted={wanted}
+            boxes={boxes}
+            wanted={isBoxed || isLooking ? null : wanted}
             onPlaced={setPlaced}
             onFailure={setFailure}
           />
         </div>
       ) : (
-        <ImagePage file={file} name={document.document_name} width={drawnWidth} />
+        <ImagePage file={file} name={document.document_name} width={drawnWidth} boxes={boxes} />
       )}
     </div>
   );
 }
 
-function ImagePage({ file, name, width }: { file: Blob; name: string; width: number }) {
+function ImagePage({
+  file,
+  name,
+  width,
+  boxes,
+}: {
+  file: Blob;
+  name: string;
+  width: number;
+  boxes: readonly PageBox[];
+}) {
+  const [isDrawn, setDrawn] = useState(false);
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {
     const made = URL.createObjectURL(file);
@@ -79,8 +105,13 @@ function ImagePage({ file, name, width }: { file: Blob; name: string; width: num
     return () => URL.revokeObjectURL(made);
   }, [file]);
   if (url === null) return null;
-  // eslint-disable-next-line @next/next/no-img-element
-  return <img src={url} alt={`Page of ${name}`} className="mx-auto max-w-none bg-paper" style={{ width }} />;
+  return (
+    <div className="relative mx-auto bg-paper" style={{ width }}>
+      {/* eslint-disable-next-line @next/next/no-img-element */}
+      <img src={url} alt={`Page of ${name}`} className="max-w-none" style={{ width }} onLoad={() => setDrawn(true)} />
+      {isDrawn && <BoxLayer boxes={boxes} />}
+    </div>
+  );
 }
 
 function useWidth(element: React.RefObject<HTMLElement | null>): number {

@@ -7,7 +7,9 @@ import { Document, Page, pdfjs } from "react-pdf";
 
 import { SkeletonBlock } from "@/components/feedback";
 
+import { BoxLayer } from "./box-layer";
 import { escapeHtml, placeInPieces } from "./passage";
+import type { PageBox } from "./queries";
 
 pdfjs.GlobalWorkerOptions.workerSrc = new URL("pdfjs-dist/build/pdf.worker.min.mjs", import.meta.url).toString();
 
@@ -19,11 +21,13 @@ const OPTIONS = {
   isEvalSupported: false,
 };
 
-/** One page of a PDF, with the wanted words marked on it; `onPlaced` tells whether they were found. */
+/** One page of a PDF with the boxes of a passage, or where there are none with the wanted words marked in its text;
+`onPlaced` tells whether they were found. */
 export default function PdfPage({
   file,
   page,
   width,
+  boxes,
   wanted,
   onPlaced,
   onFailure,
@@ -31,6 +35,7 @@ export default function PdfPage({
   file: Blob;
   page: number;
   width: number;
+  boxes: readonly PageBox[];
   wanted: string | null;
   onPlaced: (isPlaced: boolean) => void;
   onFailure: (reason: string) => void;
@@ -40,6 +45,7 @@ export default function PdfPage({
     () => (pieces?.page === page && wanted !== null ? placeInPieces(pieces.texts, wanted) : null),
     [pieces, page, wanted],
   );
+  const [drawn, setDrawn] = useState<number | null>(null);
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (pieces?.page === page && wanted !== null) onPlaced(marks !== null);
@@ -74,8 +80,11 @@ export default function PdfPage({
             setPieces({ page, texts: items.map((item) => ("str" in item ? item.str : "")) })
           }
           onRenderTextLayerSuccess={showMark}
+          onRenderSuccess={() => setDrawn(page)}
           onLoadError={(error) => onFailure(error.message)}
-        />
+        >
+          {drawn === page && <BoxLayer boxes={boxes} />}
+        </Page>
       </Document>
     </div>
   );

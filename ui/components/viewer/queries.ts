@@ -15,6 +15,25 @@ export async function original(documentId: string, signal?: AbortSignal): Promis
   ) as Promise<Blob>;
 }
 
+export type PageBox = Schemas["BoxResponse"];
+
+/** Where a passage stands on its pages; read from the file, so that it may take a second where a page is a scan. */
+export function boxesQuery(documentId: string, sha256: string, { start, end }: { start: number; end: number }) {
+  return queryOptions({
+    queryKey: ["documents", "boxes", documentId, sha256, start, end],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents/{document_id}/boxes", {
+          params: { path: { ...organizationPath(), document_id: documentId }, query: { start, end } },
+          signal,
+        }),
+      ),
+    staleTime: Infinity,
+    // Without boxes the words are marked in the page's own text: no reason to ask again and again.
+    retry: false,
+  });
+}
+
 export function textPageQuery(documentId: string, page: number) {
   return queryOptions({
     queryKey: ["documents", "text", documentId, page],

@@ -101,7 +101,7 @@ export function Chat() {
         action="Delete the conversation"
         onConfirm={() => leaving && remove.mutate(leaving)}
       >
-        Its questions and answers are gone for everybody. This cannot be undone.
+        Only you see it. Its questions and answers are gone. This cannot be undone.
       </ConfirmDialog>
     </>
   );

@@ -9,6 +9,7 @@ import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Banner } from "@/components/state";
 
+import { splitAtCitations } from "./citations";
 import { follow } from "./follow";
 import { type Message, messagesQuery, type Thread } from "./queries";
 
@@ -74,6 +75,16 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
       ),
     onError: (failure) => tellFailure("The answer was not stopped", failure),
   });
+  const { mutate: stopAnswer } = stop;
+  useEffect(() => {
+    if (runningId === undefined) return;
+    const onKey = (event: KeyboardEvent) => {
+      // A dialog that is open takes Escape for itself.
+      if (event.key === "Escape" && !event.defaultPrevented && !event.isComposing) stopAnswer(runningId);
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [runningId, stopAnswer]);
   const send = () => {
     if (question.trim() !== "" && !ask.isPending && runningId === undefined) ask.mutate(question.trim());
   };
@@ -121,7 +132,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
             <SendHorizontal aria-hidden size={14} /> Ask
           </button>
         ) : (
-          <button type="button" className="button" disabled={stop.isPending} onClick={() => stop.mutate(runningId)}>
+          <button type="button" className="button" title="Stop (Esc)" disabled={stop.isPending} onClick={() => stop.mutate(runningId)}>
             <Square aria-hidden size={14} /> Stop
           </button>
         )}
@@ -143,7 +154,7 @@ function Said({ message, live }: { message: Message; live?: { text: string; doin
           {live.doing}
         </p>
       )}
-      {message.state === "stopped" && <p className="text-text-2">Stopped.</p>}
+      {message.state === "stopped" && <p className="text-text-2">Stopped. {costOf(message)}</p>}
       {message.error && <Banner tone="failed">{message.error.detail}</Banner>}
       {!live && message.state === "done" && message.is_grounded === false && (
         <Banner tone="warning">The documents do not say this: nothing of it is cited.</Banner>
@@ -171,11 +182,16 @@ function placeOf(citation: Citation): string {
   return `/documents/view/?id=${citation.document_id}&page=${citation.page}&hl=${citation.page}-${citation.page}:${citation.start}-${citation.end}`;
 }
 
+/** What was used until an answer was stopped. */
+function costOf({ usage }: Message): string {
+  const tokens = usage.prompt_tokens + usage.completion_tokens;
+  const price = usage.unpriced_calls > 0 ? "" : `, $${usage.cost_usd.toFixed(4)}`;
+  return `${usage.is_estimated ? "About " : ""}${tokens.toLocaleString("en")} tokens${price} were used.`;
+}
+
 /** The answer, each [n] that is a citation leading to its page. */
 function WithCitations({ message }: { message: Message }) {
-  const byNumber = new Map(message.citations.map((citation) => [citation.number, citation]));
-  return message.content.split(/(\[\d+\])/).map((piece, place) => {
-    const citation = byNumber.get(Number(/^\[(\d+)\]$/.exec(piece)?.[1]));
+  return splitAtCitations(message.content, message.citations).map(({ piece, citation }, place) => {
     return citation === undefined ? (
       piece
     ) : (

@@ -18,12 +18,14 @@ import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { formatCount, plural } from "@/lib/format";
 
+import { BaseChunks } from "./base-chunks";
 import { BaseDocuments } from "./base-documents";
+import { BaseHealth } from "./base-health";
 import { BaseSettings } from "./base-settings";
 import { baseJobsQuery, baseState } from "./queries";
 
 const PARENT = { href: "/kbs/", label: "Knowledge bases" };
-const TABS = ["documents", "settings"] as const;
+const TABS = ["documents", "chunks", "health", "settings"] as const;
 
 export function KnowledgeBaseView() {
   const [url, setUrl] = useQueryStates({
@@ -64,11 +66,17 @@ export function KnowledgeBaseView() {
         current={url.tab}
         tabs={[
           { id: "documents", label: `Documents ${formatCount(data.document_count)}`, href: `/kbs/view/?id=${url.id}` },
+          { id: "chunks", label: `Chunks ${formatCount(data.chunk_count)}`, href: `/kbs/view/?id=${url.id}&tab=chunks` },
+          { id: "health", label: "Health", href: `/kbs/view/?id=${url.id}&tab=health` },
           { id: "settings", label: "Settings", href: `/kbs/view/?id=${url.id}&tab=settings` },
         ]}
       />
       {url.tab === "documents" ? (
         <BaseDocuments base={data} page={Math.max(1, url.page)} onPage={(page) => void setUrl({ page }, { history: "push" })} />
+      ) : url.tab === "chunks" ? (
+        <BaseChunks base={data} />
+      ) : url.tab === "health" ? (
+        <BaseHealth base={data} />
       ) : (
         <BaseSettings key={data.updated_at} base={data} />
       )}

@@ -48,6 +48,7 @@ export function HitPreview({ hit, onClose }: { hit: Hit; onClose: () => void }) 
             document={document}
             page={hit.first_page}
             zoom={1}
+            passage={passage}
             wanted={part && shown ? shown.text.slice(part[0], part[1]) : null}
           />
         ) : (

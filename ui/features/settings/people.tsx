@@ -1,16 +1,17 @@
 "use client";
 
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CopyIcon, Plus } from "lucide-react";
+import { Plus } from "lucide-react";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
-import { copyText, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
 import { Pager } from "@/components/pager";
+import { SecretOnce } from "@/components/secret-once";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import type { Role } from "@/lib/session";
@@ -188,24 +189,13 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
   if (invite.data) {
     const link = `${location.origin}/invite/#${invite.data.token}`;
     return (
-      <Dialog
-        open
-        onOpenChange={(isOpen) => !isOpen && onClose()}
+      <SecretOnce
         title={`Invitation of ${invite.data.email ?? ""}`}
         description={invite.data.is_mailed ? "The link was sent to the address. It works once, and is shown this once." : "Hand this link over: it works once, and cannot be shown again."}
-        footer={
-          <button type="button" className="button button-primary" onClick={onClose}>
-            Done
-          </button>
-        }
-      >
-        <div className="flex gap-2">
-          <input className="field font-mono text-xs" readOnly aria-label="Invitation link" value={link} onFocus={(event) => event.target.select()} />
-          <button type="button" className="button" onClick={() => void copyText(link)}>
-            <CopyIcon aria-hidden size={14} /> Copy
-          </button>
-        </div>
-      </Dialog>
+        label="Invitation link"
+        secret={link}
+        onClose={onClose}
+      />
     );
   }
   const general = formError(invite.error, ["email"]);

@@ -72,7 +72,7 @@ export function Reading({
     { keys: "v", label: "Page, text or both", group: "Document", run: cycle },
   ]);
 
-  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} wanted={wanted} />;
+  const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} passage={passage} wanted={wanted} />;
   const textPane = isRead ? (
     <TextPane documentId={document.document_id} page={page} passage={passage} />
   ) : (
@@ -117,10 +117,20 @@ export function Reading({
         {marks.length > 0 && (
           <span className="flex items-center gap-2">
             {markAt >= 0 ? `Highlight ${markAt + 1} of ${marks.length}` : `Highlight on page ${marks[0]}`}
-            {(marks.length > 1 || markAt < 0) && (
-              <button type="button" className="button" onClick={() => (markAt < 0 ? go(marks[0] ?? 1) : goToMark(1))}>
-                {markAt < 0 ? "Show" : "Next"}
+            {markAt < 0 && (
+              <button type="button" className="button" onClick={() => go(marks[0] ?? 1)}>
+                Show
               </button>
+            )}
+            {markAt >= 0 && marks.length > 1 && (
+              <span className="flex">
+                <button type="button" className="button button-quiet button-icon" aria-label="Previous highlight" onClick={() => goToMark(-1)}>
+                  <ChevronLeft aria-hidden size={16} />
+                </button>
+                <button type="button" className="button button-quiet button-icon" aria-label="Next highlight" onClick={() => goToMark(1)}>
+                  <ChevronRight aria-hidden size={16} />
+                </button>
+              </span>
             )}
           </span>
         )}

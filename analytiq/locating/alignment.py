@@ -1,0 +1,160 @@
+"""Lays a page's stored text beside the letters that the page shows: pure.
+
+Both were read in the same order, but the text was made findable since (white space, ligatures, hyphens at line ends),
+so letters are compared without any of that; where they still differ, runs of letters are matched, and a passage that is
+mostly not found has no boxes rather than wrong ones.
+"""
+
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise, takewhile
+
+from analytiq.models.boxes import Box, PlacedText
+
+LEAST_SHARE_FOUND = 0.6
+"""Of a passage's letters; below it no box is shown."""
+MAX_BOXES = 300
+"""Of a page."""
+SURROUNDINGS = 12
+"""Letters on either side, by which one of several equal passages is known."""
+LEAST_RUN = 4
+"""Letters: shorter runs agree by chance."""
+LONGEST_GAP = 6.0
+"""Heights of a line: letters of two columns are farther from each other, and have a box in each."""
+SAME_LINE_SHARE = 0.5
+"""Of the smaller of two heights: so much two neighbours in a line have in common."""
+_IGNORED = "\u00ad-\u2010\u2011"
+"""Hyphens come and go with the ends of lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Letters:
+    text: str
+    places: list[int]
+    """For each letter, the place in what it comes from."""
+
+
+def boxes_of(pieces: Sequence[PlacedText], page_text: str, start: int, end: int) -> list[Box]:
+    """Where the characters [start, end) of a page's text stand on the page: a box for each line; none where unsure.
+
+    Args:
+        pieces: what the page shows, in the order of reading.
+        page_text: its stored text.
+        start: in characters from the beginning of `page_text`.
+        end: the first character after the passage.
+    """
+    wanted = _letters([page_text])
+    first, last = bisect_left(wanted.places, start), bisect_left(wanted.places, end)
+    if first >= last:
+        return []
+    shown = _letters([piece.text for piece in pieces], by_piece=True)
+    runs = _runs(wanted.text, shown.text, first, last)
+    if len(runs) > 1:
+        # The same words stand there several times, in other surroundings than those of the text: any may be meant.
+        return []
+    found = range(runs[0], runs[0] + last - first) if runs else _matched(wanted.text, shown.text, first, last)
+    if len(found) < LEAST_SHARE_FOUND * (last - first):
+        return []
+    places = sorted({shown.places[index] for index in found})
+    return _lines([pieces[place].box for place in places])[:MAX_BOXES]
+
+
+def _letters(texts: Sequence[str], *, by_piece: bool = False) -> _Letters:
+    letters: list[str] = []
+    places: list[int] = []
+    for number, text in enumerate(texts):
+        for position, character in enumerate(text):
+            for letter in unicodedata.normalize("NFKC", character):
+                if letter.isspace() or letter in _IGNORED:
+                    continue
+                letters.append(letter)
+                places.append(number if by_piece else position)
+    return _Letters("".join(letters), places)
+
+
+def _runs(wanted: str, shown: str, first: int, last: int) -> list[int]:
+    """Where the passage's letters may begin among those shown; more than one where they cannot be told apart."""
+    if wanted == shown:
+        return [first]
+    passage = wanted[first:last]
+    shown_runs, own_runs = _occurrences(shown, passage), _occurrences(wanted, passage)
+    if len(shown_runs) == len(own_runs):
+        return [shown_runs[own_runs.index(first)]]
+    before, after = wanted[:first], wanted[last:]
+    shared = [
+        _equal(reversed(before), reversed(shown[max(0, run - SURROUNDINGS) : run]))
+        + _equal(after, shown[run + len(passage) : run + len(passage) + SURROUNDINGS])
+        for run in shown_runs
+    ]
+    best = max(shared, default=0)
+    nearest = [run for run, letters in zip(shown_runs, shared, strict=True) if letters == best >= LEAST_RUN]
+    return nearest or shown_runs
+
+
+def _equal(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many letters are equal from the first on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _occurrences(text: str, passage: str) -> list[int]:
+    """Every place where it begins, overlapping ones too."""
+    found: list[int] = []
+    at = text.find(passage)
+    while at >= 0:
+        found.append(at)
+        at = text.find(passage, at + 1)
+    return found
+
+
+def _matched(wanted: str, shown: str, first: int, last: int) -> list[int]:
+    """The places in `shown` of those letters of the passage that stand in runs of both texts."""
+    # Letter by letter a long page would take seconds; the passage is short, and so is where it can be.
+    margin = 2 * (last - first) + 2000
+    low, high = max(0, first - margin), min(len(shown), last + margin)
+    matcher = SequenceMatcher(None, wanted[first:last], shown[low:high], autojunk=False)
+    found: list[int] = []
+    for block in matcher.get_matching_blocks():
+        if block.size >= LEAST_RUN:
+            found += range(low + block.b, low + block.b + block.size)
+    return found
+
+
+def _lines(boxes: Sequence[Box]) -> list[Box]:
+    """Join neighbours that stand beside each other, or below each other where lines run from top to bottom."""
+    pairs = list(pairwise(boxes))
+    across = sum(_share(one.top, one.bottom, two.top, two.bottom) >= SAME_LINE_SHARE for one, two in pairs)
+    down = sum(_share(one.left, one.right, two.left, two.right) >= SAME_LINE_SHARE for one, two in pairs)
+    runs_down = down > across
+    lines: list[Box] = []
+    for box in boxes:
+        if lines and _is_same_line(lines[-1], box, runs_down=runs_down):
+            lines[-1] = _union(lines[-1], box)
+        else:
+            lines.append(box)
+    return lines
+
+
+def _is_same_line(line: Box, box: Box, *, runs_down: bool) -> bool:
+    if runs_down:
+        is_near = _gap(line.top, line.bottom, box.top, box.bottom) <= LONGEST_GAP * (line.right - line.left)
+        return is_near and _share(line.left, line.right, box.left, box.right) >= SAME_LINE_SHARE
+    is_near = _gap(line.left, line.right, box.left, box.right) <= LONGEST_GAP * (line.bottom - line.top)
+    return is_near and _share(line.top, line.bottom, box.top, box.bottom) >= SAME_LINE_SHARE
+
+
+def _gap(low: float, high: float, other_low: float, other_high: float) -> float:
+    """Between two intervals; negative where they overlap."""
+    return max(low, other_low) - min(high, other_high)
+
+
+def _share(low: float, high: float, other_low: float, other_high: float) -> float:
+    """How much of the shorter of two intervals lies in the other."""
+    shorter = min(high - low, other_high - other_low)
+    return (min(high, other_high) - max(low, other_low)) / shorter if shorter > 0 else 0.0
+
+
+def _union(one: Box, two: Box) -> Box:
+    return Box(min(one.left, two.left), min(one.top, two.top), max(one.right, two.right), max(one.bottom, two.bottom))
