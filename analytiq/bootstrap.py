@@ -73,6 +73,7 @@ from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.kb_work import KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
@@ -463,6 +464,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         store.kind_of_new,
         prompt_uses,
         ChunkPageRepository(connection),
+        KnowledgeBaseWorkRepository(connection),
     )
     chat_rows = ChatRepository(connection)
     answering = Answering(search, chat, documents, settings.chat)
@@ -495,7 +497,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             passwords,
         ),
         recovery=Recovery(connection, user_rows, session_rows, link_rows, sessions, passwords, settings.accounts),
-        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows),
+        oidc=Oidc(settings.accounts.oidc, user_rows, link_rows, session_rows),
         mail=Mail(settings.accounts.smtp),
         audit_log=AuditLog(AuditLogRepository(connection), settings.accounts),
         background=set(),

@@ -16,11 +16,11 @@ from urllib.parse import unquote_to_bytes
 
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
+from analytiq.documents.naming import is_control
 from analytiq.errors import AnalytiqError, InvalidInputError, LimitExceededError
 
 _BOUNDARY = re.compile(r"[!-~](?:[ -~]{0,68}[!-~])?")
 _PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:\\.|[^"\\])*"|[^;]*)\s*""")
-_DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,15 +226,10 @@ def _filename(segment: MultipartSegment, field: str) -> str | None:
     if raw is None:
         return None
     name = unicodedata.normalize("NFC", re.split(r"[/\\]", raw)[-1])
-    name = "".join(character for character in name if not _is_control(character)).strip()
+    name = "".join(character for character in name if not is_control(character)).strip()
     if name in ("", ".", ".."):
         raise InvalidInputError.of_field(field, "the file has no name; give its part a filename")
     return name
-
-
-def _is_control(character: str) -> bool:
-    """Whether it moves the cursor, ends a line or turns the writing around: what a name may hide behind."""
-    return unicodedata.category(character) in ("Cc", "Zl", "Zp") or character in _DIRECTION_CONTROLS
 
 
 def _extended_value(value: str, field: str) -> str:

@@ -7,8 +7,8 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.accounts.secrets import hash_of, new_secret
-from analytiq.errors import AccessDeniedError, ConflictError, NotFoundError
-from analytiq.models.account import Invitation, Permission, Role, normalize
+from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
+from analytiq.models.account import ADDRESS, Invitation, Permission, Role, normalize
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository
@@ -66,10 +66,13 @@ class Invitations:
         Raises:
             AccessDeniedError: only an owner makes owners.
             ConflictError: the person is a member already.
+            InvalidInputError: it is no address.
         """
         require_owner_for(role, by)
         if email is not None:
             email = normalize(email)
+            if not ADDRESS.fullmatch(email):
+                raise InvalidInputError.of_field("email", f"{email!r} is not an address such as ada@example.com")
             known = await self._users.with_email(email)
             if known is not None and await self._members.get(organization_id, known.id) is not None:
                 raise ConflictError(f"{email} is a member already", code="already_member")

@@ -21,7 +21,7 @@ from analytiq.accounts.secrets import hash_of, new_secret
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
 from analytiq.models.account import LinkPurpose, OneTimeLink, User, normalize
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.sessions import OneTimeLinkRepository
+from analytiq.mongo.repositories.sessions import OneTimeLinkRepository, SessionRepository
 from analytiq.mongo.repositories.users import UserRepository
 from analytiq.settings import OidcSettings
 
@@ -64,10 +64,17 @@ class Arrival:
 class Oidc:
     """The one provider of the settings. It decides who somebody is; members are made by invitations alone."""
 
-    def __init__(self, settings: OidcSettings | None, users: UserRepository, links: OneTimeLinkRepository) -> None:
+    def __init__(
+        self,
+        settings: OidcSettings | None,
+        users: UserRepository,
+        links: OneTimeLinkRepository,
+        sessions: SessionRepository,
+    ) -> None:
         self._settings = settings
         self._users = users
         self._links = links
+        self._sessions = sessions
 
     @property
     def name(self) -> str | None:
@@ -127,6 +134,9 @@ class Oidc:
             raise _refused(f"nobody here has the address {email}: ask for an invitation")
         if not await self._users.bind_subject(user.id, issuer, subject):
             raise _refused(f"somebody else at the provider signs in as {email} already")
+        # Whoever invites an address sees the invitation's link, and could have chosen a password in its owner's name
+        # long before the owner comes: only now has somebody shown whose address it is.
+        await self._sessions.end_all(user.id)
         return user
 
     async def _exchange(

@@ -81,7 +81,22 @@ class UnreachableError(TransientError):
         """From httpx's error."""
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             return cls(f"No API answers at {url}: start it with `analytiq up`, or correct the address.")
+        if isinstance(error, httpx.UnsupportedProtocol):
+            return cls(f"The address {url!r} is none of an API: it begins with http:// or https://.")
         return cls(f"The API at {url} did not finish its answer ({type(error).__name__}); call again.")
+
+
+def require_own_answer(response: httpx.Response) -> None:
+    """Refuse what another server, or a portal on the way, answers as if all were well.
+
+    Raises:
+        UnreachableError: it is a page or a plain text, and the API answers neither.
+    """
+    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind in ("text/html", "text/plain"):
+        raise UnreachableError(
+            f"{response.url} is answered by something else than Analytiq's API: correct the address."
+        )
 
 
 def _seconds(header: str | None) -> float | None:

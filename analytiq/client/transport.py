@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import httpx
 
-from analytiq.client.errors import ProblemError, UnreachableError
+from analytiq.client.errors import ProblemError, UnreachableError, require_own_answer
 
 MAX_WAITS = 20
 """How often one call is repeated because the API said when to call again; twice the loading of a large KB."""
@@ -58,6 +58,7 @@ class Transport:
         while True:
             response = self._send(self._http.build_request(method, self._prefix + path, params=wanted, json=json))
             if response.is_success:
+                require_own_answer(response)
                 return response.content
             problem = ProblemError.of(response)
             if waits == 0 or problem.status not in (429, 503) or problem.retry_after is None:
@@ -70,6 +71,7 @@ class Transport:
         response = self._send(self._http.build_request("POST", self._prefix + path, data=dict(fields), files=files))
         if not response.is_success:
             raise ProblemError.of(response)
+        require_own_answer(response)
         return response.content
 
     def lines(self, path: str, *, headers: Mapping[str, str]) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 import io
 import mimetypes
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,17 +22,31 @@ class CountedFile(io.FileIO):
         """Open for reading.
 
         Raises:
-            InvalidInputError: it cannot be read.
+            InvalidInputError: it cannot be read, or has no end that is known (a device, a pipe).
         """
         try:
             super().__init__(str(path), "rb")
         except OSError as error:
             raise InvalidInputError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+        status = os.fstat(self.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise InvalidInputError(f"{str(path)!r} is no file: what is uploaded needs a length.")
+        self._path = path
+        self._size_bytes = status.st_size
         self._on_bytes = on_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """As a file does."""
-        block = super().read(-1 if size is None else size) or b""
+        """As a file does, up to the length that the request has stated: a log may grow meanwhile.
+
+        Raises:
+            InvalidInputError: it has become shorter.
+        """
+        left = self._size_bytes - self.tell()
+        wanted = left if size is None or size < 0 else min(size, left)
+        block = super().read(max(wanted, 0)) or b""
+        if wanted > 0 and not block:
+            raise InvalidInputError(f"{str(self._path)!r} has become shorter while it was sent; upload it again.")
         if self._on_bytes is not None:
             self._on_bytes(len(block))
         return block

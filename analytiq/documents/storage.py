@@ -4,7 +4,10 @@ Only the last is exact, since it is part of the transaction that makes the docum
 for an upload that cannot end well. An operator sets the quota (`analytiq storage set`): decision 0023.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -26,6 +29,8 @@ class Storage:
     def __init__(self, accounts: StorageAccountRepository, documents: DocumentRepository) -> None:
         self._accounts = accounts
         self._documents = documents
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._bounded: set[str] = set()
 
     async def account(self, organization_id: str) -> StorageAccount:
         """Quota and use; where there is no quota, what is used is counted now."""
@@ -46,9 +51,11 @@ class Storage:
         """
         account = await self._accounts.get(organization_id)
         if account is None:
+            self._bounded.discard(organization_id)
             async for block in source:
                 yield block
             return
+        self._bounded.add(organization_id)
         if account.documents_left == 0 and not await self._documents.named(organization_id, document_name, limit=1):
             raise _exceeded(account, StorageAmount(documents=1))
         received, most_bytes = 0, account.bytes_left
@@ -63,6 +70,18 @@ class Storage:
                 if received > most_bytes:
                     raise _exceeded(account, StorageAmount(stored_bytes=received), is_whole=False)
             yield block
+
+    @asynccontextmanager
+    async def in_turn(self, organization_id: str) -> AsyncGenerator[None]:
+        """Around a transaction that takes room: those of one process wait for each other instead of conflicting.
+
+        Only for speed, and only where a quota was seen: each conflict costs a transaction and a pause.
+        """
+        if organization_id not in self._bounded:
+            yield
+            return
+        async with self._turns.setdefault(organization_id, asyncio.Lock()):
+            yield
 
     async def take(self, session: Session, organization_id: str, wanted: StorageAmount) -> None:
         """Take room within the caller's transaction; less than nothing gives room back, and is never refused.

@@ -1,4 +1,4 @@
-"""Deletes documents that are older than their organization keeps them; off unless it says so."""
+"""Deletes documents, and runs of prompts, that are older than their organization keeps them; off unless it says so."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 MOST_DAYS = 36_500
 BOUND = 1000
-"""Documents that a pass deletes of one organization; the next pass goes on."""
+"""Documents, and runs on texts, that a pass deletes of one organization; the next pass goes on."""
 
 
 class Retention:
@@ -48,6 +48,10 @@ class Retention:
                 except NotFoundError:
                     continue
                 deleted += 1
+            # A text that was sent with a run is as much somebody's as a document.
+            runs = await self._rows.delete_runs_on_texts(organization.id, moment, limit=BOUND)
+            if runs:
+                log.info("retention.runs_deleted", organization_id=organization.id, runs=runs, days=days)
             if expired:
                 log.info("retention.deleted", organization_id=organization.id, documents=len(expired), days=days)
         return deleted

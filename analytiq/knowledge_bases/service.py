@@ -1,6 +1,6 @@
 """Knowledge bases: create, read, change, delete (seed: "API Design")."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,6 +21,7 @@ from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork, KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
@@ -85,7 +86,9 @@ class KnowledgeBases:
         store_of_new: VectorStoreKind,
         prompt_uses: PromptUses,
         chunk_pages: ChunkPageRepository,
+        work: KnowledgeBaseWorkRepository,
     ) -> None:
+        self._work = work
         self._chunk_pages = chunk_pages
         self._prompt_uses = prompt_uses
         self._connection = connection
@@ -164,6 +167,10 @@ class KnowledgeBases:
     ) -> tuple[list[KnowledgeBase], int]:
         """A page of knowledge bases with the counts last written, and how many there are."""
         return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
+
+    async def work_of(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, KnowledgeBaseWork]:
+        """Id → what is still to be done and what was given up, of the knowledge bases that have any of it."""
+        return await self._work.of(organization_id, kb_ids)
 
     async def change(
         self,

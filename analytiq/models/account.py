@@ -1,5 +1,6 @@
 """People: who they are, what they may do in which organization, and how they are signed in."""
 
+import re
 from datetime import datetime
 from enum import StrEnum
 
@@ -133,6 +134,10 @@ class OneTimeLink(Stored):
     user_id: str | None = None
     payload: dict[str, str] = Field(default_factory=dict[str, str])
     expires_at: datetime
+
+
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
+"""What can be an address of mail; only a mail that arrives shows more."""
 
 
 def normalize(email: str) -> str:

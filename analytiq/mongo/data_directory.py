@@ -160,7 +160,7 @@ def read_connection(path: Path) -> ConnectionFile:
 
     Raises:
         NotFoundError: no API runs on it.
-        InvalidInputError: the file is damaged.
+        InvalidInputError: the file is damaged, or cannot be read.
     """
     target = path.expanduser() / CONNECTION_FILE
     try:
@@ -169,6 +169,12 @@ def read_connection(path: Path) -> ConnectionFile:
         raise NotFoundError(
             f"There is no {str(target)!r}, so no Analytiq is running on that data directory: start it with"
             " `analytiq up`, or give its URL and token."
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidInputError(
+            f"{str(target)!r} cannot be read ({reason}): name the data directory of `analytiq up` as the user who runs"
+            " it, or give its URL and token."
         ) from error
     try:
         return ConnectionFile.model_validate_json(content)

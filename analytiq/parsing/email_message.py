@@ -25,11 +25,22 @@ MIN_PLAIN_SHARE = 0.5
 """Of the longest alternative's characters. A shorter plain text is the note that one's program cannot show the rest."""
 DEEPEST_PART = 30
 NAMED_ATTACHMENTS = 100
+MAX_HEADER_CHARACTERS = 10_000
+"""Of a header's source. The library decodes encoded words in the square of their number (200,000 took 160 seconds), and
+takes as long over the parameters of a content type."""
 
 _BLANKS = re.compile(r"\s+")
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 Part: TypeAlias = "Message[str, str]"
+
+
+class _BoundedHeaders(policy.Compat32):
+    """Cuts headers where they are read: the library's parser looks into them itself."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_HEADER_CHARACTERS]
 
 
 @dataclass(slots=True)
@@ -49,7 +60,7 @@ class EmailParser:
         if data.startswith(_WIDE_MARKS) or unmarked_utf16(data):
             data = decode_text(data).text.encode("utf-8")  # some programs export messages as UTF-16
         try:
-            message = BytesParser(policy=policy.compat32).parsebytes(data)
+            message = BytesParser(policy=_BoundedHeaders()).parsebytes(data)
             attachments = _Attachments()
             text = _message_text(message, attachments, depth=0)
         except (AttributeError, KeyError, IndexError, TypeError, ValueError, LookupError) as error:
@@ -147,7 +158,7 @@ def _header(message: Part, wanted: str) -> str:
 
 
 def _decoded(raw: str) -> str:
-    """Encoded words and bare bytes as characters; an unknown charset leaves a word as it is."""
+    """Encoded words and bare bytes as characters; an unknown charset is guessed."""
     if "=?" not in raw:
         return _from_bytes(raw.encode("utf-8", errors="surrogateescape"), None)
     try:

@@ -66,9 +66,11 @@ def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
             # A long column: what is left of the block has no names above it either.
             yield from (render_row(row, names) for row in block)
             continue
+        is_below_groups = False
         while len(sample) > 1 and _is_wider_header(sample[1], sample[0]):
             yield render_row(sample.pop(0), ())
-        if has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
+            is_below_groups = True
+        if is_below_groups or has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
             names = sample.pop(0)
             yield " | ".join(name for name in names if name)
         elif not _fits(sample[0], names):
@@ -98,14 +100,24 @@ def _filled(row: Sequence[str]) -> int:
 def _may_be_names(row: Sequence[str]) -> bool:
     """Whether a row that stands alone between blank ones can name the columns of what follows."""
     names = [cell for cell in row if cell]
-    return len(names) == len(set(names)) > 1 and not any(
-        len(name) > MAX_HEADER_CHARACTERS or looks_like_number(name) for name in names
-    )
+    return len(names) == len(set(names)) > 1 and not any(_is_no_name(name) for name in names)
 
 
 def _is_wider_header(row: Sequence[str], above: Sequence[str]) -> bool:
-    """Whether the row above only groups the columns that this one names, as `January–June` does above three amounts."""
-    return _may_be_names(row) and _filled(row) > _filled(above)
+    """Whether the row above only groups the columns that this one names, as `January–June` does above three amounts.
+
+    Names with a nameless column at their right are no such groups: theirs are gaps between them, or many columns each.
+    """
+    names = [cell for cell in row if cell]
+    if len(names) <= _filled(above) or any(_is_no_name(name) for name in names):
+        return False
+    last = max(column for column, cell in enumerate(above) if cell)
+    gaps = any(cell and not above[column] for column, cell in enumerate(row[:last]))
+    return gaps or len(names) >= 2 * _filled(above)
+
+
+def _is_no_name(text: str) -> bool:
+    return len(text) > MAX_HEADER_CHARACTERS or looks_like_number(text)
 
 
 def _fits(row: Sequence[str], names: Sequence[str]) -> bool:

@@ -153,7 +153,8 @@ class Uploads:
             document, outcome = existing, UploadOutcome.RETURNED
         else:
             place = await self._placing.choose(placement, policy)
-            document, outcome = await run_in_transaction(self._connection, place)
+            async with self._storage.in_turn(placement.upload.organization_id):
+                document, outcome = await run_in_transaction(self._connection, place)
             await checkpoint("upload.committed")
             if declared is not None:
                 document = await self._metadata_fields.settle(document, declared)

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork
 from analytiq.prompt_uses import OnUse
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
 from api.idempotency import IdempotentRoute
@@ -18,8 +19,11 @@ from api.schemas.knowledge_bases import (
     KnowledgeBaseList,
     KnowledgeBaseResponse,
     KnowledgeBaseUpdate,
+    ListedKnowledgeBaseResponse,
 )
 from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
+
+NO_WORK = KnowledgeBaseWork()
 
 router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
@@ -49,9 +53,9 @@ async def list_knowledge_bases(
     found, total = await application.knowledge_bases.page(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
-    return KnowledgeBaseList(
-        knowledge_bases=[KnowledgeBaseResponse.of(item) for item in found], total_count=total, skip=skip
-    )
+    work = await application.knowledge_bases.work_of(organization.id, [item.id for item in found])
+    listed = [ListedKnowledgeBaseResponse.listed(item, work.get(item.id, NO_WORK)) for item in found]
+    return KnowledgeBaseList(knowledge_bases=listed, total_count=total, skip=skip)
 
 
 @router.get("/{kb_id}", operation_id="get_knowledge_base")

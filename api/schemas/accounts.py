@@ -1,6 +1,5 @@
 """Wire shapes of people, sessions, members, invitations and the audit log."""
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
@@ -9,11 +8,9 @@ from analytiq.accounts.invitations import Invited, OpenInvitation
 from analytiq.accounts.people import Person
 from analytiq.accounts.secrets import csrf_token_of
 from analytiq.accounts.sessions import Membership
-from analytiq.models.account import Invitation, Role, User, UserSession
+from analytiq.models.account import ADDRESS, Invitation, Role, User, UserSession
 from analytiq.models.audit import AuditEntry
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
-
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 def _address(text: str) -> str:

@@ -7,6 +7,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
@@ -142,10 +143,28 @@ class KnowledgeBaseResponse(ResponseBody):
         )
 
 
+class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
+    """A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted."""
+
+    unfinished_jobs: int = Field(description="Jobs that wait or run")
+    given_up_jobs: int = Field(description="Jobs that need attention: replay them once the cause is gone")
+    given_up_reason: str | None = Field(description="Why one of these was given up")
+
+    @classmethod
+    def listed(cls, knowledge_base: KnowledgeBase, work: KnowledgeBaseWork) -> "ListedKnowledgeBaseResponse":
+        """From the stored shape."""
+        return cls(
+            **KnowledgeBaseResponse.of(knowledge_base).model_dump(),
+            unfinished_jobs=work.unfinished,
+            given_up_jobs=work.given_up,
+            given_up_reason=work.reason,
+        )
+
+
 class KnowledgeBaseList(ResponseBody):
     """A page of knowledge bases."""
 
-    knowledge_bases: list[KnowledgeBaseResponse]
+    knowledge_bases: list[ListedKnowledgeBaseResponse]
     total_count: int
     skip: int
 

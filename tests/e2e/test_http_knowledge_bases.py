@@ -5,9 +5,11 @@ import re
 import httpx
 import pytest
 
+from analytiq import clock
 from tests.e2e.driving import (
     Body,
     accepted,
+    database_of,
     eventually,
     make_knowledge_base,
     make_tag,
@@ -18,6 +20,7 @@ from tests.e2e.driving import (
     wait_until_active,
     wait_until_indexed,
 )
+from tests.e2e.running_platform import Running
 
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -92,6 +95,41 @@ def test_list_is_newest_first_paged_and_searched_by_a_part_of_the_name(client: h
     first = accepted(client.get("/knowledge-bases", params={"name_search": f"{word} 0"}))["knowledge_bases"][0]
     seed = {"kb_id", "name", "description", "tag_ids", "status", "document_count", "chunk_count", "embedding_model"}
     assert seed | {"created_at"} <= set(first)
+
+
+def given_up(organization_id: str, kb_id: str) -> Body:
+    """A row of a job that was given up."""
+    now = clock.now()
+    return {
+        "_id": unique("sync"), "kind": "sync", "organization_id": organization_id,
+        "lane": f"{organization_id}:{kb_id}:sync", "subject": {"kb_id": kb_id, "document_id": "f" * 24},
+        "state": "dead", "priority": 0, "wanted": 1, "attempt": 1, "run_at": now, "created_at": now, "updated_at": now,
+        "error": {"code": "provider_refused", "detail": "The provider refuses the key.", "at": now},
+    }  # fmt: skip
+
+
+def test_list_says_what_was_given_up_and_why(client: httpx.Client, running: Running) -> None:
+    word = unique("Troubled")
+    kb, other = (make_knowledge_base(client, [], name=f"{word} {number}") for number in range(2))
+    for made in (kb, other):
+        wait_until_active(client, made)
+    row = given_up(running.organization_id, kb)
+    foreign = given_up("e" * 24, other)
+
+    def listed() -> dict[str, tuple[int, int, str | None]]:
+        items = accepted(client.get("/knowledge-bases", params={"name_search": word}))["knowledge_bases"]
+        return {
+            item["kb_id"]: (item["unfinished_jobs"], item["given_up_jobs"], item["given_up_reason"]) for item in items
+        }
+
+    with database_of(running.data_dir) as database:
+        database["jobs"].insert_many([row, foreign])
+        try:
+            assert eventually(lambda: listed()[kb][1] == 1)
+            assert listed() == {kb: (0, 1, row["error"]["detail"]), other: (0, 0, None)}
+        finally:
+            database["jobs"].delete_many({"_id": {"$in": [row["_id"], foreign["_id"]]}})
+    assert listed() == {kb: (0, 0, None), other: (0, 0, None)}
 
 
 def test_change_of_name_description_and_neighbours_needs_no_indexing(client: httpx.Client) -> None:

@@ -3454,7 +3454,7 @@ export interface components {
          */
         KnowledgeBaseList: {
             /** Knowledge Bases */
-            knowledge_bases: components["schemas"]["KnowledgeBaseResponse"][];
+            knowledge_bases: components["schemas"]["ListedKnowledgeBaseResponse"][];
             /** Total Count */
             total_count: number;
             /** Skip */
@@ -3558,6 +3558,67 @@ export interface components {
          * @enum {string}
          */
         LedgerFate: "anonymize" | "delete" | "keep";
+        /**
+         * ListedKnowledgeBaseResponse
+         * @description A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted.
+         */
+        ListedKnowledgeBaseResponse: {
+            /** Kb Id */
+            kb_id: string;
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Chunker Type */
+            chunker_type: string;
+            /** Chunk Size */
+            chunk_size: number;
+            /** Chunk Overlap */
+            chunk_overlap: number;
+            /** Embedding Model */
+            embedding_model: string;
+            /** Embedding Dimensions */
+            embedding_dimensions: number;
+            /** Coalesce Neighbors */
+            coalesce_neighbors: number;
+            /**
+             * Vector Store
+             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             */
+            vector_store: string;
+            /**
+             * Status
+             * @description `indexing` until the first indexing has ended, then `active`; or `error`
+             */
+            status: string;
+            /** Document Count */
+            document_count: number;
+            /** Chunk Count */
+            chunk_count: number;
+            /** Last Indexed At */
+            last_indexed_at: string | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Unfinished Jobs
+             * @description Jobs that wait or run
+             */
+            unfinished_jobs: number;
+            /**
+             * Given Up Jobs
+             * @description Jobs that need attention: replay them once the cause is gone
+             */
+            given_up_jobs: number;
+            /**
+             * Given Up Reason
+             * @description Why one of these was given up
+             */
+            given_up_reason: string | null;
+        };
         /**
          * LlmProviderList
          * @description A page of providers.

@@ -18,7 +18,7 @@ from analytiq.mongo.repositories.document_pages import BY_NAME, DocumentQuery, p
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
-COUNTED_BY = {"organization_id": 1, "byte_size": 1}
+COUNTED_BY = {"organization_id": 1, "byte_size": 1, "_id": 1}
 """The index that answers how much an organization stores, without reading a document."""
 
 INDEXES = {
@@ -27,7 +27,6 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
-        IndexModel([("organization_id", 1), ("byte_size", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
         # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.

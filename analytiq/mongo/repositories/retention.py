@@ -18,6 +18,7 @@ class RetentionRepository:
         self._organizations = connection.database["organizations"]
         self._documents = connection.majority["docs"]
         self._files = connection.majority["fs.files"]
+        self._runs = connection.database["prompt_runs"]
 
     async def set_days(self, organization_id: str, days: int | None) -> bool:
         """Delete the organization's documents after so many days; None: never. False where there is none."""
@@ -47,6 +48,16 @@ class RetentionRepository:
             if len(found) == limit:
                 break
         return found
+
+    async def delete_runs_on_texts(self, organization_id: str, moment: datetime, *, limit: int) -> int:
+        """Delete runs on texts that ended before `moment`, oldest first; how many. Runs on documents go with those."""
+        query: Row = {"organization_id": organization_id, "document_id": None, "ended_at": {"$lt": moment}}
+        cursor = self._runs.find(query, {"_id": 1}).sort([("created_at", 1), ("_id", 1)]).limit(limit)
+        ids = [row["_id"] async for row in cursor]
+        if not ids:
+            return 0
+        deleted = await self._runs.delete_many({**query, "_id": {"$in": ids}})
+        return deleted.deleted_count
 
     async def selected(self, organization_id: str, selection: DocumentSelection, *, limit: int) -> list[str]:
         """The ids of documents that fit, lowest first."""

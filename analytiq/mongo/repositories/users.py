@@ -87,10 +87,10 @@ class UserRepository:
         )
 
     async def bind_subject(self, user_id: str, issuer: str, subject: str) -> bool:
-        """Let the OIDC provider's subject sign in as this person, unless another one does already."""
+        """Let the OIDC provider's subject sign in as this person, unless another one does already; no password does."""
         result = await self._collection.update_one(
             {"_id": object_id(user_id), "oidc_subject": None},
-            {"$set": {"oidc_issuer": issuer, "oidc_subject": subject}},
+            {"$set": {"oidc_issuer": issuer, "oidc_subject": subject, "password_hash": None}},
         )
         return result.matched_count == 1
 

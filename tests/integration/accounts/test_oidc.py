@@ -10,6 +10,7 @@ from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
 from analytiq.accounts.oidc import Arrival, Departure
+from analytiq.accounts.sessions import Browser
 from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, TransientError
 from analytiq.models.account import Permission, Role
@@ -68,6 +69,21 @@ async def test_person_whose_address_the_provider_vouches_for_signs_in(
     # From then on by the provider's own name for the person, whatever address it says.
     provider.email = "ada.married@example.com"
     assert (await sign_in(platform)).user.id == arrival.user.id
+
+
+async def test_password_that_somebody_chose_before_in_a_persons_name_opens_nothing_any_more(
+    platform: Application,
+) -> None:
+    before = await platform.sessions.sign_in("ada@example.com", "correct horse battery", Browser())
+    await sign_in(platform)
+    with pytest.raises(AccessDeniedError):
+        await platform.sessions.open_with(before.secret.get_secret_value())
+    with pytest.raises(AccessDeniedError):
+        await platform.sessions.sign_in("ada@example.com", "correct horse battery", Browser())
+    # Later sign-ins leave other browsers as they are.
+    mine = await platform.sessions.open((await sign_in(platform)).user, Browser())
+    await sign_in(platform)
+    await platform.sessions.open_with(mine.secret.get_secret_value())
 
 
 async def test_nobody_becomes_a_member_by_signing_in(platform: Application, provider: OidcProvider) -> None:

@@ -71,6 +71,14 @@ async def test_person_who_exists_joins_by_signing_in_and_nothing_is_taken_away(t
     assert await roles_of(tenant) == {"ada@x.org": Role.OWNER}
 
 
+@pytest.mark.parametrize("email", ["not an address", "", "@", "a b@x.org"])
+async def test_nobody_is_invited_whose_address_is_none(tenant: Tenant, email: str) -> None:
+    with pytest.raises(InvalidInputError, match="address"):
+        await tenant.application.invitations.invite(
+            tenant.id, role=Role.OWNER, email=email, invited_by=None, by=Permission.OWNER
+        )
+
+
 async def test_invitation_for_another_address_is_not_accepted(tenant: Tenant) -> None:
     ada = await join(tenant, "ada@x.org", Role.OWNER)
     for_bob = await tenant.application.invitations.invite(

@@ -71,20 +71,18 @@ async def test_number_in_brackets_of_a_documents_own_text_is_no_citation_of_the_
     begin: Begin, chat_server: ChatServer
 ) -> None:
     talk = await begin()
-    await talk.tenant.document(
-        "paper.txt", "Sentence number 77 tells of zebras in the year 1077, as [2] has shown. " * 3
-    )
+    await talk.tenant.document("paper.txt", "Zebras of 1077, as [2] says.")
 
     def repeat_the_text(request: dict[str, Any]) -> str:
         shown = str(request["messages"][-1]["content"])
-        quoted = re.search(r"zebras in the year 1077, as (\S+)", shown)
+        quoted = re.search(r"Zebras of 1077, as (\S+)", shown)
         return f"It is as {quoted[1] if quoted else shown} has shown [1]."
 
     chat_server.script(Say(repeat_the_text))
-    message = await talk.answered("Which sentence tells of zebras in the year 1077?")
+    message = await talk.answered("Zebras of 1077?")
     assert message.content == "It is as ⟦2⟧ has shown [1]."
     assert [citation.number for citation in message.citations] == [1]
-    assert "[2] has shown" in message.passages[0].content, "the document's own words are kept as they are"
+    assert "[2]" in message.passages[0].content, "the document's own words are kept as they are"
 
 
 async def test_thread_of_somebody_else_is_unknown_and_one_of_before_is_everybodys(begin: Begin) -> None:

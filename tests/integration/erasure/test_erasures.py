@@ -424,6 +424,35 @@ async def test_documents_past_their_days_are_deleted_and_younger_files_are_not(
     assert await application.retention.apply() == 0
 
 
+async def test_runs_on_texts_go_by_age_and_those_of_documents_and_unfinished_ones_stay(
+    application: Application, tenant: Tenant
+) -> None:
+    runs = application.connection.database["prompt_runs"]
+    long_ago = clock.now() - timedelta(days=40)
+    of_all = {"organization_id": tenant.id, "created_at": long_ago, "prompt_id": "p", "version": 1}
+    await runs.insert_many(
+        [
+            {**of_all, "input_text": "old", "document_id": None, "ended_at": long_ago},
+            {**of_all, "input_text": "unfinished", "document_id": None, "ended_at": None},
+            {**of_all, "input_text": "recent", "document_id": None, "ended_at": clock.now()},
+            {**of_all, "input_text": "of a document", "document_id": "d", "ended_at": long_ago},
+            {
+                **of_all,
+                "input_text": "another's",
+                "organization_id": "f" * 24,
+                "document_id": None,
+                "ended_at": long_ago,
+            },
+        ]
+    )
+    await application.retention.apply()
+    assert await runs.count_documents({}) == 5, "it is off by default"
+    await application.retention.set_days(tenant.id, 30)
+    await application.retention.apply()
+    left = {row["input_text"] async for row in runs.find({})}
+    assert left == {"unfinished", "recent", "of a document", "another's"}
+
+
 async def test_days_that_make_no_sense_are_refused(application: Application, tenant: Tenant) -> None:
     for days in (0, -1, 36_501):
         with pytest.raises(InvalidInputError):

@@ -42,3 +42,11 @@ def test_half_of_a_connection_names_the_other_half(tmp_path: Path) -> None:
 def test_missing_connection_says_to_start_the_platform(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="`analytiq up`"):
         find_connection(Settings(data_dir=tmp_path), None)
+
+
+def test_data_directory_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no directory")
+    (tmp_path / "connection.json").mkdir()
+    for wrong in (tmp_path / "file", tmp_path):
+        with pytest.raises(InvalidInputError, match="cannot be read"):
+            find_connection(Settings(), wrong)

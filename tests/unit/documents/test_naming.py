@@ -22,7 +22,22 @@ def test_name_is_kept_in_its_normal_form(given_name: str, kept: str) -> None:
     assert validated_name(given_name) == kept
 
 
-@pytest.mark.parametrize("name", ["", " \t ", "x" * (LONGEST_NAME + 1), "a\nb", "a\0b", "a\x7fb", "a\x85b", "a\ud800b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " \t ",
+        "x" * (LONGEST_NAME + 1),
+        "a\nb",
+        "a\0b",
+        "a\x7fb",
+        "a\x85b",
+        "a\ud800b",
+        "a\u202efdp.exe",
+        "a\u2066b",
+        "a\u2028b",
+    ],
+)
 def test_what_is_no_name_is_refused_with_the_callers_own_field(name: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         validated_name(name, field="files[3]")

@@ -7,7 +7,7 @@ import pytest
 from analytiq.errors import EncryptedFileError, LimitExceededError
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.email_message import EmailParser
+from analytiq.parsing.email_message import MAX_HEADER_CHARACTERS, EmailParser
 from analytiq.parsing.formats import detect_content_type
 
 Parse = Callable[[bytes], ParsedDocument]
@@ -103,6 +103,17 @@ def test_headers_of_encoded_words_and_of_bare_bytes_are_read(parse: Parse) -> No
     assert text.startswith("# Quitten im Spätherbst")
     assert "From: Jürgen <j@example.com>" in text
     assert "k@example.com" in text
+
+
+def test_endless_header_is_cut(parse: Parse) -> None:
+    text = parse(b"Subject: " + b"=?utf-8?q?a?= " * 200_000 + b"\n\nText").pages[0].text
+    assert text.endswith("\n\nText")
+    assert len(text) < MAX_HEADER_CHARACTERS
+
+
+def test_endless_parameter_of_a_content_type_is_cut(parse: Parse) -> None:
+    raw = b'Content-Type: multipart/mixed; boundary="' + b'\\";' * 100_000 + b"\n\nText"
+    assert len(parse(raw).pages) == 1
 
 
 def test_message_exported_as_utf_16_is_read(parse: Parse) -> None:

@@ -83,10 +83,29 @@ def test_title_above_a_table_is_not_taken_for_the_name_of_its_column(parse: Call
 
 def test_names_below_a_row_that_groups_them_are_the_names(parse: Callable[[Fill], ParsedDocument]) -> None:
     def fill(book: Workbook) -> None:
-        for row in (["In millions", "June"], [None, "Sales", "Profit", "Costs"], [], ["Zone A", 12, 3, 9]):
+        for row in (
+            ["In millions", None, "June", None, "May"],
+            [None, "Sales", "Tax", "Sales", "Tax"],
+            [],
+            ["Ulm", 12, 3, 9, 2],
+        ):
             book.worksheets[0].append(row)
 
-    assert parse(fill).pages[0].text.splitlines()[-1] == "Zone A; Sales: 12; Profit: 3; Costs: 9"
+    assert parse(fill).pages[0].text.splitlines()[-1] == "Ulm; Sales: 12; Tax: 3; Sales: 9; Tax: 2"
+
+
+def test_first_row_with_a_remark_beside_the_names_does_not_replace_them(
+    parse: Callable[[Fill], ParsedDocument],
+) -> None:
+    def fill(book: Workbook) -> None:
+        for row in (["Name", "City"], ["Ann", "Ulm", "ill"], ["Bob", "Bonn"]):
+            book.worksheets[0].append(row)
+
+    assert parse(fill).pages[0].text.splitlines()[2:] == [
+        "Name | City",
+        "Name: Ann; City: Ulm; ill",
+        "Name: Bob; City: Bonn",
+    ]
 
 
 def test_table_beside_which_names_end_starts_without_them(parse: Callable[[Fill], ParsedDocument]) -> None:

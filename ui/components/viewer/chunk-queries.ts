@@ -21,6 +21,7 @@ export function chunksQuery(kbId: string, documentId: string | null, page: numbe
         }),
       ),
     placeholderData: keepPreviousData,
+    refetchInterval: 15_000,
   });
 }
 

@@ -18,7 +18,7 @@ export function BaseChunks({ base }: { base: KnowledgeBase }) {
     page: parseAsInteger.withDefault(1),
     chunk: parseAsString,
   });
-  const documents = useQuery(indexedDocumentsQuery(base.kb_id, 0, OFFERED));
+  const documents = useQuery(indexedDocumentsQuery(base.kb_id, 0, OFFERED, base.chunk_count));
   const chosen = useQuery({ ...documentQuery(url.document ?? ""), enabled: url.document !== null });
   const offered = documents.data?.documents ?? [];
   const isOffered = offered.some((document) => document.document_id === url.document);

@@ -19,7 +19,7 @@ const MOST_UNFINISHED = 20;
 
 export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; page: number; onPage: (page: number) => void }) {
   const { data, error, refetch } = useQuery({
-    ...indexedDocumentsQuery(base.kb_id, (page - 1) * PAGE, PAGE),
+    ...indexedDocumentsQuery(base.kb_id, (page - 1) * PAGE, PAGE, base.chunk_count),
     refetchInterval: base.status === "indexing" ? 4_000 : 15_000,
   });
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;

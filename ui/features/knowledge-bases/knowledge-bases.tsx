@@ -16,7 +16,7 @@ import { formatCount } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
 
-import { baseState, spusByBaseQuery } from "./queries";
+import { listedState, spusByBaseQuery } from "./queries";
 
 const PAGE = 100;
 
@@ -28,7 +28,7 @@ export function KnowledgeBases() {
     ...knowledgeBaseListQuery(url.q, PAGE, (page - 1) * PAGE),
     placeholderData: keepPreviousData,
     refetchInterval: (query) =>
-      query.state.data?.knowledge_bases.some((base) => base.status === "indexing") ? 4_000 : 20_000,
+      query.state.data?.knowledge_bases.some((base) => base.status === "indexing" || base.unfinished_jobs > 0) ? 4_000 : 20_000,
   });
   const { data: tagIndex } = useQuery(tagIndexQuery());
   const { data: spus } = useQuery({ ...spusByBaseQuery(), enabled: data !== undefined });
@@ -80,7 +80,7 @@ export function KnowledgeBases() {
             <thead>
               <tr>
                 <th className="pl-4!">Name</th>
-                <th className="w-[150px] max-md:hidden">Status</th>
+                <th className="w-[190px] max-md:hidden">Status</th>
                 <th className="w-[18%] max-lg:hidden">Tags</th>
                 <th className="number w-[96px] max-md:w-[90px]">Documents</th>
                 <th className="number w-[84px] max-md:hidden">Chunks</th>
@@ -94,7 +94,7 @@ export function KnowledgeBases() {
                 <SkeletonRows rows={8} columns={["50%", "60%", "50%", "40%", "40%", "70%", "60%", "40%"]} />
               ) : (
                 data.knowledge_bases.map((base) => {
-                  const state = baseState(base);
+                  const state = listedState(base);
                   return (
                     <tr key={base.kb_id}>
                       <td className="pl-4!">
@@ -106,7 +106,22 @@ export function KnowledgeBases() {
                         </span>
                       </td>
                       <td className="max-md:hidden">
-                        <State tone={state.tone}>{state.label}</State>
+                        {base.given_up_jobs > 0 ? (
+                          <Link
+                            href={`/operations/?state=dead&kb=${base.kb_id}`}
+                            className="hover:underline"
+                            title={`${state.reason ?? ""} Open to replay what was given up.`.trim()}
+                          >
+                            <State tone={state.tone}>{state.label}</State>
+                          </Link>
+                        ) : (
+                          <State tone={state.tone}>{state.label}</State>
+                        )}
+                        {state.reason && (
+                          <span className="block truncate text-xs text-text-2" title={state.reason}>
+                            {state.reason}
+                          </span>
+                        )}
                       </td>
                       <td className="max-lg:hidden">
                         <TagChips tagIds={base.tag_ids} index={tagIndex} most={2} />

@@ -1,8 +1,9 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import type { KnowledgeBase } from "@/api/queries";
 import type { Tone } from "@/components/state";
+import { formatCount } from "@/lib/format";
 
 /** SPUs that each knowledge base was charged within the last 30 days. */
 export function spusByBaseQuery() {
@@ -21,9 +22,10 @@ export function spusByBaseQuery() {
   });
 }
 
-export function indexedDocumentsQuery(kbId: string, skip: number, limit: number) {
+/** `counted`: the knowledge base's chunks as last counted, so that the list is read anew when they change. */
+export function indexedDocumentsQuery(kbId: string, skip: number, limit: number, counted: number) {
   return queryOptions({
-    queryKey: ["kbs", "documents", kbId, skip, limit],
+    queryKey: ["kbs", "documents", kbId, skip, limit, counted],
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/documents", {
@@ -48,6 +50,16 @@ export function baseJobsQuery(kbId: string, state: "available" | "running" | "de
       ),
     refetchInterval: 4_000,
   });
+}
+
+/** A knowledge base of the list: jobs that were given up come before everything else. */
+export function listedState(base: Schemas["ListedKnowledgeBaseResponse"]): { tone: Tone; label: string; reason: string | null } {
+  if (base.given_up_jobs > 0) return { tone: "failed", label: "Needs attention", reason: base.given_up_reason };
+  const state = baseState(base);
+  if (base.unfinished_jobs > 0 && state.tone !== "failed") {
+    return { tone: "working", label: `Indexing, ${formatCount(base.unfinished_jobs)} to do`, reason: null };
+  }
+  return { ...state, reason: null };
 }
 
 export function baseState(base: KnowledgeBase): { tone: Tone; label: string } {

@@ -27,7 +27,7 @@ export function shortly(value: Json | undefined): string {
   if (value === false) return "no";
   if (typeof value === "object") {
     const isSimple = Array.isArray(value) && value.every((item) => typeof item !== "object");
-    return isSimple ? value.map((item) => shortly(item)).join(", ") || "–" : JSON.stringify(value);
+    return isSimple ? value.map((item) => shortly(item)).join(", ") || "none" : JSON.stringify(value);
   }
   return String(value);
 }

@@ -21,6 +21,7 @@ import { SettingsHead } from "./settings-tabs";
 type Member = Schemas["MemberResponse"];
 type Invitation = Schemas["InvitationResponse"];
 const PAGE = 50;
+const LAST_OWNER = "The last owner stays: make somebody else an owner first.";
 const ROLES: { role: Role; may: string }[] = [
   { role: "viewer", may: "See and search" },
   { role: "editor", may: "Change documents, tags and knowledge bases" },
@@ -80,6 +81,9 @@ export function People() {
     onError: (failure) => tellFailure("The invitation was not withdrawn", failure),
     onSettled: refresh,
   });
+  const owners = members.data?.members.filter((member) => member.role === "owner") ?? [];
+  // Of the other pages nothing is known here; the server protects the last owner in any case.
+  const lastOwner = members.data && members.data.total_count <= PAGE && owners.length === 1 ? owners[0]?.user_id : undefined;
   const open = invitations.data?.invitations ?? [];
   return (
     <>
@@ -120,7 +124,8 @@ export function People() {
                         className="field h-7! py-0!"
                         aria-label={`Role of ${member.email}`}
                         value={member.role}
-                        disabled={change.isPending}
+                        disabled={change.isPending || member.user_id === lastOwner}
+                        title={member.user_id === lastOwner ? LAST_OWNER : undefined}
                         onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
                       >
                         {ROLES.map(({ role }) => (
@@ -130,7 +135,7 @@ export function People() {
                     </td>
                     <td className="text-text-2 max-md:hidden">{member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}</td>
                     <td className="text-right">
-                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
+                      <button type="button" disabled={member.user_id === lastOwner} title={member.user_id === lastOwner ? LAST_OWNER : undefined} className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
                         Remove
                       </button>
                     </td>

@@ -1,0 +1,54 @@
+"""What is still to be done for knowledge bases, and what was given up, from the collection of jobs."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from analytiq.models.job import JobState
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.rows import Row
+
+MOST_COUNTED = 10_000
+"""Jobs that are counted for a page of knowledge bases: nobody reads so far, and lists are asked for all the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseWork:
+    """Jobs of one knowledge base; `reason` is why one of those that were given up was."""
+
+    unfinished: int = 0
+    given_up: int = 0
+    reason: str | None = None
+
+
+class KnowledgeBaseWorkRepository:
+    """Counts jobs by knowledge base."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._jobs = connection.database["jobs"]
+
+    async def of(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, KnowledgeBaseWork]:
+        """Id → work, of those that have any; all with two queries, by the index of knowledge base and state."""
+        if not kb_ids:
+            return {}
+        unfinished = await self._counted(organization_id, kb_ids, (JobState.AVAILABLE, JobState.RUNNING))
+        given_up = await self._counted(organization_id, kb_ids, (JobState.DEAD,))
+        return {
+            kb_id: KnowledgeBaseWork(
+                unfinished=unfinished.get(kb_id, (0, None))[0],
+                given_up=given_up.get(kb_id, (0, None))[0],
+                reason=given_up.get(kb_id, (0, None))[1],
+            )
+            for kb_id in unfinished.keys() | given_up.keys()
+        }
+
+    async def _counted(
+        self, organization_id: str, kb_ids: Collection[str], states: Collection[JobState]
+    ) -> dict[str, tuple[int, str | None]]:
+        match: Row = {
+            "subject.kb_id": {"$in": list(kb_ids)},
+            "state": {"$in": [state.value for state in states]},
+            "organization_id": organization_id,
+        }
+        group: Row = {"_id": "$subject.kb_id", "count": {"$sum": 1}, "reason": {"$first": "$error.detail"}}
+        cursor = await self._jobs.aggregate([{"$match": match}, {"$limit": MOST_COUNTED}, {"$group": group}])
+        return {str(row["_id"]): (int(row["count"]), row["reason"]) async for row in cursor}
