@@ -34,6 +34,8 @@ async function routes(): Promise<Record<string, string>> {
     "search-compared": `/search/?kb=${kb}&q=When+are+invoices+payable&b=lexical`,
     usage: "/usage/",
     operations: "/operations/",
+    "operations-workers": "/operations/?tab=workers",
+    "operations-reports": "/operations/?tab=reports",
     tokens: "/settings/tokens/",
     providers: "/settings/providers/",
     organization: "/settings/organization/",
