@@ -21,10 +21,12 @@ from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
+from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
+from analytiq.documents.storage import Storage
 from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
@@ -58,8 +60,11 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
+from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
+from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
@@ -78,6 +83,7 @@ from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.repositories.uploads import UploadRepository
@@ -87,6 +93,7 @@ from analytiq.mongo.repositories.workers import RuntimeSettingRepository, Worker
 from analytiq.mongo.search.hits import CurrentHits
 from analytiq.mongo.search.indexes import SearchIndexes
 from analytiq.mongo.search.rows import SearchRowRepository
+from analytiq.organizations.own_settings import OwnSettings, ServerSettings
 from analytiq.organizations.service import Organizations
 from analytiq.prompt_uses import PromptUses
 from analytiq.prompts.export import ResultExport
@@ -100,6 +107,7 @@ from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, OnDead, QueueRunner, RunningJob
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.rate_limits.own import OwnLimits
 from analytiq.reconcile.assembly import new_leader, new_reconciler, new_runs
 from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
@@ -122,6 +130,8 @@ from analytiq.vector_stores.choice import ChosenVectorStore, choose
 from analytiq.vector_stores.local.snapshot import Snapshots
 from analytiq.vector_stores.local.store import LocalVectorStore
 from analytiq.vector_stores.mongodb.store import MongoVectorStore
+from analytiq.watching.hub import Watching
+from analytiq.watching.reading import Reading
 
 log = structlog.get_logger(__name__)
 
@@ -136,6 +146,8 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    own_settings: OwnSettings
+    storage: Storage
     sessions: Sessions
     invitations: Invitations
     people: People
@@ -146,6 +158,7 @@ class Application:
     background: set[asyncio.Task[None]]
     tags: Tags
     documents: Documents
+    changing: DocumentChanging
     metadata_fields: MetadataFields
     indexing_states: IndexingStates
     uploads: Uploads
@@ -165,6 +178,7 @@ class Application:
     prompt_results: PromptResults
     result_export: ResultExport
     chats: Chats
+    watching: Watching
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
@@ -213,6 +227,7 @@ class Application:
             ("retention", seconds, lambda _: self.retention.apply()),
             ("erasures", seconds, lambda _: self.erasures.keep_up()),
             ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
+            ("storage", self.settings.reconciler.full_interval_seconds, lambda _: self.storage.recount_all()),
             ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
         ]
 
@@ -234,10 +249,16 @@ class Application:
         self.background.add(task)
         task.add_done_callback(self.background.discard)
 
+    def begin_closing(self) -> None:
+        """End what streams to callers: a server that is to stop waits for it otherwise."""
+        self.chats.begin_closing()
+        self.watching.begin_closing()
+
     async def close(self) -> None:
         """End what runs in the background, and give the connections back."""
         await asyncio.gather(*self.background, return_exceptions=True)
         await self.chats.close()
+        await self.watching.close()
         await self.vector_store.close()
         if self.lexical is not None:
             await self.lexical.close()
@@ -311,7 +332,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(connection)
     limit_rows = RateLimitRepository(connection)
-    rate_limits = RateLimits(limit_rows, settings.rate_limits)
+    own_limits = OwnLimits(organization_rows)
+    rate_limits = RateLimits(limit_rows, settings.rate_limits, own_limits)
     sessions = Sessions(
         user_rows, member_rows, organization_rows, session_rows, limit_rows, passwords, settings.accounts
     )
@@ -373,7 +395,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
                     lexical.forget(kb_id)
 
     metadata_fields = MetadataFields(connection, organization_rows, document_rows, jobs)
-    documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields)
+    storage = Storage(StorageAccountRepository(connection), document_rows)
+    documents = Documents(connection, document_rows, text_rows, files, jobs, metadata_fields, storage)
+    changing = DocumentChanging(connection, DocumentBatchRepository(connection), document_rows, jobs, metadata_fields)
     erasures = new_erasures(connection, documents, settings.erasure)
     reconciler = new_reconciler(connection, life_cycle, models, store, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
@@ -436,6 +460,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         store,
         store.kind_of_new,
         prompt_uses,
+        ChunkPageRepository(connection),
     )
     chat_rows = ChatRepository(connection)
     answering = Answering(search, chat, documents, settings.chat)
@@ -450,6 +475,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         settings=settings,
         connection=connection,
         organizations=Organizations(organization_rows, AccessTokenRepository(connection)),
+        own_settings=OwnSettings(
+            organization_rows,
+            WorkerRepository(connection),
+            own_limits,
+            ServerSettings(settings.extraction.ocr_languages, settings.rate_limits),
+        ),
+        storage=storage,
         sessions=sessions,
         invitations=invitations,
         people=People(
@@ -467,6 +499,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         background=set(),
         tags=Tags(connection, tag_rows, document_rows, kb_rows, prompt_uses),
         documents=documents,
+        changing=changing,
         metadata_fields=metadata_fields,
         indexing_states=indexing_states,
         uploads=Uploads(
@@ -476,6 +509,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
             files,
             jobs,
             metadata_fields,
+            storage,
             max_bytes=settings.api.max_upload_bytes,
         ),
         knowledge_bases=knowledge_bases,
@@ -494,6 +528,11 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         prompt_results=PromptResults(prompt_results),
         result_export=ResultExport(prompt_results, document_rows),
         chats=chats,
+        watching=Watching(
+            ChangeStreamRepository(connection),
+            Reading(document_rows, kb_rows, jobs, indexing_states),
+            settings.watching,
+        ),
         rate_limits=rate_limits,
         embedding_models=models,
         provider_accounts=ProviderAccounts(credentials, models, rate_limits),
@@ -503,7 +542,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         erasures=erasures,
         retention=Retention(RetentionRepository(connection), documents),
         extraction=extraction,
-        locating=Locating(document_rows, text_rows, files, settings.extraction),
+        locating=Locating(organization_rows, document_rows, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),

@@ -5,7 +5,7 @@
     ├── NotFoundError            it is not there (or not yours)
     ├── ConflictError            reload, then decide again
     ├── AccessDeniedError        use other credentials
-    ├── QuotaExceededError       top up, then the same call works
+    ├── QuotaExceededError       get more, then the same call works
     ├── TransientError           call again later
     │   ├── RateLimitedError         not before `retry_after` seconds
     │   └── StoreLoadingError        the knowledge base is still being loaded into memory
@@ -81,7 +81,7 @@ class AccessDeniedError(AnalytiqError):
 
 
 class QuotaExceededError(AnalytiqError):
-    """The organization has no SPUs left for the call."""
+    """The organization has no SPUs left for the call, or no room for the file (code `storage_quota_exceeded`)."""
 
     code = "quota_exceeded"
 

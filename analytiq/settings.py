@@ -54,6 +54,10 @@ class ApiSettings(_Section):
     max_upload_bytes: int = 200 * MEBIBYTE
     max_files_per_upload: int = 1000
     max_json_bytes: int = 64 * MEBIBYTE
+    head_wait_seconds: float = Field(default=20.0, gt=0)
+    """For so long a request's head is waited for."""
+    body_wait_seconds: float = Field(default=30.0, gt=0)
+    """For so long the next part of a body is waited for, and all of it that much longer than at 1 KiB a second."""
     public_url: str | None = None
     """Where people reach it: what links in mails begin with. With https, cookies are sent over TLS only."""
 
@@ -220,6 +224,16 @@ class ChatSettings(_Section):
     loading_wait_seconds: float = 30.0
 
 
+class WatchingSettings(_Section):
+    """Server-sent events of what changes in an organization."""
+
+    max_connections: int = Field(default=100, ge=1)
+    """Of one organization to one process; a browser needs one, however many pages it shows."""
+    keep_alive_seconds: float = Field(default=15.0, gt=0.0)
+    check_seconds: float = Field(default=60.0, gt=0.0)
+    """Whether a caller may still watch is looked up this often, and at once when a token, session or role ends."""
+
+
 class SmtpSettings(_Section):
     """A mail server, for links to new passwords and invitations."""
 
@@ -301,6 +315,7 @@ class Settings(BaseSettings):
     llm: LlmSettings = LlmSettings()
     prompts: PromptSettings = PromptSettings()
     chat: ChatSettings = ChatSettings()
+    watching: WatchingSettings = WatchingSettings()
     accounts: AccountSettings = AccountSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -13,6 +13,7 @@ from analytiq.errors import AnalytiqError
 from analytiq.settings import metrics_directory_from_environment, read_settings
 from analytiq.telemetry import logs, traces
 from api.application import create_app
+from api.slow_clients import TimedProtocol
 
 
 class _Server(uvicorn.Server):
@@ -38,12 +39,13 @@ def main() -> int:
     async def open_application() -> AsyncGenerator[Application]:
         application = await bootstrap(settings)
         loop = asyncio.get_running_loop()
-        server.on_exit = lambda: loop.call_soon_threadsafe(application.chats.begin_closing)
+        server.on_exit = lambda: loop.call_soon_threadsafe(application.begin_closing)
         try:
             yield application
         finally:
             await application.close()
 
+    TimedProtocol.head_seconds = settings.api.head_wait_seconds
     app = create_app(open_application, metrics_directory=metrics_directory_from_environment())
     server = _Server(
         uvicorn.Config(
@@ -54,6 +56,7 @@ def main() -> int:
             log_level="warning",
             timeout_graceful_shutdown=int(settings.worker.drain_seconds),
             server_header=False,
+            http=TimedProtocol,
         )
     )
     try:

@@ -17,8 +17,10 @@ from api.requests import RequestContext
 from api.routes import (
     auth,
     chat,
+    document_changes,
     documents,
     erasure,
+    events,
     forecast,
     jobs,
     knowledge_bases,
@@ -28,6 +30,7 @@ from api.routes import (
     metadata_fields,
     models,
     operations,
+    organization_settings,
     organizations,
     prompt_runs,
     prompts,
@@ -75,8 +78,9 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
         status: {**_PROBLEM, "description": problems.TITLE_OF[status]} for status in (400, 401, 403, 404)
     }
     modules = (
-        organizations, members, tags, documents, locating, metadata_fields, knowledge_bases, forecast, jobs, search,
-        llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile,
+        organizations, members, tags, document_changes, documents, locating, metadata_fields, knowledge_bases,
+        forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
+        organization_settings,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

@@ -24,12 +24,12 @@ class Rule:
 _READS = (
     "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
     "get_document_log", "download_document", "get_document_text", "locate_passage", "get_metadata_fields",
-    "list_knowledge_bases",
+    "list_knowledge_bases", "list_chunks",
     "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "list_llm_providers", "list_models",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
     "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",
     "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",
-    "get_chat_message", "follow_chat_message",
+    "get_chat_message", "follow_chat_message", "watch_organization", "get_organization_settings", "get_storage",
 )  # fmt: skip
 _QUESTIONS = (
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
@@ -37,9 +37,9 @@ _QUESTIONS = (
 )  # fmt: skip
 """Whoever may read may ask: they change nothing but conversations."""
 _WRITES = (
-    "create_tag", "update_tag", "upload_documents", "update_document", "extract_document", "create_knowledge_base",
-    "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt", "update_prompt", "run_prompt",
-    "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
+    "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
+    "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt",
+    "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
 _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
 _EXPORTS = ("download_prompt_results",)
@@ -50,7 +50,7 @@ _ADMINISTRATION = (
     "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token", "put_llm_provider",
     "delete_llm_provider", "test_llm_provider", "create_erasure", "update_retention", "create_invitation",
     "delete_invitation", "update_member", "delete_member", "create_reconcile_run",
-    "create_knowledge_base_reconcile_run",
+    "create_knowledge_base_reconcile_run", "update_organization_settings",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)
 

@@ -47,10 +47,11 @@ STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
 TITLE_OF = {
     400: "The request is wrong",
     401: "Not signed in",
-    402: "Out of SPUs",
+    402: "Quota used up",
     403: "Not allowed",
     404: "Not found",
     405: "Method not allowed",
+    408: "Too slow",
     409: "Conflict",
     413: "Too large",
     415: "Unsupported media type",
@@ -120,7 +121,9 @@ def _field_error(item: Mapping[str, Any]) -> dict[str, str]:
 
 def _of_http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101  # registered for this class
-    code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "http_error")
+    code = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}.get(
+        error.status_code, "http_error"
+    )
     return problem(request, error.status_code, {"code": code, "detail": str(error.detail)}, error.headers)
 
 

@@ -13,8 +13,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from analytiq.bootstrap import Application
+from analytiq.settings import ApiSettings
 from analytiq.telemetry import traces
 from api import problems
+from api.slow_clients import awaited_bodies
 
 log = structlog.get_logger("api")
 
@@ -29,6 +31,12 @@ SECURITY_HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
+
+
+POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
+"""For whoever opens an answer of the API as a page. Pages and originals bring policies of their own; scripts get none,
+since that of a worker's script holds for the worker."""
+PASSIVE_TYPES = (b"application/json", b"application/problem+json", b"text/event-stream", b"text/plain")
 
 
 class RequestContext:
@@ -55,9 +63,11 @@ class RequestContext:
                     *message.get("headers", []),
                     (b"x-request-id", request_id.encode()),
                     *SECURITY_HEADERS,
+                    *_policy(message),
                 ]
             await send(message)
 
+        receive = awaited_bodies(receive, _body_wait_seconds(scope))
         if (max_body_bytes := _body_limit(scope)) is not None:
             receive = _limited(receive, max_body_bytes)
         with structlog.contextvars.bound_contextvars(request_id=request_id), _span(scope, request_id):
@@ -78,6 +88,20 @@ class RequestContext:
                         "api.request", method=scope["method"], path=scope["path"], status=status,
                         milliseconds=milliseconds,
                     )  # fmt: skip
+
+
+def _policy(message: Message) -> tuple[tuple[bytes, bytes], ...]:
+    """The policy of an answer that has none."""
+    headers = dict(message.get("headers", []))
+    kind = headers.get(b"content-type", b"").partition(b";")[0]
+    is_plain = POLICY[0] not in headers and (kind in PASSIVE_TYPES or not kind)
+    return (POLICY,) if is_plain else ()
+
+
+def _body_wait_seconds(scope: Scope) -> float:
+    application = cast("Application | None", getattr(scope["app"].state, "application", None))
+    # Before the application is open there is nothing that a client could hold.
+    return ApiSettings().body_wait_seconds if application is None else application.settings.api.body_wait_seconds
 
 
 def _span(scope: Scope, request_id: str) -> AbstractContextManager[None]:

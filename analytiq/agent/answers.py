@@ -52,8 +52,8 @@ def judge(
     try:
         value = _json_of(text)
     except (ValueError, RecursionError):
-        cut = " It was cut because the tokens were used up: be shorter." if is_cut else ""
-        return Rejected("answer_not_json", f"the answer is not JSON.{cut}")
+        cut = ": it was cut because the tokens were used up; be shorter" if is_cut else ""
+        return Rejected("answer_not_json", f"the answer is not JSON{cut}")
     problems = problems_of(value, schema)
     if problems:
         return Rejected("answer_not_by_schema", "the answer does not follow the schema: " + "; ".join(problems))

@@ -11,6 +11,7 @@ from analytiq.cli.console import note, output, print_rows
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.service import Documents
+from analytiq.documents.storage import Storage
 from analytiq.erasure.erasing import Wait
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
@@ -22,6 +23,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
+from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
 from analytiq.mongo.repositories.tags import TagRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.settings import ErasureSettings, Settings
@@ -249,7 +251,8 @@ def _pair(item: str) -> tuple[str, str | int | float | bool]:
 def _documents(connection: MongoConnection) -> Documents:
     documents, jobs = DocumentRepository(connection), JobRepository(connection)
     fields = MetadataFields(connection, OrganizationRepository(connection), documents, jobs)
-    return Documents(connection, documents, TextRepository(connection), FileStore(connection), jobs, fields)
+    storage = Storage(StorageAccountRepository(connection), documents)
+    return Documents(connection, documents, TextRepository(connection), FileStore(connection), jobs, fields, storage)
 
 
 def _operator() -> str:

@@ -19,6 +19,8 @@ from analytiq.cli import (
     provider_commands,
     quota_commands,
     reconcile_commands,
+    settings_commands,
+    storage_commands,
     user_commands,
     worker_commands,
 )
@@ -41,6 +43,8 @@ app.add_typer(prompt_commands.app, name="prompt")
 app.add_typer(job_commands.app, name="jobs")
 app.add_typer(worker_commands.app, name="workers")
 app.add_typer(quota_commands.app, name="quota")
+app.add_typer(storage_commands.app, name="storage")
+app.add_typer(settings_commands.app, name="settings")
 app.add_typer(user_commands.app, name="user")
 app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")

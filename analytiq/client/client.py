@@ -21,6 +21,7 @@ from analytiq.client.models import (
     DocumentDetail,
     DocumentText,
     Explanation,
+    IndexedChunk,
     IssuedAccessToken,
     KnowledgeBase,
     MetadataFilter,
@@ -33,6 +34,7 @@ from analytiq.client.models import (
     UploadAnswer,
     Usage,
 )
+from analytiq.client.organization_settings import OrganizationSettingCalls
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
@@ -46,7 +48,16 @@ MAX_POLL_SECONDS = 2.0
 OnSettled = Callable[[DocumentDetail], None]
 
 
-class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFieldCalls, PromptCalls, ChatCalls):
+class Client(
+    JobCalls,
+    ProviderCalls,
+    ReconcileCalls,
+    ForecastCalls,
+    MetadataFieldCalls,
+    OrganizationSettingCalls,
+    PromptCalls,
+    ChatCalls,
+):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
     def organization(self) -> Organization:
@@ -258,6 +269,10 @@ class Client(JobCalls, ProviderCalls, ReconcileCalls, ForecastCalls, MetadataFie
     def knowledge_base(self, kb_id: str) -> KnowledgeBase:
         """One knowledge base, with its counts at this moment."""
         return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{kb_id}"))
+
+    def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
+        """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
+        return self._all(f"/knowledge-bases/{kb_id}/chunks", "chunks", IndexedChunk, {"document_id": document_id})
 
     def create_knowledge_base(
         self,

@@ -32,6 +32,48 @@ class Organization(_Answer):
     created_at: datetime
 
 
+class ModelRateLimit(_Answer):
+    """Limits of one model for a minute."""
+
+    model: str
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class RateLimits(_Answer):
+    """What is let through in a minute; None: nothing is said."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    documents_per_minute: int | None = None
+    models: list[ModelRateLimit] = []
+
+
+class ServerSettings(_Answer):
+    """What counts where the organization says nothing."""
+
+    ocr_languages: list[str]
+    rate_limits: RateLimits
+
+
+class OrganizationSettings(_Answer):
+    """What the organization sets for itself; `ocr_languages` None: the server's."""
+
+    ocr_languages: list[str] | None
+    available_ocr_languages: list[str]
+    rate_limits: RateLimits
+    server: ServerSettings
+
+
+class Storage(_Answer):
+    """How much the organization may store, and stores; None: unlimited."""
+
+    max_bytes: int | None
+    used_bytes: int
+    max_documents: int | None
+    used_documents: int
+
+
 class AccessToken(_Answer):
     """An access token, without its secret."""
 
@@ -432,6 +474,21 @@ class KnowledgeBase(_Answer):
     status: str
     document_count: int
     chunk_count: int
+
+
+class IndexedChunk(_Answer):
+    """A chunk that is indexed now: `text` is characters [start, end) of the document's text; pages count from 1."""
+
+    chunk_id: str
+    document_id: str
+    document_name: str
+    chunk_index: int
+    first_page: int
+    last_page: int
+    token_count: int
+    start: int
+    end: int
+    text: str
 
 
 class Scores(_Answer):

@@ -41,6 +41,15 @@ class KnowledgeBaseState:
     indexed_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class StandingDocument:
+    """A document, where it stands in each of its knowledge bases, and how far its extraction is while one runs."""
+
+    document: Document
+    knowledge_bases: list[KnowledgeBaseState]
+    extraction: Progress | None
+
+
 class IndexingStates:
     """Reads what `state_in` judges."""
 
@@ -60,6 +69,25 @@ class IndexingStates:
         entries = await self._entries.of_document(document.organization_id, document.id)
         jobs = await self._jobs.of_document(document.organization_id, document.id)
         return states(document, tagged, entries, jobs)
+
+    async def of_documents(self, organization_id: str, documents: Sequence[Document]) -> list[StandingDocument]:
+        """The same of several documents of one organization, by four questions however many they are."""
+        tag_ids = {tag_id for document in documents for tag_id in document.tag_ids}
+        document_ids = [document.id for document in documents]
+        tagged = await self._knowledge_bases.with_tags(organization_id, tag_ids)
+        entries = await self._entries.in_all_knowledge_bases(organization_id, document_ids)
+        jobs = await self._jobs.of_documents(organization_id, document_ids)
+        return [_standing(document, tagged, entries, jobs) for document in documents]
+
+
+def _standing(
+    document: Document, tagged: Sequence[KnowledgeBase], entries: Sequence[IndexEntry], jobs: Sequence[Job]
+) -> StandingDocument:
+    own_jobs = [job for job in jobs if job.subject.document_id == document.id]
+    extracting = (job.progress for job in own_jobs if job.kind is JobKind.EXTRACT and job.state is JobState.RUNNING)
+    shared = [item for item in tagged if not set(item.tag_ids).isdisjoint(document.tag_ids)]
+    own_entries = [entry for entry in entries if entry.document_id == document.id]
+    return StandingDocument(document, states(document, shared, own_entries, own_jobs), next(extracting, None))
 
 
 def states(

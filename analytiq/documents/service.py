@@ -10,6 +10,7 @@ from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.metadata_fields import DeclaredFields, MetadataFields
 from analytiq.documents.naming import identity_of, validated_name
 from analytiq.documents.requests import clean_request, extract_request
+from analytiq.documents.storage import Storage
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.membership import document_changed
 from analytiq.models.document import Document, DocumentState
@@ -42,6 +43,7 @@ class Documents:
         files: FileStore,
         jobs: JobRepository,
         metadata_fields: MetadataFields,
+        storage: Storage,
     ) -> None:
         self._connection = connection
         self._documents = documents
@@ -49,6 +51,7 @@ class Documents:
         self._files = files
         self._jobs = jobs
         self._metadata_fields = metadata_fields
+        self._storage = storage
 
     async def get(self, organization_id: str, document_id: str) -> Document:
         """The document with this id."""
@@ -118,8 +121,10 @@ class Documents:
         """Delete it: no search finds it from now on; vectors, text and file follow within seconds."""
 
         async def commit(session: Session) -> None:
-            if await self._documents.delete(session, organization_id, document_id) is None:
+            deleted = await self._documents.delete(session, organization_id, document_id)
+            if deleted is None:
                 raise unknown_document(document_id)
+            await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
             await self._jobs.enqueue(
                 [
                     document_changed(organization_id, document_id),

@@ -16,6 +16,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
@@ -54,6 +55,7 @@ class Extraction:
         self._files = files
         self._jobs = jobs
         self._settings = settings
+        self._organizations = OrganizationRepository(connection)
 
     async def handle(self, running: RunningJob) -> None:
         """Read the document's file and serve its text; a document that is gone leaves nothing behind."""
@@ -120,7 +122,10 @@ class Extraction:
             parsed = await parse_in_child(
                 path,
                 content_type=content_type,
-                options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages),
+                options=ParseOptions(
+                    max_pages=self._settings.max_pages,
+                    ocr_languages=await self._ocr_languages(document.organization_id),
+                ),
                 limits=ParseLimits(
                     memory_bytes=self._settings.memory_bytes,
                     cpu_seconds=self._settings.cpu_seconds,
@@ -130,6 +135,11 @@ class Extraction:
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
             return parsed, content_type
+
+    async def _ocr_languages(self, organization_id: str) -> tuple[str, ...]:
+        organization = await self._organizations.get(organization_id)
+        own = None if organization is None else organization.ocr_languages
+        return self._settings.ocr_languages if own is None else own
 
     async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
         text = join_pages(parsed.pages)

@@ -14,8 +14,10 @@ from analytiq.membership import kb_changed
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
 from analytiq.models.organization import Organization
+from analytiq.models.vector import Passage
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -52,6 +54,19 @@ class IndexedDocument:
     indexed_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ListedChunk:
+    """A chunk that is indexed now, with the name of its document."""
+
+    passage: Passage
+    document_name: str
+
+    @property
+    def chunk_id(self) -> str:
+        """Names it while its document is not indexed anew."""
+        return f"{self.passage.generation_id}-{self.passage.chunk_index}"
+
+
 class KnowledgeBases:
     """Knowledge bases of an organization."""
 
@@ -69,7 +84,9 @@ class KnowledgeBases:
         store: VectorStore,
         store_of_new: VectorStoreKind,
         prompt_uses: PromptUses,
+        chunk_pages: ChunkPageRepository,
     ) -> None:
+        self._chunk_pages = chunk_pages
         self._prompt_uses = prompt_uses
         self._connection = connection
         self._knowledge_bases = knowledge_bases
@@ -212,6 +229,23 @@ class KnowledgeBases:
             )
             for entry in entries
             if entry.document_id in names
+        ], total
+
+    async def chunks(
+        self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
+    ) -> tuple[list[ListedChunk], int]:
+        """A page of the chunks that are indexed now, by document and number, and how many there are.
+
+        A document that is not in the knowledge base has none.
+        """
+        if await self._knowledge_bases.get(organization_id, kb_id) is None:
+            raise unknown_knowledge_base(kb_id)
+        passages, total = await self._chunk_pages.page(
+            organization_id, kb_id, document_id=document_id, skip=skip, limit=limit
+        )
+        names = await self._documents.names(organization_id, list({passage.document_id for passage in passages}))
+        return [
+            ListedChunk(passage, names[passage.document_id]) for passage in passages if passage.document_id in names
         ], total
 
 

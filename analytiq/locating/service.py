@@ -16,6 +16,7 @@ from analytiq.models.document import Document
 from analytiq.models.text import PageSpan, TextSource
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.limits import ParseLimits
@@ -36,6 +37,10 @@ REMEMBERED_PAGES = 64
 """About 0.5 MB each where a page is full of letters."""
 
 
+Languages = tuple[str, ...]
+"""Tesseract's names."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedPage:
     """A page of a passage with its boxes; without any, `reason` says why."""
@@ -53,14 +58,21 @@ class _PageKey:
     file_id: str
     page_number: int
     is_image: bool
+    languages: Languages
 
 
 class Locating:
     """Answers where on its pages a passage stands."""
 
     def __init__(
-        self, documents: DocumentRepository, texts: TextRepository, files: FileStore, settings: ExtractionSettings
+        self,
+        organizations: OrganizationRepository,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        settings: ExtractionSettings,
     ) -> None:
+        self._organizations = organizations
         self._documents = documents
         self._texts = texts
         self._files = files
@@ -87,18 +99,24 @@ class Locating:
         touched = [span for span in spans if span.start < end and start < span.end]
         if not touched:
             raise InvalidInputError.of_field("end", f"no character from {start} to {end} is on a page of the document")
-        missing = await self._read_missing(document, touched[:MAX_PAGES])
+        languages = await self._languages(organization_id)
+        missing = await self._read_missing(document, touched[:MAX_PAGES], languages)
         placed = [
-            await self._placed(document, span, start, end, missing.get(span.page_number))
+            await self._placed(document, span, languages, start, end, missing.get(span.page_number))
             for span in touched[:MAX_PAGES]
         ]
         beyond = f"only {MAX_PAGES} pages are looked at"
         return placed + [PlacedPage(span.page_number, (), beyond) for span in touched[MAX_PAGES:]]
 
+    async def _languages(self, organization_id: str) -> Languages:
+        organization = await self._organizations.get(organization_id)
+        own = None if organization is None else organization.ocr_languages
+        return self._settings.ocr_languages if own is None else own
+
     async def _placed(
-        self, document: Document, span: PageSpan, start: int, end: int, failure: str | None
+        self, document: Document, span: PageSpan, languages: Languages, start: int, end: int, failure: str | None
     ) -> PlacedPage:
-        words = self._words.get(_key(document, span))
+        words = self._words.get(_key(document, span, languages))
         if words is None:
             return PlacedPage(span.page_number, (), failure or "the page could not be read")
         assert document.text_id is not None  # noqa: S101  # `locate` has looked
@@ -109,9 +127,11 @@ class Locating:
         reason = None if boxes else "the words of the passage were not found on the page"
         return PlacedPage(span.page_number, tuple(boxes), reason)
 
-    async def _read_missing(self, document: Document, spans: Sequence[PageSpan]) -> dict[int, str]:
+    async def _read_missing(
+        self, document: Document, spans: Sequence[PageSpan], languages: Languages
+    ) -> dict[int, str]:
         """Read those pages whose words are not remembered; returns page number → why it could not be read."""
-        wanted = [span for span in spans if _key(document, span) not in self._words]
+        wanted = [span for span in spans if _key(document, span, languages) not in self._words]
         if not wanted:
             return {}
         failures: dict[int, str] = {}
@@ -123,7 +143,9 @@ class Locating:
                         target.write(part)
                 for span in wanted:
                     try:
-                        self._remember(_key(document, span), await self._read(path, document, span))
+                        self._remember(
+                            _key(document, span, languages), await self._read(path, document, span, languages)
+                        )
                     except PermanentError as error:
                         failures[span.page_number] = error.detail
                         log.info(
@@ -131,11 +153,11 @@ class Locating:
                         )
         return failures
 
-    async def _read(self, path: Path, document: Document, span: PageSpan) -> PageWords:
+    async def _read(self, path: Path, document: Document, span: PageSpan, languages: Languages) -> PageWords:
         return await place_words_in_child(
             path,
             PageRequest(document.content_type, span.page_number, is_image=span.source is not TextSource.EMBEDDED),
-            options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=self._settings.ocr_languages),
+            options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages),
             limits=ParseLimits(
                 memory_bytes=self._settings.memory_bytes,
                 cpu_seconds=CPU_SECONDS,
@@ -150,7 +172,7 @@ class Locating:
             self._words.popitem(last=False)
 
 
-def _key(document: Document, span: PageSpan) -> _PageKey:
+def _key(document: Document, span: PageSpan, languages: Languages) -> _PageKey:
     return _PageKey(
-        document.organization_id, document.file_id, span.page_number, span.source is not TextSource.EMBEDDED
+        document.organization_id, document.file_id, span.page_number, span.source is not TextSource.EMBEDDED, languages
     )

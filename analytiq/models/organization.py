@@ -7,6 +7,7 @@ from pydantic import Field
 
 from analytiq.models.account import TokenScope
 from analytiq.models.metadata_field import FieldType
+from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.stored import Stored
 
 
@@ -28,6 +29,9 @@ class Organization(Stored):
     cache_scope: CacheScope = CacheScope.GLOBAL
     document_retention_days: int | None = None
     """After so many days documents are deleted; None: they are kept."""
+    ocr_languages: tuple[str, ...] | None = None
+    """Tesseract's codes; None: as the server's settings say."""
+    rate_limits: OwnRateLimits = OwnRateLimits()
     metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
     """The keys of documents' metadata whose type is declared."""
     metadata_fields_revision: int = 0

@@ -8,7 +8,8 @@ from analytiq.models.stored import Stored
 class Worker(Stored):
     """A row of `workers`; its id is the process's name, by which its jobs name it too; `host` and `pid` find it.
 
-    `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen.
+    `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen;
+    `ocr_languages` are those whose data its machine has.
     """
 
     id: str
@@ -18,3 +19,4 @@ class Worker(Stored):
     seen_at: datetime
     concurrency: int
     running: int
+    ocr_languages: tuple[str, ...] = ()

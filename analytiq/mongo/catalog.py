@@ -92,6 +92,8 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("spu_ledger", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id"), keeping=Keeping.BY_CHOICE),
     # A restored organization's account is made anew from its ledger.
     Collection("spu_accounts", _OWN, Taken.NEVER),
+    # An operator's word on this installation, and a count of its documents.
+    Collection("storage_accounts", _OWN, Taken.WHOLE, ("_id", _OWN)),
     Collection("spu_savings", _OWN, Taken.NEVER),
     Collection("llm_usage", _OWN, Taken.ALWAYS, ("_id", _OWN, "kb_id", "run_id"), keeping=Keeping.BY_CHOICE),
     Collection("prompts", _OWN, Taken.ALWAYS, ("_id", _OWN, "configuration.tag_ids[]", "configuration.kb_id")),

@@ -42,6 +42,7 @@ from analytiq.mongo.repositories import (
     reconcile_reports,
     restores,
     sessions,
+    storage_accounts,
     tags,
     texts,
     uploads,
@@ -72,7 +73,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
-        prompt_results, chats, users, sessions, audit_log,
+        prompt_results, chats, users, sessions, audit_log, storage_accounts,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -119,6 +120,7 @@ MIGRATIONS = (
     Migration(13, "indexes of prompts, runs and results", _create_indexes),
     Migration(14, "indexes of chats", _create_indexes),
     Migration(15, "indexes of people and of the audit log", _create_indexes),
+    Migration(16, "accounts of storage, and the index that documents are counted by", _create_indexes),
     Migration(17, "index of chats by their owner", _create_indexes),
 )
 

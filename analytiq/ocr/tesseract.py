@@ -15,9 +15,7 @@ from tesserocr import PSM, PyTessBaseAPI
 
 from analytiq.models.boxes import Box, PlacedText
 from analytiq.ocr.base import GreyImage, RecognizedText
-
-DEBIAN_DATA_ROOT = Path("/usr/share/tesseract-ocr")
-"""Debian puts the data of Tesseract 5 into `5/tessdata` below it."""
+from analytiq.ocr.language_data import debian_data_dir
 
 TURNED_PAGE_CONFIDENCE = 50
 """Below it a page is read at quarter turns too: pages lying on their side scored 32, upright ones 69 up."""
@@ -30,12 +28,6 @@ WORD_LEVEL = "5"
 TABLE_COLUMNS = 12
 
 QUARTER_TURNS = (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180, Image.Transpose.ROTATE_270)
-
-
-def debian_data_dir() -> Path | None:
-    """The newest data directory that Debian's packages have filled, or None."""
-    found = sorted(DEBIAN_DATA_ROOT.glob("*/tessdata"))
-    return found[-1] if found else None
 
 
 def debian_packages(languages: Sequence[str]) -> str:

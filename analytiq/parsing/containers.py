@@ -11,7 +11,11 @@ ZIP = "application/zip"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+EPUB = "application/epub+zip"
 COMPOUND = "application/x-ole-storage"
+ENCRYPTED_OFFICE = "application/encrypted"
+"""An office file with a password; which one it is, only its name tells."""
+OFFICE = frozenset({DOCX, XLSX, PPTX})
 
 _DIRECTORY_BYTES = 256 * 1024
 """So much of a zip's directory is searched; Word's main part is among its first dozen names."""
@@ -21,7 +25,7 @@ _TAIL_BYTES = 64 * 1024 + _END_RECORD.size
 _OFFICE_PARTS = ((b"word/", DOCX), (b"xl/", XLSX), (b"ppt/", PPTX))
 
 _COMPOUND_STREAMS = (
-    ("EncryptedPackage", DOCX),  # an office file with a password; which one it is, only its name tells
+    ("EncryptedPackage", ENCRYPTED_OFFICE),
     ("WordDocument", "application/msword"),
     ("Workbook", "application/vnd.ms-excel"),
     ("Book", "application/vnd.ms-excel"),
@@ -38,6 +42,8 @@ def zip_content_type(path: Path, head: bytes) -> str:
     directory = _central_directory(path)
     # A truncated file has no directory at its end; the names of its first members still tell what it was.
     names = directory or head
+    if b"META-INF/container.xml" in names:
+        return EPUB  # some programs pack the member that should be the first one later
     if b"[Content_Types].xml" in names or b"_rels/.rels" in names:
         for prefix, content_type in _OFFICE_PARTS:
             if prefix in names:

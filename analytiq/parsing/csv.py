@@ -83,12 +83,13 @@ def render_rows(rows: Iterator[list[str]]) -> Iterator[str]:
     if names:
         yield " | ".join(names)
     for row in sample[1 if names else 0 :]:
-        yield _render_row(row, names)
+        yield render_row(row, names)
     for row in rows:
-        yield _render_row(row, names)
+        yield render_row(row, names)
 
 
-def _render_row(row: Sequence[str], names: Sequence[str]) -> str:
+def render_row(row: Sequence[str], names: Sequence[str]) -> str:
+    """One row as a line, each value behind the name of its column where that has one."""
     if not names:
         return " | ".join(cell for cell in row if cell)
     cells: list[str] = []
@@ -106,8 +107,13 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     names = [name for name in rows[0] if name]
     if len(names) < 2 or len(set(names)) < len(names):
         return False
-    if any(len(name) > MAX_HEADER_CHARACTERS or _NUMBER_OR_DATE.fullmatch(name) for name in names):
+    if any(len(name) > MAX_HEADER_CHARACTERS or looks_like_number(name) for name in names):
         return False
     return not any(
         row[column] == name for column, name in enumerate(rows[0]) if name for row in rows[1:] if column < len(row)
     )
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether a cell is a number, an amount or a date, as names of columns are not."""
+    return _NUMBER_OR_DATE.fullmatch(text) is not None

@@ -9,12 +9,22 @@ import re
 from pathlib import Path, PurePath
 
 from analytiq.parsing.charset import unmarked_utf16
-from analytiq.parsing.containers import COMPOUND, ZIP, compound_content_type, zip_content_type
+from analytiq.parsing.containers import (
+    COMPOUND,
+    DOCX,
+    ENCRYPTED_OFFICE,
+    OFFICE,
+    ZIP,
+    compound_content_type,
+    zip_content_type,
+)
 from analytiq.parsing.registry import ParserRegistry, default_registry
 
 OCTETS = "application/octet-stream"
 PLAIN = "text/plain"
 HTML = "text/html"
+EMAIL = "message/rfc822"
+NOTEBOOK = "application/x-ipynb+json"
 
 HEAD_BYTES = 64 * 1024
 
@@ -67,7 +77,8 @@ _TEXT_EXTENSIONS = {
     ".tab": "text/tab-separated-values",
     ".json": "application/json",
     ".xml": "application/xml",
-    ".eml": "message/rfc822",
+    ".ipynb": NOTEBOOK,
+    ".eml": EMAIL,
 }
 
 _ALIASES = {
@@ -94,6 +105,11 @@ _BARE_CONTAINERS = frozenset({ZIP, COMPOUND})
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
     re.IGNORECASE | re.DOTALL,
+)
+_FOLD = re.compile(rb"\n[ \t]+")
+_HEADER_NAME = re.compile(rb"[!-9;-~]{1,76}")
+_EMAIL_HEADERS = frozenset(
+    (b"from", b"to", b"subject", b"date", b"message-id", b"mime-version", b"received", b"return-path", b"delivered-to")
 )
 _TEXT_CONTROLS = bytes([*range(0x07, 0x0E), 0x1B])
 """Controls that texts hold: bell to carriage return, and the escape of ISO-2022."""
@@ -124,6 +140,8 @@ def detect_content_type(
     named = _TEXT_EXTENSIONS.get(extension) or registry.content_type_of_extension(extension)
     claimed = canonical_content_type(declared)
     binary = _binary_content_type(head, path)
+    if binary == ENCRYPTED_OFFICE:
+        return next((candidate for candidate in (named, claimed) if candidate in OFFICE), DOCX)
     if binary in _BARE_CONTAINERS:
         return _refined_container(binary, extension, named, claimed)
     if binary is not None:
@@ -139,7 +157,7 @@ def canonical_content_type(declared: str | None) -> str | None:
         return None
     bare = declared.partition(";")[0].strip().lower()
     bare = _ALIASES.get(bare, bare)
-    if bare.endswith(("+json", "+xml")):
+    if bare.endswith(("+json", "+xml")) and bare != NOTEBOOK:
         bare = "application/json" if bare.endswith("+json") else "application/xml"
     return None if bare in {"", OCTETS, "binary/octet-stream", "application/x-unknown"} else bare
 
@@ -202,12 +220,25 @@ def _text_content_type(head: bytes, named: str | None, claimed: str | None) -> s
             return candidate
     if named == PLAIN:
         return PLAIN
-    return HTML if _HTML_START.match(head.replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")) else PLAIN
+    start = head.replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe")
+    if _begins_as_email(start):
+        return EMAIL
+    return HTML if _HTML_START.match(start) else PLAIN
+
+
+def _begins_as_email(start: bytes) -> bool:
+    """Whether headers stand before the first blank line, three of them those of a message."""
+    headers = _FOLD.sub(b" ", start.lstrip().replace(b"\r\n", b"\n").partition(b"\n\n")[0])
+    names = [line.partition(b":")[0].lower() for line in headers.split(b"\n")[:100]]
+    if not all(_HEADER_NAME.fullmatch(name) for name in names[:-1]):
+        return False
+    return len(_EMAIL_HEADERS.intersection(names)) >= 3
 
 
 def _is_text_type(content_type: str) -> bool:
     return content_type.startswith("text/") or content_type in {
         "application/json",
         "application/xml",
-        "message/rfc822",
+        EMAIL,
+        NOTEBOOK,
     }

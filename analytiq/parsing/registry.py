@@ -12,6 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from analytiq.errors import InvalidInputError, UnsupportedFormatError
+from analytiq.parsing.advice import advice_for
 from analytiq.parsing.base import Parser
 
 ENTRY_POINT_GROUP = "analytiq.parsers"
@@ -36,6 +37,31 @@ BUILT_IN_PARSERS = (
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
         (".docx", ".docm", ".dotx"),
     ),
+    ParserEntry(
+        "analytiq.parsing.xlsx:XlsxParser",
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
+        (".xlsx", ".xlsm", ".xltx", ".xltm"),
+    ),
+    ParserEntry(
+        "analytiq.parsing.pptx:PptxParser",
+        ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
+        (".pptx", ".pptm", ".ppsx", ".potx"),
+    ),
+    ParserEntry(
+        "analytiq.parsing.opendocument:OpenDocumentParser",
+        (
+            "application/vnd.oasis.opendocument.text",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            "application/vnd.oasis.opendocument.presentation",
+            "application/vnd.oasis.opendocument.text-template",
+            "application/vnd.oasis.opendocument.spreadsheet-template",
+        ),
+        (".odt", ".ott", ".ods", ".odp"),
+    ),
+    ParserEntry("analytiq.parsing.epub:EpubParser", ("application/epub+zip",), (".epub",)),
+    ParserEntry("analytiq.parsing.rtf:RtfParser", ("application/rtf",), (".rtf",)),
+    ParserEntry("analytiq.parsing.notebook:NotebookParser", ("application/x-ipynb+json",), (".ipynb",)),
+    ParserEntry("analytiq.parsing.email_message:EmailParser", ("message/rfc822",), (".eml", ".mht", ".mhtml")),
     ParserEntry("analytiq.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
     ParserEntry("analytiq.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
     ParserEntry("analytiq.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")),
@@ -76,15 +102,16 @@ class ParserRegistry:
         """The parser of a content type; any other `text/` type is read as plain text.
 
         Raises:
-            UnsupportedFormatError: nobody reads it; the message lists what can be read.
+            UnsupportedFormatError: nobody reads it; the message says what to upload instead, or lists what can be read.
         """
         entry = self._by_content_type.get(content_type)
         if entry is None and content_type.startswith("text/"):
             entry = self._by_content_type.get("text/plain")
         if entry is None:
             raise UnsupportedFormatError(
-                f"Files of type {content_type!r} cannot be read. Convert the file to one of: "
-                f"{', '.join(self.content_types)}."
+                advice_for(content_type)
+                or f"Files of type {content_type!r} cannot be read. Convert the file to one of: "
+                f"{', '.join(sorted(self._type_of_extension))}."
             )
         return entry
 

@@ -9,6 +9,7 @@ import structlog
 from analytiq import clock
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.mongo.session import DatabaseError
+from analytiq.ocr.language_data import installed_languages
 from analytiq.queue.runner import QueueRunner
 
 log = structlog.get_logger(__name__)
@@ -48,6 +49,7 @@ class WorkerRegistry:
             started_at=self._started_at,
             concurrency=runner.concurrency,
             running=runner.running_jobs,
+            ocr_languages=installed_languages(),
         )
 
     async def obey(self) -> None:

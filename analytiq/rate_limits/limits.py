@@ -11,9 +11,11 @@ import math
 import structlog
 
 from analytiq.errors import RateLimitedError
+from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.rate_limit import Bucket, Charge
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
 from analytiq.rate_limits.gcra import bucket_of
+from analytiq.rate_limits.own import UNLIMITED, OwnLimits
 from analytiq.settings import RateLimitSettings
 
 log = structlog.get_logger(__name__)
@@ -33,9 +35,13 @@ _REQUESTS, _TOKENS, _DOCUMENTS = "requests", "tokens", "documents"
 class RateLimits:
     """Takes from the buckets; each call is one update of one row, on the server's clock."""
 
-    def __init__(self, rows: RateLimitRepository, settings: RateLimitSettings) -> None:
+    def __init__(
+        self, rows: RateLimitRepository, settings: RateLimitSettings, own_limits: OwnLimits | None = None
+    ) -> None:
+        """`own_limits`: of the organizations, below those of the settings; None: they have none."""
         self._rows = rows
         self._settings = settings
+        self._own_limits = own_limits
 
     async def take_call(self, organization_id: str, model: str, *, tokens: int) -> None:
         """Wait until the organization may call the model with so many tokens; both limits count, or neither.
@@ -46,12 +52,11 @@ class RateLimits:
         Raises:
             RateLimitedError: the wait would be too long; `retry_after` in seconds. Nothing was taken.
         """
-        if self._is_free(model):
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        if not buckets and is_free(model):
             return
         key = _call_key(organization_id, model)
-        charges = [
-            Charge(name, bucket, tokens if name == _TOKENS else 1) for name, bucket in self._call_buckets(model).items()
-        ]
+        charges = [Charge(name, bucket, tokens if name == _TOKENS else 1) for name, bucket in buckets.items()]
         deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
         outcome = await self._rows.take(organization_id, key, charges, patience_ms=PATIENCE_SECONDS * 1000)
         wait_seconds = outcome.wait_ms / 1000
@@ -74,7 +79,8 @@ class RateLimits:
             return
         wait_seconds = min(seconds, LONGEST_BLOCK_SECONDS)
         log.info("rate_limits.told_to_wait", organization_id=organization_id, model=model, seconds=wait_seconds)
-        emptied = {name: bucket for name, bucket in self._call_buckets(model).items() if name == _REQUESTS}
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
         key = _call_key(organization_id, model)
         await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000)
 
@@ -84,15 +90,16 @@ class RateLimits:
         Raises:
             RateLimitedError: not yet; `retry_after` in seconds, code DOCUMENTS_CODE.
         """
-        charges = self._document_charges()
+        charges = await self._document_charges(organization_id)
         if not charges:
             return
         key = _document_key(organization_id, kb_id)
         outcome = await self._rows.take(organization_id, key, charges, patience_ms=0.0)
         if not outcome.is_granted:
             seconds = outcome.wait_ms / 1000
+            most = lower(self._settings.documents_per_minute, (await self._own(organization_id)).documents_per_minute)
             raise RateLimitedError(
-                f"the knowledge base has begun {self._settings.documents_per_minute} documents in the last minute,"
+                f"the knowledge base has begun {most} documents in the last minute,"
                 f" which is its limit: this one waits for {math.ceil(seconds)} s",
                 retry_after=seconds,
                 code=DOCUMENTS_CODE,
@@ -100,7 +107,7 @@ class RateLimits:
 
     async def return_document(self, organization_id: str, kb_id: str) -> None:
         """The document that was begun has to wait for its provider: it will take its turn anew."""
-        charges = self._document_charges()
+        charges = await self._document_charges(organization_id)
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
 
@@ -108,23 +115,50 @@ class RateLimits:
         """The knowledge base is deleted."""
         await self._rows.delete(organization_id, _document_key(organization_id, kb_id))
 
-    def _is_free(self, model: str) -> bool:
-        return model.startswith(LOCAL_PREFIX) and model not in self._settings.models
+    async def _own(self, organization_id: str) -> OwnRateLimits:
+        return UNLIMITED if self._own_limits is None else await self._own_limits.of(organization_id)
 
-    def _call_buckets(self, model: str) -> dict[str, Bucket]:
-        """By name; a limit of 0 is none, and has no bucket."""
-        own = self._settings.models.get(model)
-        requests = own.requests_per_minute if own else None
-        tokens = own.tokens_per_minute if own else None
-        limits = {
-            _REQUESTS: self._settings.requests_per_minute if requests is None else requests,
-            _TOKENS: self._settings.tokens_per_minute if tokens is None else tokens,
-        }
-        return {name: bucket_of(per_minute) for name, per_minute in limits.items() if per_minute}
-
-    def _document_charges(self) -> list[Charge]:
-        per_minute = self._settings.documents_per_minute
+    async def _document_charges(self, organization_id: str) -> list[Charge]:
+        own = await self._own(organization_id)
+        per_minute = lower(self._settings.documents_per_minute, own.documents_per_minute)
         return [Charge(_DOCUMENTS, bucket_of(per_minute), 1)] if per_minute else []
+
+
+def is_free(model: str) -> bool:
+    """Whether the model runs in this process: then only limits count that name it."""
+    return model.startswith(LOCAL_PREFIX)
+
+
+def lower(servers: int, own: int | None) -> int:
+    """The limit that holds, where the server lets `servers` through, 0 for any number, and the organization `own`."""
+    if own is None:
+        return servers
+    return min(servers, own) if servers else own
+
+
+def servers_limits(model: str, settings: RateLimitSettings) -> tuple[int, int]:
+    """Requests and tokens a minute that the server lets through for a model; 0 is no limit."""
+    named = settings.models.get(model)
+    if named is None and is_free(model):
+        return 0, 0
+    requests = named.requests_per_minute if named else None
+    tokens = named.tokens_per_minute if named else None
+    return (
+        settings.requests_per_minute if requests is None else requests,
+        settings.tokens_per_minute if tokens is None else tokens,
+    )
+
+
+def call_buckets(model: str, settings: RateLimitSettings, own: OwnRateLimits) -> dict[str, Bucket]:
+    """By name; a limit of 0 is none, and has no bucket."""
+    requests, tokens = servers_limits(model, settings)
+    named = own.of_model(model)
+    own_requests, own_tokens = (None, None) if is_free(model) else (own.requests_per_minute, own.tokens_per_minute)
+    if named is not None:
+        own_requests = own_requests if named.requests_per_minute is None else named.requests_per_minute
+        own_tokens = own_tokens if named.tokens_per_minute is None else named.tokens_per_minute
+    limits = {_REQUESTS: lower(requests, own_requests), _TOKENS: lower(tokens, own_tokens)}
+    return {name: bucket_of(per_minute) for name, per_minute in limits.items() if per_minute}
 
 
 def _call_key(organization_id: str, model: str) -> str:

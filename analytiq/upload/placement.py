@@ -9,9 +9,11 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.documents.naming import identity_of
 from analytiq.documents.requests import clean_request, extract_request
+from analytiq.documents.storage import Storage
 from analytiq.errors import ConflictError, TransientError
 from analytiq.membership import document_changed
 from analytiq.models.document import Document, DocumentState
+from analytiq.models.storage import StorageAmount
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
 from analytiq.mongo.files import FileStore, StoredBytes
 from analytiq.mongo.ids import new_id
@@ -49,11 +51,13 @@ class Placing:
         files: FileStore,
         jobs: JobRepository,
         uploads: UploadRepository,
+        storage: Storage,
     ) -> None:
         self._documents = documents
         self._files = files
         self._jobs = jobs
         self._uploads = uploads
+        self._storage = storage
 
     async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
         """The document that makes the upload superfluous: by one read, without a transaction."""
@@ -99,6 +103,8 @@ class Placing:
             copy = identity_of(document.document_name, document.sha256, copy_of=document.id)
             document = document.model_copy(update={"identity": copy})
             await self._documents.insert_unless_known(session, document)
+        added = StorageAmount(stored_bytes=document.byte_size, documents=1)
+        await self._storage.take(session, document.organization_id, added)
         await self._attach(session, placement, document.id)
         await self._jobs.enqueue(
             [extract_request(document.organization_id, document.id, byte_size=document.byte_size)],
@@ -131,6 +137,8 @@ class Placing:
         document = await self._documents.change(session, target.organization_id, target.id, changes)
         if document is None:
             raise ConflictError("the document to replace was deleted meanwhile; upload again")
+        difference = StorageAmount(stored_bytes=document.byte_size - now.byte_size)
+        await self._storage.take(session, document.organization_id, difference)
         await self._attach(session, placement, document.id)
         requests = [
             extract_request(document.organization_id, document.id, byte_size=document.byte_size),

@@ -12,6 +12,7 @@ from analytiq import clock
 from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.naming import validated_name
+from analytiq.documents.storage import Storage
 from analytiq.errors import TransientError
 from analytiq.models.document import Document
 from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
@@ -69,13 +70,15 @@ class Uploads:
         files: FileStore,
         jobs: JobRepository,
         metadata_fields: MetadataFields,
+        storage: Storage,
         *,
         max_bytes: int,
     ) -> None:
         self._connection = connection
         self._uploads = uploads
         self._files = files
-        self._placing = Placing(documents, files, jobs, uploads)
+        self._placing = Placing(documents, files, jobs, uploads, storage)
+        self._storage = storage
         self._metadata_fields = metadata_fields
         self._max_bytes = max_bytes
 
@@ -87,8 +90,10 @@ class Uploads:
         Raises:
             InvalidInputError: the name is none.
             LimitExceededError: the file is too large; nothing of it is kept.
+            QuotaExceededError: the organization has no room for it; nothing of it is kept.
         """
         name = validated_name(document_name, field="files")
+        source = self._storage.guarded(organization_id, name, source)
         now = clock.now()
         upload = Upload(
             id=new_id(),
@@ -128,6 +133,7 @@ class Uploads:
         Raises:
             InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
             ConflictError: it is not clear which document is to be replaced.
+            QuotaExceededError: the organization has no room for it.
         """
         kept, declared = None if metadata is None else validated_metadata(metadata), None
         if kept:

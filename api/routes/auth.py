@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from analytiq.accounts.sessions import SignedIn
 from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, AnalytiqError, InvalidInputError, NotFoundError
-from analytiq.models.account import User
+from analytiq.models.account import User, normalize
 from analytiq.models.audit import Actor, ActorKind
 from api.access import COOKIE, browser_of, check_origin, identify_person
 from api.context import ApplicationOf, Person
@@ -48,7 +48,7 @@ async def get_sign_in_ways(request: Request, application: ApplicationOf) -> Sign
     """How people sign in here."""
     return SignInWays(
         oidc_name=application.oidc.name,
-        sends_mail=application.mail.is_configured,
+        sends_mail=_mails_resets(application),
         has_cookie=COOKIE in request.cookies,
     )
 
@@ -115,9 +115,11 @@ async def request_password_reset(
     request: Request, application: ApplicationOf, body: PasswordResetRequestBody
 ) -> Response:
     """Mail a link to choose a new password. The answer is the same whether anybody has the address."""
-    await application.sessions.take_attempt(body.email.lower(), browser_of(request))
-    if application.mail.is_configured:
+    await application.sessions.take_attempt(normalize(body.email), browser_of(request))
+    if _mails_resets(application):
         application.in_background(_mail_reset(application, body.email, base_of(request, application)))
+    elif application.mail.is_configured:
+        log.warning("api.reset_not_mailed", why="ANALYTIQ_API__PUBLIC_URL is not set: links cannot be made")
     return Response(status_code=202)
 
 
@@ -223,6 +225,11 @@ async def _note_everywhere(request: Request, application: Application, user: Use
             address=browser_of(request).address,
             request_id=str(request.state.request_id),
         )
+
+
+def _mails_resets(application: Application) -> bool:
+    """Only to the address of the settings: a stranger's `Host` would bring the owner's secret to the stranger."""
+    return application.mail.is_configured and application.settings.api.public_url is not None
 
 
 async def _mail_reset(application: Application, email: str, base: str) -> None:

@@ -1,11 +1,16 @@
 """`/knowledge-bases`, with the seed's paths, fields and defaults."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from analytiq.prompt_uses import OnUse
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
 from api.idempotency import IdempotentRoute
+from api.schemas.jobs import SubjectId
 from api.schemas.knowledge_bases import (
+    ChunkList,
+    ChunkResponse,
     IndexedDocumentList,
     IndexedDocumentResponse,
     KnowledgeBaseCreate,
@@ -101,6 +106,22 @@ async def list_knowledge_base_documents(
     return IndexedDocumentList(
         documents=[IndexedDocumentResponse.of(item) for item in found], total_count=total, skip=skip
     )
+
+
+@router.get("/{kb_id}/chunks", operation_id="list_chunks")
+async def list_chunks(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    kb_id: str,
+    skip: Skip = 0,
+    limit: Limit = 10,
+    document_id: Annotated[SubjectId | None, Query(description="Only this document's chunks")] = None,
+) -> ChunkList:
+    """A page of the chunks that are indexed now, in order of document id and number."""
+    found, total = await application.knowledge_bases.chunks(
+        organization.id, kb_id, document_id=document_id, skip=skip, limit=limit
+    )
+    return ChunkList(chunks=[ChunkResponse.of(item) for item in found], total_count=total, skip=skip)
 
 
 @router.post("/{kb_id}/search", operation_id="search_knowledge_base")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from analytiq.knowledge_bases.service import IndexedDocument, NewKnowledgeBase
+from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
 from analytiq.models.knowledge_base import KnowledgeBase
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -179,5 +179,45 @@ class IndexedDocumentList(ResponseBody):
     """A page of a knowledge base's documents."""
 
     documents: list[IndexedDocumentResponse]
+    total_count: int
+    skip: int
+
+
+class ChunkResponse(ResponseBody):
+    """A chunk that is indexed now."""
+
+    chunk_id: str = Field(description="Names it until its document is indexed anew")
+    document_id: str
+    document_name: str
+    chunk_index: int = Field(description="Its number within the document, from 0")
+    first_page: int
+    last_page: int
+    token_count: int
+    start: int = Field(description="Where it begins in the document's text, in characters")
+    end: int
+    text: str
+
+    @classmethod
+    def of(cls, chunk: ListedChunk) -> "ChunkResponse":
+        """From the library's shape."""
+        passage = chunk.passage
+        return cls(
+            chunk_id=chunk.chunk_id,
+            document_id=passage.document_id,
+            document_name=chunk.document_name,
+            chunk_index=passage.chunk_index,
+            first_page=passage.first_page,
+            last_page=passage.last_page,
+            token_count=passage.token_count,
+            start=passage.start,
+            end=passage.end,
+            text=passage.chunk_text,
+        )
+
+
+class ChunkList(ResponseBody):
+    """A page of a knowledge base's chunks, by document and number."""
+
+    chunks: list[ChunkResponse]
     total_count: int
     skip: int

@@ -43,6 +43,7 @@ METHODS = {
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
         "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
         "ReconcileReportRepository.unfinished_over_everything", "RetentionRepository.organizations",
+        "StorageAccountRepository.organization_ids",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
         "TextRepository.segmented_after", "TextRepository.heads_among", "TextRepository.whole_among",
         "UploadRepository.file_ids_among",
@@ -54,6 +55,13 @@ METHODS = {
     "which of these ids there are, and nothing of them": {
         "ChunkTextRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
         "JobRepository.dead_among", "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
+    },
+    "of the organizations that somebody watches, each row with its own": {
+        "DocumentRepository.of_organizations", "JobRepository.of_organizations",
+        "KnowledgeBaseRepository.of_organizations",
+    },
+    "ids of what changes, without their content; who is told is decided by reading the rows": {
+        "ChangeStreamRepository.now", "ChangeStreamRepository.watch",
     },
     "the caller compares the organization of what it gets": {"JobRepository.get"},
     "of a reservation, whose id is random and never leaves the process": {"LedgerRepository.has"},

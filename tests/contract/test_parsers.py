@@ -3,7 +3,10 @@
 import csv
 import re
 import unicodedata
+from io import BytesIO
 from pathlib import Path
+from random import Random
+from zipfile import ZipFile
 
 import pytest
 
@@ -24,6 +27,11 @@ PAGE_PHRASES = [
     ("pdf/multi-column-2p.pdf", 2, "Natural Questions"),
     ("pdf/SPARSE-2024-INV-1234_borderless_table.pdf", 2, "$35,000.00"),
     ("pdf/testPDF_bad_page_303226.pdf", 19, "Drug Enforcement Administration, Justice § 1309.01"),
+    ("xlsx/2023-half-year-analyses-by-segment.xlsx", 5, "Underlying trading operating profit (a) as per Note 3.1"),
+    ("pptx/powerpoint_sample.pptx", 2, "Some notes on the second slide"),
+    ("pptx/powerpoint_sample.pptx", 3, "Final notes on the third slide"),
+    ("epub/testEPUB.epub", 3, "Plus a simple div"),
+    ("xlsx/stanley-cups.xlsx", 2, "Team: Maple Leafs; Location: TOR; Stanley Cups: 0"),
 ]
 
 
@@ -77,8 +85,9 @@ async def test_sample_that_cannot_be_read_says_why(name: str, expected: str) -> 
 
 @pytest.mark.parametrize(("name", "page_number", "phrase"), PAGE_PHRASES)
 async def test_phrase_is_on_its_page(name: str, page_number: int, phrase: str) -> None:
+    path = DOCUMENTS / name
     document = await parse_in_child(
-        DOCUMENTS / name, content_type="application/pdf", options=ParseOptions(), limits=ParseLimits()
+        path, content_type=detect_content_type(path), options=ParseOptions(), limits=ParseLimits()
     )
     assert phrase in document.pages[page_number - 1].text
 
@@ -103,6 +112,14 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
         "pdf/right_to_left_01.pdf",
         "docx/docx-tables.docx",
         "docx/docx_comments.docx",
+        "xlsx/stanley-cups.xlsx",
+        "pptx/powerpoint_sample.pptx",
+        "email/mime-different-plain-html.eml",
+        "odt/fake.odt",
+        "odt/odf_table_with_title_01.ods",
+        "epub/test.epub",
+        "rtf/testRTFJapanese.rtf",
+        "json/test_notebook.ipynb",
         "html/boilerplate.html",
         "csv/csv-pipe.csv",
         "markdown/wiki.md",
@@ -120,6 +137,54 @@ async def test_truncated_file_is_read_or_refused_for_good(name: str, share: floa
     outcome: object
     try:
         outcome = await parse_in_child(path, content_type=content_type, options=options, limits=ParseLimits())
+    except AnalytiqError as error:
+        outcome = error
+    assert isinstance(outcome, ParsedDocument | PermanentError)
+
+
+def with_changed_bytes(data: bytes, random: Random) -> bytes:
+    """Some bytes replaced, lost or doubled; in a zip those of a member, whose checksum is made right again."""
+    if data.startswith(b"PK"):
+        with ZipFile(BytesIO(data)) as archive:
+            members = {name: archive.read(name) for name in archive.namelist()}
+        victim = random.choice([name for name, content in members.items() if content])
+        members[victim] = with_changed_bytes(members[victim], random)
+        packed = BytesIO()
+        with ZipFile(packed, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return packed.getvalue()
+    changed = bytearray(data)
+    for _ in range(10):
+        place = random.randrange(max(len(changed), 1))
+        changed[place : place + random.randrange(20)] = random.choice(
+            (random.randbytes(1), b"", b"-1", b"99999999999", b"<", b"&", b"}", bytes(changed[place : place + 40]))
+        )
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "name",
+    [
+        "xlsx/stanley-cups.xlsx",
+        "pptx/powerpoint_sample.pptx",
+        "odt/fake.odt",
+        "odt/odf_table_with_title_01.ods",
+        "epub/test.epub",
+        "rtf/testRTFJapanese.rtf",
+        "email/fake-email-attachment.eml",
+        "json/test_notebook.ipynb",
+    ],
+)
+async def test_file_with_changed_bytes_is_read_or_refused_for_good(name: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / Path(name).name
+    path.write_bytes(with_changed_bytes((DOCUMENTS / name).read_bytes(), Random(seed)))
+    outcome: object
+    try:
+        outcome = await parse_in_child(
+            path, content_type=detect_content_type(path), options=ParseOptions(), limits=ParseLimits()
+        )
     except AnalytiqError as error:
         outcome = error
     assert isinstance(outcome, ParsedDocument | PermanentError)

@@ -109,11 +109,35 @@ def test_paragraph_in_the_middle_of_a_word_document_is_found(client: httpx.Clien
     assert best["first_page"] == best["last_page"] == 1
 
 
+def test_row_of_a_workbook_is_found_on_the_page_of_its_sheet(client: httpx.Client) -> None:
+    content = (DATA / "xlsx/2023-half-year-analyses-by-segment.xlsx").read_bytes()
+    question = "Underlying trading operating profit as per Note 3.1, in the reconciliation to profit before taxes"
+    document, best = _found(client, "half year.xlsx", content, question)
+    assert document["page_count"] == 5
+    assert best["first_page"] == best["last_page"] == 5
+    assert "7904" in best["content"]
+
+
+def test_attachments_that_are_not_read_are_named_on_the_document(client: httpx.Client) -> None:
+    content = (DATA / "email/fake-email-attachment.eml").read_bytes()
+    document = upload(client, "with attachment.eml", content)
+    read = wait_until_read(client, document["document_id"])
+    assert read["content_type"] == "message/rfc822"
+    assert any("'fake-attachment.txt'" in warning for warning in read["warnings"])
+
+
 @pytest.mark.parametrize(
     ("path", "phrase"),
     [
         ("pdf/fake-memo.pdf", "20,000 bottles of water"),
         ("docx/docx-tables.docx", "Table with merged cells"),
+        ("xlsx/stanley-cups.xlsx", "Team Maple Leafs"),
+        ("pptx/powerpoint_sample.pptx", "Some notes on the second slide"),
+        ("email/mime-html-only.eml", "The first emoticon was proposed by Scott Fahlman"),
+        ("odt/odf_table_with_title_01.ods", "Number of freshwater ducks per year"),
+        ("epub/test.epub", "This is a test paragraph with some formatting"),
+        ("rtf/fake-doc.rtf", "My first paragraph"),
+        ("json/test_notebook.ipynb", "Test Notebook"),
         ("csv/csv-pipe.csv", "Rasmussen Group"),
         ("html/test_blog.html", "the tuned gpt-3.5-turbo model vastly outperformed"),
         ("markdown/nested.md", "A list featuring nesting"),
@@ -133,6 +157,8 @@ def test_sample_of_each_format_is_found_by_a_phrase_of_it(client: httpx.Client, 
         ("locked.pdf", encrypted_pdf_of(["Nobody reads this"], "s3cret"), "encrypted_file"),
         ("empty.txt", b"", "empty_document"),
         ("torn.docx", (DATA / "docx/testWORD_truncated.docx").read_bytes(), "corrupt_file"),
+        ("old.doc", (DATA / "doc/legacy_sample.doc").read_bytes(), "unsupported_format"),
+        ("torn.xlsx", (DATA / "xlsx/stanley-cups.xlsx").read_bytes()[:4000], "corrupt_file"),
         (
             "program.exe",
             b"MZ\x90\x00\x03\x00\x00\x00\x04\x00\x00\x00\xff\xff" + bytes(range(256)),

@@ -146,6 +146,53 @@ def test_documents_of_a_knowledge_base_are_listed_latest_first_with_their_chunks
     problem_of(client.get(f"/knowledge-bases/{kb}/documents", params={"limit": 101}), 400, field="limit")
 
 
+def test_chunks_are_listed_by_document_and_number_with_the_text_of_their_place(client: httpx.Client) -> None:
+    tag = make_tag(client)
+    kb = make_knowledge_base(client, [tag], chunk_size=16, chunk_overlap=4)
+    texts: dict[str, str] = {}
+    for number in range(3):
+        text = "\n\n".join(f"Paragraph {at} of text {number} is about otters and their rivers." for at in range(9))
+        document = upload(client, unique(f"{number}.txt"), text.encode(), tag_ids=[tag])["document_id"]
+        texts[document] = text
+        wait_until_indexed(client, document)
+    whole = accepted(client.get(f"/knowledge-bases/{kb}/chunks", params={"limit": 100}))
+    chunks = whole["chunks"]
+    assert whole["total_count"] == len(chunks) == accepted(client.get(f"/knowledge-bases/{kb}"))["chunk_count"] > 9
+    places = [(chunk["document_id"], chunk["chunk_index"]) for chunk in chunks]
+    assert places == sorted(places)
+    assert {document for document, _ in places} == set(texts)
+    assert len({chunk["chunk_id"] for chunk in chunks}) == len(chunks)
+    for chunk in chunks:
+        assert chunk["text"] == texts[chunk["document_id"]][chunk["start"] : chunk["end"]]
+        assert 0 < chunk["token_count"] <= 16
+        assert (chunk["first_page"], chunk["last_page"]) == (1, 1)
+    # Whatever the size of pages, together they are the whole, also where documents begin within them.
+    for limit in (1, 4, 7):
+        pages = [
+            accepted(client.get(f"/knowledge-bases/{kb}/chunks", params={"skip": skip, "limit": limit}))
+            for skip in range(0, len(chunks) + limit, limit)
+        ]
+        assert [chunk for page in pages for chunk in page["chunks"]] == chunks
+        assert {page["total_count"] for page in pages} == {len(chunks)}
+    one = places[-1][0]
+    of_one = accepted(client.get(f"/knowledge-bases/{kb}/chunks", params={"document_id": one, "limit": 100}))
+    assert of_one["chunks"] == [chunk for chunk in chunks if chunk["document_id"] == one]
+    assert of_one["total_count"] == len(of_one["chunks"])
+    nobody = accepted(client.get(f"/knowledge-bases/{kb}/chunks", params={"document_id": "f" * 24}))
+    assert (nobody["chunks"], nobody["total_count"]) == ([], 0)
+
+
+def test_chunks_of_a_document_that_left_are_listed_no_more(client: httpx.Client) -> None:
+    tag = make_tag(client)
+    kb = make_knowledge_base(client, [tag])
+    document = upload(client, unique("leaves.txt"), b"Herons wait.", tag_ids=[tag])["document_id"]
+    wait_until_indexed(client, document)
+    assert accepted(client.get(f"/knowledge-bases/{kb}/chunks"))["total_count"] == 1
+    accepted(client.put(f"/documents/{document}", json={"tag_ids": []}))
+    # A job takes the entry out; search leaves such a document out before.
+    eventually(lambda: accepted(client.get(f"/knowledge-bases/{kb}/chunks"))["total_count"] == 0)
+
+
 def test_deleted_knowledge_base_is_gone_at_once_and_its_documents_stay(client: httpx.Client) -> None:
     tag = make_tag(client)
     kb = make_knowledge_base(client, [tag])
@@ -159,6 +206,7 @@ def test_deleted_knowledge_base_is_gone_at_once_and_its_documents_stay(client: h
         ("PUT", "", {}),
         ("DELETE", "", None),
         ("GET", "/documents", None),
+        ("GET", "/chunks", None),
         ("POST", "/search", {"query": "badgers"}),
     ]
     for method, path, body in calls:

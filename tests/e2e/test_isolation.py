@@ -36,6 +36,7 @@ from tests.e2e.people import sign_in_somebody
 from tests.e2e.running_platform import Running, client_of, make_organization
 
 PREFIX = "/v0/orgs/{organization_id}"
+ID = "f" * 24
 OPEN_TO_ALL = {"/health", "/ready", "/metrics"}
 OF_PEOPLE = "/v0/auth/"
 """Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
@@ -64,10 +65,21 @@ class Route:
         return self.path.startswith(PREFIX)
 
     def send(self, client: httpx.Client, ids: dict[str, str], example: Any) -> httpx.Response:
-        """Call it with these ids, and with its own example where it takes a body."""
+        """Call it with these ids, the least that its query has to say, and its own example where it takes a body."""
         path = self.path.removeprefix(PREFIX).format(**ids)
         url = str(client.base_url).rstrip("/") + path
-        return client.request(self.method, url, json=example)
+        query = {
+            item["name"]: item["schema"].get("minimum", ID)
+            for item in self.operation.get("parameters", [])
+            if item["in"] == "query" and item["required"]
+        }
+        if self.operation["operationId"] == "watch_organization":
+            with client.stream(self.method, url) as response:
+                # Whoever may watch is answered without end.
+                if response.status_code != 200:
+                    response.read()
+                return response
+        return client.request(self.method, url, params=query, json=example)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,13 @@ tools. It also speaks Cohere's and Jina's `/v1/rerank` (by shared words), and li
 Scripted steps: `Say` (text, tool calls, finish reason; `text` may be a function of the request), `Fail` (a status, with
 Retry-After), `Cut` (the connection ends in the middle), `Slow` (waits for `release()` after some pieces). Streams send
 a word a piece, tool calls in fragments of the arguments.
+
+By itself (`python -m tests.fakes.chat_server`) it is scripted over HTTP, by tests in another language: a POST to
+`/script` of a list of `{"say": text, "tool_calls": [{"name", "arguments"}], "is_slow": bool}` and `{"fail": status}`;
+a POST to `/release` lets slow ones go on.
 """
 
+import argparse
 import asyncio
 import json
 import threading
@@ -98,7 +103,7 @@ class ChatServer:
     `cancelled` counts the streams whose caller went away before their end.
     """
 
-    def __init__(self, *, api_key: str = "fake-chat-key-0123456789") -> None:
+    def __init__(self, *, api_key: str = "fake-chat-key-0123456789", port: int = 0) -> None:
         self.api_key = api_key
         self.requests: list[dict[str, Any]] = []
         self.rerank_requests: list[dict[str, Any]] = []
@@ -112,7 +117,7 @@ class ChatServer:
         self._waiting = threading.Semaphore(0)
         self._cancellations = threading.Semaphore(0)
         self._runner: web.AppRunner | None = None
-        self._port = 0
+        self._port = port
 
     @property
     def url(self) -> str:
@@ -163,9 +168,11 @@ class ChatServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/rerank", self._rerank)
         app.router.add_get("/v1/models", self._models)
+        app.router.add_post("/script", self._scripted)
+        app.router.add_post("/release", self._release)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
         self._port = self._runner.addresses[0][1]
 
@@ -182,6 +189,14 @@ class ChatServer:
         refused = self._authorized(request)
         data = [{"id": model, "object": "model", "created": 1, "owned_by": "fake"} for model in MODELS]
         return refused or web.json_response({"object": "list", "data": data})
+
+    async def _scripted(self, request: web.Request) -> web.Response:
+        self._script.extend(_step_of(item) for item in await request.json())
+        return web.json_response({"scripted": len(self._script)})
+
+    async def _release(self, _: web.Request) -> web.Response:
+        self.release()
+        return web.json_response({})
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         if refused := self._authorized(request):
@@ -250,6 +265,14 @@ class ChatServer:
         usage = {"total_tokens": sum(len(text) // 4 for text in texts)}
         meta = {"billed_units": {"search_units": 1}}
         return web.json_response({"id": "r", "model": body["model"], "results": results, "usage": usage, "meta": meta})
+
+
+def _step_of(item: Mapping[str, Any]) -> Step:
+    if "fail" in item:
+        return Fail(int(item["fail"]))
+    calls = [Call(call["name"], call["arguments"]) for call in item.get("tool_calls", ())]
+    answer = Say(str(item.get("say", "")), tool_calls=calls)
+    return Slow(answer) if item.get("is_slow") else answer
 
 
 def _answer_of(step: Say | Cut | Slow) -> Say:
@@ -380,3 +403,19 @@ async def _cut(request: web.Request, content: bytes) -> web.StreamResponse:
 def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
     body = {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": None}}
     return web.json_response(body, status=status, headers=headers)
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="A fake OpenAI-compatible chat server, for tests.")
+    parser.add_argument("--port", type=int, default=0)
+    with ChatServer(port=parser.parse_args().port) as server:
+        print(f"A fake chat server listens on {server.url} (model {MODELS[0]}).", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -238,6 +238,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change Documents
+         * @description Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
+         *
+         *     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
+         *     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
+         */
+        post: operations["change_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents": {
         parameters: {
             query?: never;
@@ -509,6 +532,26 @@ export interface paths {
          * @description A page of the documents that are indexed, latest first.
          */
         get: operations["list_knowledge_base_documents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/chunks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Chunks
+         * @description A page of the chunks that are indexed now, in order of document id and number.
+         */
+        get: operations["list_chunks"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1357,6 +1400,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Watch Organization
+         * @description What changes in the organization, as it changes: each event is the state that something is in now.
+         *
+         *     A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
+         *     `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
+         *     After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
+         *     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
+         *     has 100 connections.
+         */
+        get: operations["watch_organization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Organization Settings
+         * @description OCR languages and rate limits of the organization, the server's, and the languages to choose from.
+         */
+        get: operations["get_organization_settings"];
+        /**
+         * Update Organization Settings
+         * @description Change them; what is left out stays, null is as the server says. No limit may be above the server's.
+         */
+        put: operations["update_organization_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Storage
+         * @description How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`.
+         */
+        get: operations["get_storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/ways": {
         parameters: {
             query?: never;
@@ -2174,6 +2287,53 @@ export interface components {
             is_estimated: boolean;
         };
         /**
+         * ChunkList
+         * @description A page of a knowledge base's chunks, by document and number.
+         */
+        ChunkList: {
+            /** Chunks */
+            chunks: components["schemas"]["ChunkResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * ChunkResponse
+         * @description A chunk that is indexed now.
+         */
+        ChunkResponse: {
+            /**
+             * Chunk Id
+             * @description Names it until its document is indexed anew
+             */
+            chunk_id: string;
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * Chunk Index
+             * @description Its number within the document, from 0
+             */
+            chunk_index: number;
+            /** First Page */
+            first_page: number;
+            /** Last Page */
+            last_page: number;
+            /** Token Count */
+            token_count: number;
+            /**
+             * Start
+             * @description Where it begins in the document's text, in characters
+             */
+            start: number;
+            /** End */
+            end: number;
+            /** Text */
+            text: string;
+        };
+        /**
          * DegradationResponse
          * @description A step that could not be made; the answer is what comes of the others.
          */
@@ -2258,6 +2418,43 @@ export interface components {
             skip: number;
             /** Jobs */
             jobs: components["schemas"]["JobResponse"][];
+        };
+        /**
+         * DocumentMatch
+         * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
+         * @example {
+         *       "name_search": "invoice"
+         *     }
+         */
+        DocumentMatch: {
+            /** Name Search */
+            name_search?: string | null;
+            /**
+             * Tag Ids
+             * @description All must be on it
+             */
+            tag_ids?: string[];
+            /**
+             * State
+             * @description Any of these
+             */
+            state?: components["schemas"]["DocumentState"][];
+            /** Metadata Filter */
+            metadata_filter?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentRefusal
+         * @description A document that stayed as it was.
+         */
+        DocumentRefusal: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /** Detail */
+            detail: string;
         };
         /**
          * DocumentResponse
@@ -2345,6 +2542,67 @@ export interface components {
             metadata?: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+        };
+        /**
+         * DocumentsChange
+         * @description What to change of which documents: `document_ids`, or what is `matching`.
+         * @example {
+         *       "matching": {
+         *         "name_search": "invoice"
+         *       },
+         *       "metadata": {
+         *         "year": 2024
+         *       }
+         *     }
+         */
+        DocumentsChange: {
+            /** Document Ids */
+            document_ids?: string[] | null;
+            matching?: components["schemas"]["DocumentMatch"] | null;
+            /**
+             * Except Ids
+             * @description Of what is matching, these stay
+             */
+            except_ids?: string[];
+            /**
+             * After
+             * @description The `next` of the call before
+             */
+            after?: string | null;
+            /** Add Tag Ids */
+            add_tag_ids?: string[];
+            /** Remove Tag Ids */
+            remove_tag_ids?: string[];
+            /**
+             * Metadata
+             * @description Values to set, key by key; null takes the key out. Other keys stay
+             */
+            metadata?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+        };
+        /**
+         * DocumentsChanged
+         * @description What the call came to: it looks at 500 documents at most.
+         */
+        DocumentsChanged: {
+            /**
+             * Changed Ids
+             * @description Those that are otherwise now; to undo it, send them
+             */
+            changed_ids: string[];
+            /**
+             * Unchanged Count
+             * @description Those that were so already
+             */
+            unchanged_count: number;
+            /** Refused */
+            refused: components["schemas"]["DocumentRefusal"][];
+            /**
+             * Next
+             * @description Send the same with this as `after` to go on; null at the end
+             */
+            next: string | null;
         };
         /**
          * DriftKind
@@ -3555,6 +3813,30 @@ export interface components {
          */
         ModelKind: "chat" | "embedding" | "rerank" | "unknown";
         /**
+         * ModelLimitBody
+         * @description Limits of one model; null: as for the organization's other models.
+         */
+        ModelLimitBody: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute?: number | null;
+        };
+        /**
+         * ModelLimitResponse
+         * @description Limits of one model.
+         */
+        ModelLimitResponse: {
+            /** Model */
+            model: string;
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+        };
+        /**
          * ModelList
          * @description A page of models by name.
          */
@@ -3629,6 +3911,52 @@ export interface components {
             cache_scope: string;
             /** Created At */
             created_at: string;
+        };
+        /**
+         * OrganizationSettingsResponse
+         * @description What the organization sets for itself, and what it may choose from.
+         */
+        OrganizationSettingsResponse: {
+            /**
+             * Ocr Languages
+             * @description null: the server's
+             */
+            ocr_languages: string[] | null;
+            /**
+             * Available Ocr Languages
+             * @description Whose data is installed wherever documents are read
+             */
+            available_ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+            server: components["schemas"]["ServerSettingsResponse"];
+        };
+        /**
+         * OrganizationSettingsUpdate
+         * @description What the organization sets for itself; what is left out stays, null is as the server says.
+         * @example {
+         *       "ocr_languages": [
+         *         "eng"
+         *       ],
+         *       "rate_limits": {
+         *         "documents_per_minute": 300,
+         *         "models": [
+         *           {
+         *             "model": "openai/text-embedding-3-small",
+         *             "tokens_per_minute": 200000
+         *           }
+         *         ],
+         *         "requests_per_minute": 600
+         *       }
+         *     }
+         */
+        OrganizationSettingsUpdate: {
+            /**
+             * Ocr Languages
+             * @description Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from the next extraction on
+             */
+            ocr_languages?: string[] | null;
+            /** @description Replaces all of them; counts within seconds */
+            rate_limits?: components["schemas"]["RateLimitsBody"] | null;
         };
         /**
          * OrganizationUpdate
@@ -4289,6 +4617,43 @@ export interface components {
             high: number;
         };
         /**
+         * RateLimitsBody
+         * @description Limits of the organization's own, none above the server's; null: the server's.
+         */
+        RateLimitsBody: {
+            /**
+             * Requests Per Minute
+             * @description Of calls to each model
+             */
+            requests_per_minute?: number | null;
+            /**
+             * Tokens Per Minute
+             * @description Sent to each model
+             */
+            tokens_per_minute?: number | null;
+            /**
+             * Documents Per Minute
+             * @description That each knowledge base begins to index
+             */
+            documents_per_minute?: number | null;
+            /** Models */
+            models?: components["schemas"]["ModelLimitBody"][];
+        };
+        /**
+         * RateLimitsResponse
+         * @description What is let through in any 60 seconds; null: nothing is said.
+         */
+        RateLimitsResponse: {
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Minute */
+            tokens_per_minute: number | null;
+            /** Documents Per Minute */
+            documents_per_minute: number | null;
+            /** Models */
+            models: components["schemas"]["ModelLimitResponse"][];
+        };
+        /**
          * ReconcileReport
          * @description A run, and what it found: up to 20 of each kind by name; `more` says how many of a kind are not named.
          */
@@ -4928,6 +5293,15 @@ export interface components {
             reranked: number;
         };
         /**
+         * ServerSettingsResponse
+         * @description What counts where the organization says nothing; of limits, what it may not exceed.
+         */
+        ServerSettingsResponse: {
+            /** Ocr Languages */
+            ocr_languages: string[];
+            rate_limits: components["schemas"]["RateLimitsResponse"];
+        };
+        /**
          * SessionOrganization
          * @description An organization of the person who is signed in.
          */
@@ -5025,6 +5399,26 @@ export interface components {
          * @enum {string}
          */
         Stage: "tagged" | "extracted" | "indexed" | "filter" | "matched" | "threshold" | "not_repeated" | "ranked";
+        /**
+         * StorageAnswer
+         * @description How much the organization may store, and stores: the files that were uploaded last, of all documents.
+         */
+        StorageAnswer: {
+            /**
+             * Max Bytes
+             * @description null: unlimited
+             */
+            max_bytes: number | null;
+            /** Used Bytes */
+            used_bytes: number;
+            /**
+             * Max Documents
+             * @description null: unlimited
+             */
+            max_documents: number | null;
+            /** Used Documents */
+            used_documents: number;
+        };
         /**
          * TagCreate
          * @description A tag to make.
@@ -6605,6 +6999,78 @@ export interface operations {
             };
         };
     };
+    change_documents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentsChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsChanged"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_documents: {
         parameters: {
             query?: {
@@ -7959,6 +8425,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["IndexedDocumentList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_chunks: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+                /** @description Only this document's chunks */
+                document_id?: string | null;
+            };
+            header?: never;
+            path: {
+                kb_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChunkList"];
                 };
             };
             /** @description The request is wrong */
@@ -11581,6 +12123,285 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReconcileReport"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    watch_organization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Go on after this event */
+                "last-event-id"?: string | null;
+            };
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`, `job`, `job_ended`, `closed`. An id to go on after follows those that come together */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_organization_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OrganizationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationSettingsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageAnswer"];
                 };
             };
             /** @description The request is wrong */

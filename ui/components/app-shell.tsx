@@ -8,6 +8,7 @@ import { ConnectionNotice } from "@/components/connection-notice";
 import { SkeletonBlock } from "@/components/feedback";
 import { DESTINATIONS } from "@/components/navigation";
 import { BottomBar, Sidebar } from "@/components/navigation-bars";
+import { LiveUpdates } from "@/components/live-updates";
 import { UploadTray } from "@/components/upload-tray";
 import { useSession } from "@/lib/session";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -69,6 +70,7 @@ export function AppShell({ children }: { children: React.ReactNode }) {
       </div>
       {session && (
         <>
+          <LiveUpdates organizationId={session.organizationId} />
           <UploadTray />
           {isPaletteOpen && <CommandPalette open onOpenChange={setPaletteOpen} />}
           {areShortcutsOpen && <ShortcutsDialog open onOpenChange={setShortcutsOpen} />}

@@ -48,6 +48,7 @@ function Palette({ close }: { close: () => void }) {
   const actions = [
     { label: "Upload files", icon: Upload, run: chooseFiles },
     { label: "New knowledge base", icon: Plus, run: () => go("/kbs/new/") },
+    { label: "New prompt", icon: Plus, run: () => go("/prompts/new/") },
     { label: "New tag", icon: Plus, run: () => go("/tags/?new=1") },
   ].filter((action) => matches(action.label));
   const pages = DESTINATIONS.filter((destination) => matches(destination.label));

@@ -5,26 +5,33 @@ import { WifiOff } from "lucide-react";
 import { useEffect, useState } from "react";
 
 import { useReachable } from "@/lib/connection";
+import { useLiveState } from "@/lib/live";
 
 const NOTICE_MILLISECONDS = 5_000;
 const TRY_MILLISECONDS = 15_000;
 
-/** Told after 5 s without an answer, so that a restart of the server does not flash; tries every 15 s. */
+/** Told after 5 s without an answer, or without events that should come, so that a restart of the server does not flash;
+asks every 15 s for what is shown, as long as nothing is told. */
 export function ConnectionNotice() {
   const isReachable = useReachable();
+  const live = useLiveState();
+  const isLost = !isReachable || live === "lost";
   const client = useQueryClient();
   const [isShown, setShown] = useState(false);
 
   useEffect(() => {
-    if (isReachable) return;
+    if (!isLost) return;
     const notice = setTimeout(() => setShown(true), NOTICE_MILLISECONDS);
-    const retry = setInterval(() => void client.refetchQueries({ type: "active" }), TRY_MILLISECONDS);
     return () => {
       clearTimeout(notice);
-      clearInterval(retry);
       setShown(false);
     };
-  }, [isReachable, client]);
+  }, [isLost]);
+  useEffect(() => {
+    if (!isLost && live === "live") return;
+    const retry = setInterval(() => void client.refetchQueries({ type: "active" }), TRY_MILLISECONDS);
+    return () => clearInterval(retry);
+  }, [isLost, live, client]);
 
   if (!isShown) return null;
   return (

@@ -1,13 +1,14 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Ellipsis, Keyboard, LogOut, Monitor, Moon, Search, Sun } from "lucide-react";
+import { Ellipsis, Keyboard, LogOut, Monitor, Moon, Search, Sun, UserRound } from "lucide-react";
 import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { DropdownMenu } from "radix-ui";
 
 import { deadJobsQuery, organizationQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
+import { openOrganization, OrganizationSwitcher } from "@/components/organization-switcher";
 import { DESTINATIONS, type Destination, IN_BOTTOM_BAR, isWithin } from "@/components/navigation";
 import { formatCount } from "@/lib/format";
 import { isPerson, session, useSession } from "@/lib/session";
@@ -22,11 +23,7 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
       aria-label="Main"
       className="flex w-[52px] shrink-0 flex-col gap-0.5 border-r border-line bg-sunken p-1.5 max-md:hidden lg:w-[220px] lg:p-2"
     >
-      <div className="flex h-9 items-center gap-2 px-2 font-semibold" title={name}>
-        {/* eslint-disable-next-line @next/next/no-img-element */}
-        <img src="/icon.svg" alt="" width={20} height={20} />
-        <span className="truncate max-lg:sr-only">{name}</span>
-      </div>
+      <OrganizationSwitcher name={name} />
       <button
         type="button"
         onClick={onSearch}
@@ -130,14 +127,6 @@ const THEMES: readonly { choice: ThemeChoice; label: string; icon: typeof Sun }[
   { choice: "dark", label: "Dark", icon: Moon },
 ];
 
-/** Nothing of the organization before is kept: the page begins anew. */
-function openOrganization(organizationId: string): void {
-  const held = session.current();
-  if (!isPerson(held) || held.organizationId === organizationId) return;
-  session.beginAs({ ...held, csrf_token: held.csrfToken }, organizationId);
-  location.assign("/documents/");
-}
-
 function MoreMenu({
   children,
   onShortcuts,
@@ -175,6 +164,11 @@ function MoreMenu({
                   ))}
                 </DropdownMenu.RadioGroup>
               )}
+              <DropdownMenu.Item asChild>
+                <Link href="/account/" className="menu-item">
+                  <UserRound aria-hidden size={15} /> Your account
+                </Link>
+              </DropdownMenu.Item>
               <DropdownMenu.Separator className="my-1 border-t border-line" />
             </>
           )}

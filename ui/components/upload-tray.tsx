@@ -1,28 +1,33 @@
 "use client";
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { RotateCw, Tag as TagIcon, UploadCloud, X } from "lucide-react";
 import Link from "next/link";
 import { useEffect, useState } from "react";
 
 import { documentQuery, tagIndexQuery } from "@/api/queries";
+import { tellFailure } from "@/components/feedback";
 import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { documentState } from "@/lib/document-state";
 import { formatBytes, plural } from "@/lib/format";
+import { pollEvery } from "@/lib/live";
 import {
   addFiles,
   chooseFiles,
   closeTray,
   type DuplicatePolicy,
   onTaken,
+  readAgain,
   removeUpload,
   retryUpload,
   sendChosen,
   type Upload,
   useUploads,
 } from "@/lib/uploads";
+
+const TRAY_MILLISECONDS = 3_000;
 
 /** Files dropped anywhere, or chosen: tags for them, and a row for each until it can be found. */
 export function UploadTray() {
@@ -189,7 +194,13 @@ const OUTCOME: Record<string, string> = {
 function TakenState({ upload }: { upload: Extract<Upload, { phase: "taken" }> }) {
   const { data } = useQuery({
     ...documentQuery(upload.documentId),
-    refetchInterval: (query) => (query.state.data && !documentState(query.state.data).isLive ? false : 1_500),
+    refetchInterval: (query) => (query.state.data && !documentState(query.state.data).isLive ? false : pollEvery(TRAY_MILLISECONDS)),
+  });
+  const client = useQueryClient();
+  const again = useMutation({
+    mutationFn: () => readAgain(upload.documentId),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["documents"] }),
+    onError: (error) => tellFailure(`${upload.file.name} is not read again`, error),
   });
   if (!data) return <State tone="queued">Sent</State>;
   const state = documentState(data);
@@ -199,6 +210,11 @@ function TakenState({ upload }: { upload: Extract<Upload, { phase: "taken" }> })
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.tone === "failed" && state.reason ? state.reason : state.label}
       </State>
+      {state.tone === "failed" && state.canRetry && (
+        <button type="button" className="button button-small ml-auto shrink-0" disabled={again.isPending} onClick={() => again.mutate()}>
+          <RotateCw aria-hidden size={12} /> Retry
+        </button>
+      )}
     </div>
   );
 }

@@ -18,6 +18,8 @@ export interface DocumentState {
   isLive: boolean;
   /** Reading the file again may help. */
   canRetry: boolean;
+  /** Its dead jobs may run again. */
+  canReplay: boolean;
 }
 
 const FAILURE_LABEL: Record<string, string> = {
@@ -30,7 +32,7 @@ const FAILURE_LABEL: Record<string, string> = {
 };
 
 function state(tone: Tone, label: string, more: Partial<DocumentState> = {}): DocumentState {
-  return { tone, label, reason: null, isLive: false, canRetry: false, ...more };
+  return { tone, label, reason: null, isLive: false, canRetry: false, canReplay: false, ...more };
 }
 
 function counted(verb: string, progress: Progress | null | undefined): string {
@@ -67,6 +69,7 @@ function indexingState(document: DocumentDetail): DocumentState {
   if (failed) {
     return state("failed", bases.length === 1 ? "Indexing failed" : `Indexing failed in ${failed.name}`, {
       reason: failed.reason,
+      canReplay: true,
     });
   }
   const quota = first("waiting_for_quota");

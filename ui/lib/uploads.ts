@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 
-import { idempotencyKey, type Schemas } from "@/api/client";
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { ApiError, NetworkError } from "@/api/errors";
 import { session } from "@/lib/session";
 
@@ -66,6 +66,16 @@ export function sendChosen(tagIds: readonly string[], policy: DuplicatePolicy): 
 export function retryUpload(upload: Upload): void {
   put({ id: upload.id, file: upload.file, phase: "waiting" });
   sendNext();
+}
+
+/** Of a file that became a document and could not be read. */
+export function readAgain(documentId: string) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/documents/{document_id}/extract", {
+      params: { path: { ...organizationPath(), document_id: documentId } },
+      headers: idempotencyKey(),
+    }),
+  );
 }
 
 export function removeUpload(id: number): void {

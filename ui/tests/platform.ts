@@ -1,4 +1,4 @@
-/** The real platform, on a data directory of its own: database, API, worker and reconciler; and a fake provider of embeddings. */
+/** The real platform, on a data directory of its own: database, API, worker and reconciler; and fake providers of embeddings and chat models. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -57,18 +57,21 @@ export default async function start(): Promise<() => Promise<void>> {
   const data = join(directory, "data");
   const platform = run(join(directory, "platform.log"), "analytiq.cli", "up", "--data-dir", data, "--port", "0");
   const provider = run(join(directory, "provider.log"), "tests.fakes.embedding_server", "--port", "0");
+  const chat = run(join(directory, "chat.log"), "tests.fakes.chat_server", "--port", "0");
   const stop = async () => {
-    await Promise.all([end(platform), end(provider)]);
+    await Promise.all([end(platform), end(provider), end(chat)]);
     rmSync(directory, { recursive: true, force: true });
   };
   try {
     await until(platform, /Analytiq is ready/);
     // Test processes inherit the environment.
     process.env.UI_TEST_PROVIDER = await until(provider, /http:\/\/\S+/);
+    process.env.UI_TEST_CHAT = await until(chat, /http:\/\/\S+/);
   } catch (error) {
     await stop();
     throw error;
   }
+  process.env.UI_TEST_DATA = data;
   process.env.UI_TEST_CONNECTION = readFileSync(join(data, "connection.json"), "utf8");
   return stop;
 }

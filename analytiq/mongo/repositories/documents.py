@@ -1,6 +1,5 @@
 """Collection `docs`."""
 
-import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,18 +12,21 @@ from pymongo.write_concern import WriteConcern
 from analytiq import clock
 from analytiq.errors import ConflictError
 from analytiq.models.document import Document, DocumentState, Failure
-from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.filters import compile_filter
 from analytiq.mongo.ids import object_id, object_ids
+from analytiq.mongo.repositories.document_pages import BY_NAME, DocumentQuery, page_of
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
+COUNTED_BY = {"organization_id": 1, "byte_size": 1, "_id": 1}
+"""The index that answers how much an organization stores, without reading a document."""
+
 INDEXES = {
     "docs": [
+        IndexModel(list(COUNTED_BY.items())),
         IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
-        IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)]),
+        IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
         # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.
@@ -38,19 +40,6 @@ INDEXES = {
 
 SORT_FIELDS = ("created_at", "document_name", "updated_at", "byte_size", "state")
 """What a list of documents may be sorted by."""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentQuery:
-    """Which documents a list shows, and in which order."""
-
-    name_search: str | None = None
-    tag_ids: tuple[str, ...] = ()
-    states: tuple[DocumentState, ...] = ()
-    sort_field: str = "created_at"
-    descending: bool = True
-    filter: Filter = EVERYTHING
-    """It says nothing of pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +82,13 @@ class DocumentRepository:
         row: Row | None = await self._collection.find_one(query, session=session)
         return decode(Document, row) if row else None
 
+    async def of_organizations(
+        self, organization_ids: Collection[str], document_ids: Collection[str]
+    ) -> list[Document]:
+        """Those of the documents that belong to one of the organizations; each tells to which."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": {"$in": list(organization_ids)}}
+        return [decode(Document, row) async for row in self._collection.find(query)]
+
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
         """The organization's document with these bytes under this name, as a majority holds it."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
@@ -108,20 +104,7 @@ class DocumentRepository:
         self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
     ) -> tuple[list[Document], int]:
         """A page of documents, and how many match in all."""
-        wanted: Row = {"organization_id": organization_id}
-        if query.name_search:
-            wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
-        if query.tag_ids:
-            wanted["tag_ids"] = {"$all": list(query.tag_ids)}
-        if query.states:
-            wanted["state"] = {"$in": [state.value for state in query.states]}
-        if query.filter != EVERYTHING:
-            wanted = {"$and": [wanted, dict(compile_filter(query.filter))]}
-        direction = -1 if query.descending else 1
-        order = [(query.sort_field, direction), ("_id", direction)]
-        cursor = self._collection.find(wanted).sort(order).skip(skip).limit(limit)
-        documents = [decode(Document, row) async for row in cursor]
-        return documents, await self._collection.count_documents(wanted)
+        return await page_of(self._collection, organization_id, query, skip=skip, limit=limit)
 
     async def change(
         self, session: Session, organization_id: str, document_id: str, changes: Mapping[str, Any]

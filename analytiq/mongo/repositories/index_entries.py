@@ -106,6 +106,11 @@ class IndexEntryRepository:
         entries = [decode(IndexEntry, row) async for row in cursor]
         return {entry.document_id: entry for entry in entries}
 
+    async def in_all_knowledge_bases(self, organization_id: str, document_ids: Collection[str]) -> list[IndexEntry]:
+        """The entries of several documents in all knowledge bases."""
+        query: Row = {"document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        return [decode(IndexEntry, row) async for row in self._collection.find(query)]
+
     async def page(self, organization_id: str, kb_id: str, *, skip: int, limit: int) -> tuple[list[IndexEntry], int]:
         """A page of a knowledge base's entries, latest first, and how many there are in all."""
         query = {"kb_id": kb_id, "organization_id": organization_id}

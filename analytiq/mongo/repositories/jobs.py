@@ -189,6 +189,16 @@ class JobRepository(JobLeases, JobLanes):
         cursor = self._collection.find({"subject.document_id": document_id, "organization_id": organization_id})
         return [decode(Job, row) async for row in cursor]
 
+    async def of_documents(self, organization_id: str, document_ids: Collection[str]) -> list[Job]:
+        """All that is still to be done, or was given up, for any of the documents."""
+        query: Row = {"subject.document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
+    async def of_organizations(self, organization_ids: Collection[str], job_ids: Collection[str]) -> list[Job]:
+        """Those of the jobs that belong to one of the organizations; each tells to which."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "organization_id": {"$in": list(organization_ids)}}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
     async def documents_being_synced(self, organization_id: str, kb_id: str) -> list[str]:
         """The documents of which a sync with the knowledge base is running now."""
         query: Row = {

@@ -50,6 +50,15 @@ class KnowledgeBaseRepository:
         )
         return decode(KnowledgeBase, row) if row else None
 
+    async def of_organizations(self, organization_ids: Collection[str], kb_ids: Collection[str]) -> list[KnowledgeBase]:
+        """Those of the knowledge bases that belong to one of the organizations; each tells to which."""
+        query: Row = {
+            "_id": {"$in": object_ids(set(kb_ids))},
+            "organization_id": {"$in": list(organization_ids)},
+            "status": _SHOWN,
+        }
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
+
     async def tag_ids_in(self, session: Session, organization_id: str, kb_id: str) -> tuple[str, ...] | None:
         """Its tags as the transaction sees them; None where it is gone."""
         row: Row | None = await self._collection.find_one(

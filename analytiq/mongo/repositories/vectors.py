@@ -199,20 +199,7 @@ class VectorRepository:
         cursor = self._database[collection_name(kb_id)].find(
             query, {"embedding": 0, "metadata_snapshot": 0, "chunk_hash": 0}
         )
-        return {
-            (str(row["generation_id"]), int(row["chunk_index"])): Passage(
-                document_id=str(row["document_id"]),
-                generation_id=str(row["generation_id"]),
-                chunk_index=int(row["chunk_index"]),
-                chunk_text=str(row["chunk_text"]),
-                token_count=int(row["token_count"]),
-                start=int(row["start"]),
-                end=int(row["end"]),
-                first_page=int(row["first_page"]),
-                last_page=int(row["last_page"]),
-            )
-            async for row in cursor
-        }
+        return {(str(row["generation_id"]), int(row["chunk_index"])): passage_of(row) async for row in cursor}
 
     async def read_all(self, organization_id: str, kb_id: str, sink: VectorSink) -> VectorsAt | None:
         """Everything that is indexed now, in one snapshot; None where the knowledge base is gone."""
@@ -285,6 +272,21 @@ class VectorRepository:
             parts = await asyncio.to_thread(generations_in, cast("bytes", batch), document_of)
             if parts:
                 await sink.receive(parts)
+
+
+def passage_of(row: Row) -> Passage:
+    """A chunk from its row."""
+    return Passage(
+        document_id=str(row["document_id"]),
+        generation_id=str(row["generation_id"]),
+        chunk_index=int(row["chunk_index"]),
+        chunk_text=str(row["chunk_text"]),
+        token_count=int(row["token_count"]),
+        start=int(row["start"]),
+        end=int(row["end"]),
+        first_page=int(row["first_page"]),
+        last_page=int(row["last_page"]),
+    )
 
 
 def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:

@@ -1,5 +1,6 @@
 """Collections `workers` and `runtime_settings`: who works, and how much each is to do at once."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pymongo import IndexModel
@@ -25,7 +26,15 @@ class WorkerRepository:
         self._collection = connection.database["workers"].with_options(write_concern=WriteConcern(w=1))
 
     async def announce(
-        self, name: str, *, host: str, pid: int, started_at: datetime, concurrency: int, running: int
+        self,
+        name: str,
+        *,
+        host: str,
+        pid: int,
+        started_at: datetime,
+        concurrency: int,
+        running: int,
+        ocr_languages: Sequence[str] = (),
     ) -> None:
         """Say that the process is there now; the time is the server's, so that all can be compared."""
         row: Row = {
@@ -35,6 +44,7 @@ class WorkerRepository:
             "seen_at": "$$NOW",
             "concurrency": {"$literal": concurrency},
             "running": {"$literal": running},
+            "ocr_languages": {"$literal": list(ocr_languages)},
         }
         await self._collection.update_one({"_id": name}, [{"$set": row}], upsert=True)
 

@@ -126,6 +126,22 @@ async def test_forgotten_password_comes_by_mail_with_the_public_address(compose_
             assert "; secure" in signed_in.headers["set-cookie"].lower()
 
 
+async def test_host_that_a_stranger_names_is_in_no_mail(compose_application: Compose) -> None:
+    async with mail_server() as mails:
+        application = await compose_application(accounts=mailing(mails))
+        await member(application, "ada@example.com")
+        async with served(application) as browser:
+            answer = await browser.post(
+                "/v0/auth/password-reset/request",
+                json={"email": "ada@example.com"},
+                headers={"Host": "elsewhere.example"},
+            )
+            assert answer.status_code == 202
+            assert not (await browser.get("/v0/auth/ways")).json()["sends_mail"]
+        await asyncio.gather(*application.background)
+        assert mails.messages == []
+
+
 async def test_invitation_is_mailed_and_a_mail_server_that_refuses_costs_only_the_mail(
     compose_application: Compose,
 ) -> None:

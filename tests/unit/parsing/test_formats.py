@@ -79,6 +79,11 @@ def test_opendocument_and_epub_say_what_they_are_in_their_first_member(stored: P
     assert detect_content_type(stored) == "application/epub+zip"
 
 
+def test_book_whose_first_member_is_another_is_told_by_its_container(stored: Path) -> None:
+    write_zip(stored, "OEBPS/book.opf", "META-INF/container.xml", "mimetype")
+    assert detect_content_type(stored, file_name="book.zip") == "application/epub+zip"
+
+
 def test_truncated_office_file_is_what_its_name_says(stored: Path) -> None:
     write_zip(stored, "[Content_Types].xml", "word/document.xml")
     stored.write_bytes(stored.read_bytes()[:60])
@@ -103,6 +108,12 @@ def test_zip_directory_with_absurd_offsets_is_a_plain_zip(stored: Path) -> None:
 def test_old_office_format_is_told_by_its_streams(stored: Path, stream: str, expected: str) -> None:
     write_compound(stored, stream)
     assert detect_content_type(stored) == expected
+
+
+def test_office_file_with_a_password_is_what_its_name_says(stored: Path) -> None:
+    write_compound(stored, "EncryptedPackage")
+    assert detect_content_type(stored, file_name="locked.xlsx") == XLSX
+    assert detect_content_type(stored, declared=XLSX) == XLSX
 
 
 @pytest.mark.parametrize(

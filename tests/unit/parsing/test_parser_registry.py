@@ -18,13 +18,30 @@ def test_table_of_built_in_parsers_says_what_their_classes_say(entry: ParserEntr
     assert entry.extensions == parser.extensions
 
 
-def test_unknown_content_type_lists_the_known_ones() -> None:
+def test_unknown_content_type_lists_the_endings_that_are_read() -> None:
     known = ParserRegistry(BUILT_IN_PARSERS)
     with pytest.raises(UnsupportedFormatError) as raised:
-        known.entry_for("application/msword")
-    assert "application/msword" in raised.value.detail
-    for content_type in known.content_types:
-        assert content_type in raised.value.detail
+        known.entry_for("application/x-unheard-of")
+    assert "application/x-unheard-of" in raised.value.detail
+    for entry in BUILT_IN_PARSERS:
+        for extension in entry.extensions:
+            assert extension in raised.value.detail
+
+
+@pytest.mark.parametrize(
+    ("content_type", "advice"),
+    [
+        ("application/msword", r"\(\.doc\) cannot be read\. .*save it as \.docx"),
+        ("application/vnd.ms-excel", r"\(\.xls\) cannot be read\. .*save it as \.xlsx"),
+        ("application/vnd.ms-powerpoint", r"\(\.ppt\) cannot be read\. .*save it as \.pptx"),
+        ("application/vnd.ms-outlook", r"\(\.msg\) cannot be read\. .*save it as \.eml"),
+        ("application/zip", "Unpack it"),
+        ("video/mp4", "transcript"),
+    ],
+)
+def test_known_file_that_nobody_reads_says_what_to_upload_instead(content_type: str, advice: str) -> None:
+    with pytest.raises(UnsupportedFormatError, match=advice):
+        ParserRegistry(BUILT_IN_PARSERS).entry_for(content_type)
 
 
 def test_any_text_type_is_read_as_plain_text() -> None:

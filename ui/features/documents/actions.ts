@@ -5,6 +5,8 @@ import type { Document } from "@/api/queries";
 import { original } from "@/components/viewer/queries";
 import { session } from "@/lib/session";
 
+import { changeMany, type MetadataChanges } from "./bulk-changes";
+
 const AT_ONCE = 4;
 
 export interface Outcome<Item> {
@@ -49,6 +51,14 @@ export function setTags(documentId: string, tagIds: readonly string[]) {
   );
 }
 
+/** Key by key: what another person set meanwhile under other names stays. Null takes a key out. */
+export async function changeMetadata(documentId: string, changes: MetadataChanges): Promise<void> {
+  const outcome = await changeMany({ ids: [documentId] }, { metadata: changes }, () => undefined);
+  if (outcome.error) throw outcome.error;
+  const [refusal] = outcome.refused;
+  if (refusal) throw new Error(refusal.detail);
+}
+
 /** Tags are sent as a whole: what another person changed meanwhile is read first. */
 export async function changeTag(documentId: string, tagId: string, isOn: boolean) {
   const { tag_ids: present } = await answered(
@@ -69,6 +79,17 @@ export function extractAgain(documentId: string) {
     api.POST("/v0/orgs/{organization_id}/documents/{document_id}/extract", {
       params: { path: path(documentId) },
       headers: idempotencyKey(),
+    }),
+  );
+}
+
+/** Run what was given up for the document again: its indexing, in every knowledge base. */
+export function replayJobs(documentId: string) {
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/jobs/replay", {
+      params: { path: organizationPath() },
+      headers: idempotencyKey(),
+      body: { document_id: documentId, all: false },
     }),
   );
 }

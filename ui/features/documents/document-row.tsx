@@ -14,9 +14,10 @@ import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
 import { documentState, extractionState, type Progress, searchableIn } from "@/lib/document-state";
 import { formatBytes, formatCount } from "@/lib/format";
+import { pollEvery } from "@/lib/live";
 import { useInView } from "@/lib/use-in-view";
 
-import { changeTag, extractAgain } from "./actions";
+import { changeTag, extractAgain, replayJobs } from "./actions";
 import { LIVE_MILLISECONDS } from "./queries";
 
 export const DocumentRow = memo(function DocumentRow({
@@ -46,7 +47,7 @@ export const DocumentRow = memo(function DocumentRow({
     enabled: isInView,
     staleTime: 20_000,
     refetchInterval: (query) =>
-      isInView && query.state.data && documentState(query.state.data).isLive ? LIVE_MILLISECONDS : false,
+      isInView && query.state.data && documentState(query.state.data).isLive ? pollEvery(LIVE_MILLISECONDS) : false,
   });
   const current: DocumentDetail | undefined = detail && { ...detail, ...newer(document, detail) };
   return (
@@ -124,10 +125,10 @@ function StateCell({
   const retry = async () => {
     setBusy(true);
     try {
-      await extractAgain(document.document_id);
+      await (state.canReplay ? replayJobs(document.document_id) : extractAgain(document.document_id));
       onChanged?.();
     } catch (error) {
-      tellFailure(`${document.document_name} is not read again`, error);
+      tellFailure(`${document.document_name} is not tried again`, error);
     }
     setBusy(false);
   };
@@ -136,12 +137,12 @@ function StateCell({
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.label}
       </State>
-      {canRetry && state.canRetry && state.tone === "failed" && (
+      {canRetry && (state.canRetry || state.canReplay) && state.tone === "failed" && (
         <button
           type="button"
           className="button button-quiet button-small shrink-0"
-          title="Read the file again"
-          aria-label={`Read ${document.document_name} again`}
+          title={state.canReplay ? "Index it again" : "Read the file again"}
+          aria-label={state.canReplay ? `Index ${document.document_name} again` : `Read ${document.document_name} again`}
           disabled={isBusy}
           onClick={() => void retry()}
         >
@@ -194,8 +195,8 @@ function TagCell({
       <button
         type="button"
         className="flex min-h-6 w-full min-w-0 items-center rounded text-left"
-        aria-label={`Tags of ${document.document_name}: ${tagIds.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(", ") || "none"}`}
       >
+        <span className="sr-only">Tags of {document.document_name}: </span>
         {tagIds.length > 0 ? (
           <TagChips tagIds={tagIds} index={tagIndex} most={2} narrowMost={1} />
         ) : (

@@ -28,7 +28,14 @@ export function Documents() {
   const router = useRouter();
   const client = useQueryClient();
   const { url, setUrl } = useDocumentsUrl();
-  const filter: DocumentFilter = { nameSearch: url.q, states: url.state, tagIds: url.tags };
+  const filter: DocumentFilter = {
+    nameSearch: url.q,
+    states: url.state,
+    tagIds: url.tags,
+    tagOperator: url.tagop,
+    from: url.from,
+    to: url.to,
+  };
   const skip = (url.page - 1) * url.size;
   const { data, error, isFetching, isPlaceholderData, refetch } = useQuery(
     documentPageQuery({ ...filter, sort: url.sort, skip, limit: url.size }),
@@ -46,7 +53,7 @@ export function Documents() {
     idOf,
   );
   const rows = held?.rows ?? data?.documents;
-  const selection = useSelection(filterKey);
+  const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
   const filterField = useRef<HTMLInputElement>(null);
   const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
@@ -80,8 +87,8 @@ export function Documents() {
     { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
   ]);
 
-  const filterCount = (url.q ? 1 : 0) + url.state.length + url.tags.length;
-  const clearFilters = () => void setUrl({ q: "", state: [], tags: [], page: 1 });
+  const filterCount = (url.q ? 1 : 0) + url.state.length + url.tags.length + (url.from || url.to ? 1 : 0);
+  const clearFilters = () => void setUrl({ q: "", state: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
     <>

@@ -1,19 +1,25 @@
 "use client";
 
 import { ChevronDown, Search } from "lucide-react";
-import { DropdownMenu } from "radix-ui";
+import { DropdownMenu, Popover } from "radix-ui";
 import type { Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
 import { useTypedText } from "@/lib/use-debounced";
 
-import type { ExtractionState } from "./queries";
+import { type ExtractionState, TAG_OPERATORS, type TagOperator } from "./queries";
 import { STATE_CHOICES, STATE_LABELS } from "./use-documents-url";
 
 interface FilterUrl {
   q: string;
   state: ExtractionState[];
   tags: string[];
+  tagop: TagOperator;
+  from: string;
+  to: string;
 }
+
+const OPERATOR_LABELS: Record<TagOperator, string> = { all: "All of them", any: "Any of them", none: "None of them" };
+const OPERATOR_WORDS: Record<TagOperator, string> = { all: " and ", any: " or ", none: " nor " };
 
 export function FilterBar({
   fieldRef,
@@ -58,10 +64,24 @@ export function FilterBar({
         }
       >
         <button type="button" className="button max-w-[240px]">
-          <span className="truncate">{tagNames.length === 0 ? "Tags" : `Tags: ${tagNames.join(" and ")}`}</span>
+          <span className="truncate">{tagNames.length === 0 ? "Tags" : `${url.tagop === "none" ? "Not tagged" : "Tags"}: ${tagNames.join(OPERATOR_WORDS[url.tagop])}`}</span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>
       </TagPicker>
+      {url.tags.length > 0 && (
+        <select
+          className="field w-auto!"
+          aria-label="How tags have to match"
+          value={url.tagop}
+          onChange={(event) => setUrl({ tagop: event.target.value as TagOperator })}
+        >
+          {TAG_OPERATORS.map((operator) => (
+            <option key={operator} value={operator}>
+              {OPERATOR_LABELS[operator]}
+            </option>
+          ))}
+        </select>
+      )}
       <DropdownMenu.Root>
         <DropdownMenu.Trigger asChild>
           <button type="button" className="button max-w-[240px]">
@@ -90,11 +110,39 @@ export function FilterBar({
           </DropdownMenu.Content>
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
+      <AddedFilter from={url.from} to={url.to} onChange={setUrl} />
       {filterCount > 0 && (
         <button type="button" className="button button-quiet" onClick={onClear}>
           {filterCount} {filterCount === 1 ? "filter" : "filters"} · Clear
         </button>
       )}
     </div>
+  );
+}
+
+/** Between which days a document was added. */
+function AddedFilter({ from, to, onChange }: { from: string; to: string; onChange: (change: { from?: string; to?: string }) => void }) {
+  const words = from && to ? `${from} to ${to}` : from ? `from ${from}` : to ? `until ${to}` : "";
+  return (
+    <Popover.Root>
+      <Popover.Trigger asChild>
+        <button type="button" className={`button ${words ? "" : "max-md:hidden"}`}>
+          {words ? `Added: ${words}` : "Added"}
+          <ChevronDown aria-hidden size={14} className="shrink-0" />
+        </button>
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className="layer appear z-50 flex w-[220px] flex-col gap-3 p-3" align="start" sideOffset={4} collisionPadding={8}>
+          <label className="flex flex-col gap-1">
+            From
+            <input type="date" className="field" value={from} {...(to && { max: to })} onChange={(event) => onChange({ from: event.target.value })} />
+          </label>
+          <label className="flex flex-col gap-1">
+            Until, that day included
+            <input type="date" className="field" value={to} {...(from && { min: from })} onChange={(event) => onChange({ to: event.target.value })} />
+          </label>
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
   );
 }

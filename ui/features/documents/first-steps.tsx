@@ -18,7 +18,7 @@ export function FirstSteps() {
       <h2 className="text-lg font-semibold">No documents yet. Drop files anywhere.</h2>
       <ol className="flex flex-col">
         <Step isDone={false} title="Upload files" action={<button type="button" className="button button-primary" onClick={chooseFiles}>Upload</button>}>
-          PDF, Word, HTML, Markdown, CSV, text, or images of pages.
+          PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
         </Step>
         <Step isDone={hasTags} title="Give them a tag" action={<Link className="button" href="/tags/">Tags</Link>}>
           In the tray that opens, or here beforehand.

@@ -4,6 +4,7 @@ import { answered, api, organizationPath } from "@/api/client";
 import type { Document } from "@/api/queries";
 import type { paths } from "@/api/schema";
 import type { Progress } from "@/lib/document-state";
+import { pollEvery } from "@/lib/live";
 
 type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"]["parameters"]["query"]>;
 export type DocumentSort = NonNullable<ListQuery["sort"]>;
@@ -13,7 +14,14 @@ export interface DocumentFilter {
   nameSearch: string;
   states: ExtractionState[];
   tagIds: string[];
+  tagOperator: TagOperator;
+  /** Days in this browser's time zone, both included; empty: no bound. */
+  from: string;
+  to: string;
 }
+
+export const TAG_OPERATORS = ["all", "any", "none"] as const;
+export type TagOperator = (typeof TAG_OPERATORS)[number];
 
 export interface DocumentPage extends DocumentFilter {
   sort: DocumentSort;
@@ -24,12 +32,34 @@ export interface DocumentPage extends DocumentFilter {
 export const LIVE_MILLISECONDS = 3_000;
 export const QUIET_MILLISECONDS = 15_000;
 
-function parameters({ nameSearch, states, tagIds }: DocumentFilter): ListQuery {
+function parameters(filter: DocumentFilter): ListQuery {
+  const { nameSearch, states, tagIds, tagOperator } = filter;
+  const conditions = conditionsOf(filter);
   return {
     ...(nameSearch && { name_search: nameSearch }),
     ...(states.length > 0 && { state: states }),
-    ...(tagIds.length > 0 && { tag_ids: tagIds.join(",") }),
+    ...(tagIds.length > 0 && tagOperator === "all" && { tag_ids: tagIds.join(",") }),
+    ...(conditions !== null && { metadata_filter: JSON.stringify(conditions) }),
   };
+}
+
+/** What the API takes as a filter of a search; null where there is nothing of it. */
+export function conditionsOf({ tagIds, tagOperator, from, to }: DocumentFilter): Record<string, Record<string, JsonValue>> | null {
+  const conditions: Record<string, Record<string, JsonValue>> = {};
+  if (tagIds.length > 0 && tagOperator !== "all") conditions.tag_ids = { [tagOperator === "any" ? "$in" : "$nin"]: tagIds };
+  if (from || to) {
+    conditions.upload_date = { ...(from && { $gte: startOf(from, 0) }), ...(to && { $lt: startOf(to, 1) }) };
+  }
+  return Object.keys(conditions).length === 0 ? null : conditions;
+}
+
+type JsonValue = string | string[];
+
+/** When the day, or one after it, begins here. */
+function startOf(day: string, daysLater: number): string {
+  const start = new Date(`${day}T00:00:00`);
+  start.setDate(start.getDate() + daysLater);
+  return start.toISOString();
 }
 
 function list(query: ListQuery, signal?: AbortSignal) {
@@ -52,7 +82,7 @@ export function documentPageQuery(page: DocumentPage) {
       list({ ...parameters(page), sort: page.sort, skip: page.skip, limit: page.limit }, signal),
     placeholderData: keepPreviousData,
     refetchInterval: (query) =>
-      query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS,
+      pollEvery(query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS),
   });
 }
 
@@ -79,7 +109,7 @@ export function extractionProgressQuery() {
         jobs.flatMap((job) => (job.document_id && job.progress ? [[job.document_id, job.progress] as const] : [])),
       );
     },
-    refetchInterval: LIVE_MILLISECONDS,
+    refetchInterval: () => pollEvery(LIVE_MILLISECONDS),
   });
 }
 

@@ -1,4 +1,5 @@
 import {
+  createParser,
   parseAsArrayOf,
   parseAsInteger,
   parseAsString,
@@ -6,7 +7,7 @@ import {
   useQueryStates,
 } from "nuqs";
 
-import type { DocumentSort } from "./queries";
+import { type DocumentSort, TAG_OPERATORS } from "./queries";
 
 const STATES = ["uploaded", "extracting", "extracted", "failed"] as const;
 export const SORTS = [
@@ -23,12 +24,20 @@ export const SORTS = [
 ] as const satisfies readonly DocumentSort[];
 export const SIZES = [25, 50, 100] as const;
 
+const parseAsDay = createParser({
+  parse: (text) => (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : null),
+  serialize: (day: string) => day,
+});
+
 /** The list as the URL says; what is no valid value counts as left out. */
 export function useDocumentsUrl() {
   const [url, setUrl] = useQueryStates({
     q: parseAsString.withDefault(""),
     state: parseAsArrayOf(parseAsStringLiteral(STATES)).withDefault([]),
     tags: parseAsArrayOf(parseAsString).withDefault([]),
+    tagop: parseAsStringLiteral(TAG_OPERATORS).withDefault("all"),
+    from: parseAsDay.withDefault(""),
+    to: parseAsDay.withDefault(""),
     sort: parseAsStringLiteral(SORTS).withDefault("-created_at"),
     page: parseAsInteger.withDefault(1),
     size: parseAsInteger.withDefault(50),

@@ -69,7 +69,11 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
                     <td className="max-md:hidden">
                       <State tone="ready">Ready</State>
                     </td>
-                    <td className="number">{formatCount(document.chunk_count)}</td>
+                    <td className="number">
+                      <Link className="hover:underline" href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`} title="Show its chunks">
+                        {formatCount(document.chunk_count)}
+                      </Link>
+                    </td>
                     <td className="text-text-2">
                       <Time at={document.indexed_at} />
                     </td>

@@ -1,38 +1,35 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Plus, X } from "lucide-react";
 import Link from "next/link";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
-import { Field, formError } from "@/components/form";
+import { formError } from "@/components/form";
 import { Banner } from "@/components/state";
-import { TagChip } from "@/components/tag-chip";
-import { TagPicker } from "@/components/tag-picker";
 import { formatCount } from "@/lib/format";
+
+import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
 
 export function BaseSettings({ base }: { base: KnowledgeBase }) {
   const client = useQueryClient();
   const { data: tagIndex } = useQuery(tagIndexQuery());
-  const [name, setName] = useState(base.name);
-  const [description, setDescription] = useState(base.description);
-  const [tagIds, setTagIds] = useState<readonly string[]>(base.tag_ids);
-  const [neighbours, setNeighbours] = useState(String(base.coalesce_neighbors));
+  const kept = fieldsOf(base);
+  const [values, setValues] = useState(kept);
   const isChanged =
-    name !== base.name ||
-    description !== base.description ||
-    neighbours !== String(base.coalesce_neighbors) ||
-    [...tagIds].sort().join() !== [...base.tag_ids].sort().join();
-  const leaving = base.tag_ids.filter((id) => !tagIds.includes(id));
+    values.name !== kept.name ||
+    values.description !== kept.description ||
+    values.neighbours !== kept.neighbours ||
+    [...values.tagIds].sort().join() !== [...kept.tagIds].sort().join();
+  const leaving = kept.tagIds.filter((id) => !values.tagIds.includes(id));
   const save = useMutation({
     mutationFn: () =>
       answered(
         api.PUT("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}", {
           params: { path: { ...organizationPath(), kb_id: base.kb_id } },
-          body: { name: name.trim(), description, tag_ids: [...tagIds], coalesce_neighbors: Number(neighbours) },
+          body: bodyOf(values),
         }),
       ),
     onSuccess: async () => {
@@ -40,7 +37,7 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
       await client.invalidateQueries({ queryKey: ["kbs"] });
     },
   });
-  const general = formError(save.error, ["name", "description", "coalesce_neighbors"]);
+  const general = formError(save.error, BASE_FIELDS);
   return (
     <div className="min-h-0 flex-1 overflow-auto">
       <form
@@ -51,47 +48,19 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
         }}
       >
         {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
-        <Field label="Name" error={save.error} field="name">
-          <input className="field" required maxLength={200} value={name} onChange={(event) => setName(event.target.value)} />
-        </Field>
-        <Field label="Description" error={save.error} field="description">
-          <textarea className="field" rows={2} maxLength={5000} value={description} onChange={(event) => setDescription(event.target.value)} />
-        </Field>
-        <div className="flex flex-col gap-1">
-          <span className="font-medium">Tags</span>
-          <div className="flex flex-wrap items-center gap-2">
-            {tagIds.map((id) => {
-              const tag = tagIndex?.get(id);
-              return (
-                tag && (
-                  <span key={id} className="inline-flex items-center">
-                    <TagChip tag={tag} />
-                    <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => setTagIds(tagIds.filter((other) => other !== id))}>
-                      <X aria-hidden size={12} />
-                    </button>
-                  </span>
-                )
-              );
-            })}
-            <TagPicker
-              ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
-              onToggle={(tag, isOn) => setTagIds((ids) => (isOn ? [...ids, tag.tag_id] : ids.filter((id) => id !== tag.tag_id)))}
-            >
-              <button type="button" className="button button-small">
-                <Plus aria-hidden size={13} /> Tag
-              </button>
-            </TagPicker>
-          </div>
-          {leaving.length > 0 && (
-            <span className="text-warn">
-              Documents whose last shared tag is {leaving.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(" or ")} leave as soon as
-              you save.
-            </span>
-          )}
-        </div>
-        <Field label="Neighbours with each hit" error={save.error} field="coalesce_neighbors" hint="Chunks before and after a hit, for context.">
-          <input className="field max-w-[120px]" type="number" min={0} max={5} required value={neighbours} onChange={(event) => setNeighbours(event.target.value)} />
-        </Field>
+        <BaseFields
+          values={values}
+          onChange={setValues}
+          error={save.error}
+          tagNote={
+            leaving.length > 0 && (
+              <span className="text-warn">
+                Documents whose last shared tag is {leaving.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(" or ")} leave as soon
+                as you save.
+              </span>
+            )
+          }
+        />
         <div className="flex items-center gap-2">
           <button type="submit" className="button button-primary" disabled={!isChanged || save.isPending}>
             {save.isPending ? "Saving…" : "Save"}

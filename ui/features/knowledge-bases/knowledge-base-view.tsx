@@ -13,16 +13,19 @@ import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { formatCount, plural } from "@/lib/format";
 
+import { BaseChunks } from "./base-chunks";
 import { BaseDocuments } from "./base-documents";
+import { BaseHealth } from "./base-health";
 import { BaseSettings } from "./base-settings";
 import { baseJobsQuery, baseState } from "./queries";
 
 const PARENT = { href: "/kbs/", label: "Knowledge bases" };
-const TABS = ["documents", "settings"] as const;
+const TABS = ["documents", "chunks", "health", "settings"] as const;
 
 export function KnowledgeBaseView() {
   const [url, setUrl] = useQueryStates({
@@ -63,11 +66,17 @@ export function KnowledgeBaseView() {
         current={url.tab}
         tabs={[
           { id: "documents", label: `Documents ${formatCount(data.document_count)}`, href: `/kbs/view/?id=${url.id}` },
+          { id: "chunks", label: `Chunks ${formatCount(data.chunk_count)}`, href: `/kbs/view/?id=${url.id}&tab=chunks` },
+          { id: "health", label: "Health", href: `/kbs/view/?id=${url.id}&tab=health` },
           { id: "settings", label: "Settings", href: `/kbs/view/?id=${url.id}&tab=settings` },
         ]}
       />
       {url.tab === "documents" ? (
         <BaseDocuments base={data} page={Math.max(1, url.page)} onPage={(page) => void setUrl({ page }, { history: "push" })} />
+      ) : url.tab === "chunks" ? (
+        <BaseChunks base={data} />
+      ) : url.tab === "health" ? (
+        <BaseHealth base={data} />
       ) : (
         <BaseSettings key={data.updated_at} base={data} />
       )}
@@ -79,16 +88,17 @@ function Head({ base }: { base: KnowledgeBase }) {
   const router = useRouter();
   const client = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
+  const uses = usePromptUses(isDeleting ? { kbId: base.kb_id } : null);
   const waiting = useQuery(baseJobsQuery(base.kb_id, "available"));
   const running = useQuery(baseJobsQuery(base.kb_id, "running"));
   const dead = useQuery(baseJobsQuery(base.kb_id, "dead"));
   const left = (waiting.data?.total_count ?? 0) + (running.data?.total_count ?? 0);
   const state = baseState(base);
   const remove = useMutation({
-    mutationFn: () =>
+    mutationFn: (onUse: "detach" | "refuse") =>
       answered(
         api.DELETE("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}", {
-          params: { path: { ...organizationPath(), kb_id: base.kb_id } },
+          params: { path: { ...organizationPath(), kb_id: base.kb_id }, query: { on_use: onUse } },
         }),
       ),
     onSuccess: async () => {
@@ -96,6 +106,7 @@ function Head({ base }: { base: KnowledgeBase }) {
       router.replace("/kbs/");
       client.removeQueries({ queryKey: ["kbs", "one", base.kb_id] });
       await client.invalidateQueries({ queryKey: ["kbs", "list"] });
+      await client.invalidateQueries({ queryKey: ["prompts"] });
     },
     onError: (error) => tellFailure("It was not deleted", error),
   });
@@ -131,12 +142,13 @@ function Head({ base }: { base: KnowledgeBase }) {
         open={isDeleting}
         onOpenChange={setDeleting}
         title={`Delete ${base.name}?`}
-        action="Delete the knowledge base"
+        action={deletionWord(uses, "Delete the knowledge base")}
         typed={base.name}
-        onConfirm={() => remove.mutate()}
+        onConfirm={() => remove.mutate(uses && uses.count > 0 ? "detach" : "refuse")}
       >
         Nothing is found in it from now on, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot
         be undone.
+        <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </PageHead>
   );

@@ -1,16 +1,17 @@
 "use client";
 
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CopyIcon, Plus } from "lucide-react";
+import { Plus } from "lucide-react";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
-import { copyText, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
 import { Pager } from "@/components/pager";
+import { SecretOnce } from "@/components/secret-once";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 
@@ -159,26 +160,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   });
   const made = create.data;
   if (made) {
-    return (
-      <Dialog
-        open
-        onOpenChange={(isOpen) => !isOpen && onClose()}
-        title={`Token ${made.name}`}
-        description="Copy it now: it is not stored, and cannot be shown again."
-        footer={
-          <button type="button" className="button button-primary" onClick={onClose}>
-            Done
-          </button>
-        }
-      >
-        <div className="flex gap-2">
-          <input className="field font-mono text-xs" readOnly aria-label="Access token" value={made.token} onFocus={(event) => event.target.select()} />
-          <button type="button" className="button" onClick={() => void copyText(made.token)}>
-            <CopyIcon aria-hidden size={14} /> Copy
-          </button>
-        </div>
-      </Dialog>
-    );
+    return <SecretOnce title={`Token ${made.name}`} description="Copy it now: it is not stored, and cannot be shown again." label="Access token" secret={made.token} onClose={onClose} />;
   }
   const general = formError(create.error, ["name"]);
   return (

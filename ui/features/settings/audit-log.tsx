@@ -9,6 +9,7 @@ import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 
+import { AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
 
 const PAGE = 50;
@@ -16,21 +17,32 @@ const PAGE = 50;
 /** Who did what, latest first. */
 export function AuditLog() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
+  const [filter, setFilter] = useAuditFilter();
+  const isFiltered = Object.values(filter).some((value) => value !== "");
   const skip = (Math.max(1, page) - 1) * PAGE;
   const { data, error, refetch } = useQuery({
-    queryKey: ["audit-log", skip],
+    queryKey: ["audit-log", skip, filter],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/audit-log", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+      answered(api.GET("/v0/orgs/{organization_id}/audit-log", { params: { path: organizationPath(), query: { skip, limit: PAGE, ...auditQuery(filter) } }, signal })),
     placeholderData: keepPreviousData,
   });
   return (
     <>
       <SettingsHead />
+      <AuditFilter
+        values={filter}
+        onChange={(change) => {
+          void setPage(null);
+          void setFilter(change);
+        }}
+      />
       <div className="min-h-0 flex-1 overflow-auto">
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
-          <EmptyState title="Nothing yet">Sign-ins, people, tokens, keys, settings and deletions are noted here.</EmptyState>
+          <EmptyState title={isFiltered ? "Nothing like that" : "Nothing yet"}>
+            {isFiltered ? "No entry has all of this: choose another person, deed or time." : "Sign-ins, people, tokens, keys, settings and deletions are noted here."}
+          </EmptyState>
         ) : (
           <table className="table">
             <caption className="sr-only">Audit log</caption>

@@ -1,16 +1,17 @@
 "use client";
 
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CopyIcon, Plus } from "lucide-react";
+import { Plus } from "lucide-react";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
-import { copyText, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
 import { Pager } from "@/components/pager";
+import { SecretOnce } from "@/components/secret-once";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import type { Role } from "@/lib/session";
@@ -20,6 +21,7 @@ import { SettingsHead } from "./settings-tabs";
 type Member = Schemas["MemberResponse"];
 type Invitation = Schemas["InvitationResponse"];
 const PAGE = 50;
+const LAST_OWNER = "The last owner stays: make somebody else an owner first.";
 const ROLES: { role: Role; may: string }[] = [
   { role: "viewer", may: "See and search" },
   { role: "editor", may: "Change documents, tags and knowledge bases" },
@@ -79,6 +81,9 @@ export function People() {
     onError: (failure) => tellFailure("The invitation was not withdrawn", failure),
     onSettled: refresh,
   });
+  const owners = members.data?.members.filter((member) => member.role === "owner") ?? [];
+  // Of the other pages nothing is known here; the server protects the last owner in any case.
+  const lastOwner = members.data && members.data.total_count <= PAGE && owners.length === 1 ? owners[0]?.user_id : undefined;
   const open = invitations.data?.invitations ?? [];
   return (
     <>
@@ -119,7 +124,8 @@ export function People() {
                         className="field h-7! py-0!"
                         aria-label={`Role of ${member.email}`}
                         value={member.role}
-                        disabled={change.isPending}
+                        disabled={change.isPending || member.user_id === lastOwner}
+                        title={member.user_id === lastOwner ? LAST_OWNER : undefined}
                         onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
                       >
                         {ROLES.map(({ role }) => (
@@ -129,7 +135,7 @@ export function People() {
                     </td>
                     <td className="text-text-2 max-md:hidden">{member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}</td>
                     <td className="text-right">
-                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
+                      <button type="button" disabled={member.user_id === lastOwner} title={member.user_id === lastOwner ? LAST_OWNER : undefined} className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
                         Remove
                       </button>
                     </td>
@@ -188,24 +194,13 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
   if (invite.data) {
     const link = `${location.origin}/invite/#${invite.data.token}`;
     return (
-      <Dialog
-        open
-        onOpenChange={(isOpen) => !isOpen && onClose()}
+      <SecretOnce
         title={`Invitation of ${invite.data.email ?? ""}`}
         description={invite.data.is_mailed ? "The link was sent to the address. It works once, and is shown this once." : "Hand this link over: it works once, and cannot be shown again."}
-        footer={
-          <button type="button" className="button button-primary" onClick={onClose}>
-            Done
-          </button>
-        }
-      >
-        <div className="flex gap-2">
-          <input className="field font-mono text-xs" readOnly aria-label="Invitation link" value={link} onFocus={(event) => event.target.select()} />
-          <button type="button" className="button" onClick={() => void copyText(link)}>
-            <CopyIcon aria-hidden size={14} /> Copy
-          </button>
-        </div>
-      </Dialog>
+        label="Invitation link"
+        secret={link}
+        onClose={onClose}
+      />
     );
   }
   const general = formError(invite.error, ["email"]);

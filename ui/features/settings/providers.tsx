@@ -13,6 +13,7 @@ import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
 
+import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";
 
 type Provider = Schemas["LlmProviderResponse"];
@@ -85,6 +86,7 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
               : test.data.detail}
           </State>
         )}
+        {test.data?.is_working && <ProviderModels name={name} />}
       </div>
       <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate()}>
         {test.isPending ? "Testing…" : "Test"}

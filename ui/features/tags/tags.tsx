@@ -13,6 +13,7 @@ import { ConfirmDialog } from "@/components/dialog";
 import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
+import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -65,17 +66,18 @@ export function TagsList() {
   const { data, error, isPlaceholderData, refetch } = useQuery(tagPageQuery(url.q, (page - 1) * PAGE));
   const [edited, setEdited] = useState<Tag | null>(null);
   const [deleted, setDeleted] = useState<Tag | null>(null);
+  const uses = usePromptUses(deleted && { tagId: deleted.tag_id });
   const isNew = url.new !== null;
   const remove = useMutation({
-    mutationFn: (tag: Tag) =>
+    mutationFn: ({ tag, onUse }: { tag: Tag; onUse: "detach" | "refuse" }) =>
       answered(
         api.DELETE("/v0/orgs/{organization_id}/tags/{tag_id}", {
-          params: { path: { ...organizationPath(), tag_id: tag.tag_id } },
+          params: { path: { ...organizationPath(), tag_id: tag.tag_id }, query: { on_use: onUse } },
         }),
       ),
-    onSuccess: async (_, tag) => {
+    onSuccess: async (_, { tag }) => {
       toast(`The tag ${tag.name} is deleted`);
-      await client.invalidateQueries({ queryKey: ["tags"] });
+      await Promise.all([client.invalidateQueries({ queryKey: ["tags"] }), client.invalidateQueries({ queryKey: ["prompts"] })]);
     },
     onError: (failure) => tellFailure("The tag was not deleted", failure),
   });
@@ -193,10 +195,11 @@ export function TagsList() {
         open={deleted !== null}
         onOpenChange={(isOpen) => !isOpen && setDeleted(null)}
         title={`Delete the tag ${deleted?.name ?? ""}?`}
-        action="Delete the tag"
-        onConfirm={() => deleted && remove.mutate(deleted)}
+        action={deletionWord(uses, "Delete the tag")}
+        onConfirm={() => deleted && remove.mutate({ tag: deleted, onUse: uses && uses.count > 0 ? "detach" : "refuse" })}
       >
         Only a tag that no document and no knowledge base uses is deleted; otherwise you are told what does.
+        <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </>
   );

@@ -1,7 +1,7 @@
 "use client";
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Plus, X } from "lucide-react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { PencilLine, Plus, X } from "lucide-react";
 import Link from "next/link";
 import { useState } from "react";
 
@@ -14,7 +14,9 @@ import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
 import { formatBytes, formatCount } from "@/lib/format";
 
-import { changeTag } from "../actions";
+import { changeMetadata, changeTag } from "../actions";
+import type { MetadataChanges } from "../bulk-changes";
+import { MetadataDialog } from "../metadata-dialog";
 
 const TONE_OF: Record<string, Tone> = {
   indexed: "ready",
@@ -34,7 +36,6 @@ const WORDS_OF: Record<string, string> = {
 };
 
 export function DetailsTab({ document }: { document: DocumentDetail }) {
-  const metadata = Object.entries(document.metadata);
   return (
     <ScrollArea label="Details" className="p-4">
       <div className="grid max-w-[1100px] gap-8 lg:grid-cols-2">
@@ -88,21 +89,63 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
               <span className="font-mono text-xs break-all">{document.document_id}</span>
             </Line>
           </dl>
-          <h2 className="mt-6 mb-2 text-lg font-semibold">Metadata</h2>
-          {metadata.length === 0 ? (
-            <p className="text-text-2">None. It is set when a file is uploaded over the API, and searches can filter by it.</p>
-          ) : (
-            <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
-              {metadata.map(([name, value]) => (
-                <Line key={name} term={name}>
-                  {typeof value === "string" ? value : JSON.stringify(value)}
-                </Line>
-              ))}
-            </dl>
-          )}
+          <Metadata document={document} />
         </section>
       </div>
     </ScrollArea>
+  );
+}
+
+function Metadata({ document }: { document: DocumentDetail }) {
+  const client = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const save = useMutation({
+    mutationFn: (changes: MetadataChanges) => changeMetadata(document.document_id, changes),
+    onSuccess: async () => {
+      setOpen(false);
+      await client.invalidateQueries({ queryKey: ["documents"] });
+    },
+  });
+  const fields = Object.entries(document.metadata);
+  return (
+    <>
+      <div className="mt-6 mb-2 flex items-center gap-3">
+        <h2 className="text-lg font-semibold">Metadata</h2>
+        <button
+          type="button"
+          className="button button-small"
+          onClick={() => {
+            save.reset();
+            setOpen(true);
+          }}
+        >
+          <PencilLine aria-hidden size={13} /> {fields.length === 0 ? "Add" : "Edit"}
+        </button>
+      </div>
+      {fields.length === 0 ? (
+        <p className="text-text-2">None. Searches and lists can filter by it.</p>
+      ) : (
+        <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
+          {fields.map(([name, value]) => (
+            <Line key={name} term={name}>
+              {typeof value === "string" ? value : typeof value === "boolean" ? (value ? "Yes" : "No") : JSON.stringify(value)}
+            </Line>
+          ))}
+        </dl>
+      )}
+      {isOpen && (
+        <MetadataDialog
+          title={`Metadata of ${document.document_name}`}
+          description="Fields whose type is declared take values of that type only."
+          present={document.metadata}
+          action="Save"
+          error={save.error?.message ?? null}
+          isBusy={save.isPending}
+          onSave={(changes) => save.mutate(changes)}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
   );
 }
 

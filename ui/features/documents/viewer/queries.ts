@@ -1,6 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath } from "@/api/client";
+import { pollEvery } from "@/lib/live";
 
 export function documentLogQuery(documentId: string, skip: number, limit: number) {
   return queryOptions({
@@ -12,6 +13,6 @@ export function documentLogQuery(documentId: string, skip: number, limit: number
           signal,
         }),
       ),
-    refetchInterval: 5_000,
+    refetchInterval: () => pollEvery(5_000),
   });
 }

@@ -15,14 +15,16 @@ import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
+import { pollEvery } from "@/lib/live";
 
 import { deleteDocument, download, extractAgain } from "../actions";
 import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";
+import { ChunksTab } from "./chunks-tab";
 import { DetailsTab } from "./details-tab";
 import { HistoryTab } from "./history-tab";
 import { Reading } from "./reading";
 
-const TABS = ["page", "details", "history"] as const;
+const TABS = ["page", "chunks", "details", "history"] as const;
 const PARENT = { href: "/documents/", label: "Documents" };
 
 export function Viewer() {
@@ -37,7 +39,7 @@ export function Viewer() {
     enabled: url.id !== "",
     refetchInterval: (query) => {
       const found = query.state.data;
-      return found && documentState(found).isLive ? LIVE_MILLISECONDS : false;
+      return found && documentState(found).isLive ? pollEvery(LIVE_MILLISECONDS) : false;
     },
   });
   if (url.id === "" || error) {
@@ -65,6 +67,7 @@ export function Viewer() {
         current={url.tab}
         tabs={[
           { id: "page", label: "Page and text", href: tabHref("page") },
+          { id: "chunks", label: "Chunks", href: tabHref("chunks") },
           { id: "details", label: "Details", href: tabHref("details") },
           { id: "history", label: "History", href: tabHref("history") },
         ]}
@@ -77,6 +80,7 @@ export function Viewer() {
           onPage={(page) => void setUrl({ page }, { history: "push" })}
         />
       )}
+      {url.tab === "chunks" && <ChunksTab document={data} />}
       {url.tab === "details" && <DetailsTab document={data} />}
       {url.tab === "history" && <HistoryTab document={data} />}
     </>

@@ -1,0 +1,99 @@
+"""`analytiq storage …`: quotas of storage.
+
+Set directly in the database: whoever opens an organization with a token must not raise its quota with it.
+"""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from pydantic import ByteSize, TypeAdapter, ValidationError
+
+from analytiq.cli.console import print_rows
+from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
+from analytiq.documents.storage import Storage
+from analytiq.errors import InvalidInputError
+from analytiq.models.storage import StorageAccount
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
+from analytiq.settings import Settings
+
+Work = Callable[[Storage, str], Awaitable[StorageAccount]]
+
+NO_QUOTA = "none"
+_BYTES = TypeAdapter(ByteSize)
+
+
+def show(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
+    """Print an organization's quota and use."""
+    _print(_on_account(settings, data_dir, organization_id, lambda storage, found: storage.account(found)))
+
+
+def change(
+    settings: Settings, data_dir: Path | None, organization_id: str | None, *, size: str | None, documents: str | None
+) -> None:
+    """Set a quota; None: it stays as it is, NO_QUOTA: unlimited."""
+    if size is None and documents is None:
+        raise InvalidInputError("say what to change: --bytes, --documents, or both")
+    wanted_bytes, wanted_documents = parsed_bytes(size), parsed_documents(documents)
+
+    async def work(storage: Storage, found: str) -> StorageAccount:
+        now = await storage.account(found)
+        return await storage.set_quota(
+            found,
+            max_bytes=now.max_bytes if size is None else wanted_bytes,
+            max_documents=now.max_documents if documents is None else wanted_documents,
+        )
+
+    _print(_on_account(settings, data_dir, organization_id, work))
+
+
+def recount(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
+    """Count anew, and print."""
+    _print(_on_account(settings, data_dir, organization_id, lambda storage, found: storage.recount(found)))
+
+
+def parsed_bytes(text: str | None) -> int | None:
+    """`10GB`, `512MiB`, `1000`; None for none.
+
+    Raises:
+        InvalidInputError: it is no size.
+    """
+    if text is None or text == NO_QUOTA:
+        return None
+    try:
+        size = int(_BYTES.validate_python(text))
+    except ValidationError as error:
+        raise InvalidInputError.of_field("--bytes", f"{text!r} is no size; say 10GB, 512MiB, or `none`") from error
+    if size < 0:
+        raise InvalidInputError.of_field("--bytes", "must not be negative")
+    return size
+
+
+def parsed_documents(text: str | None) -> int | None:
+    """A number; None for none.
+
+    Raises:
+        InvalidInputError: it is no number.
+    """
+    if text is None or text == NO_QUOTA:
+        return None
+    if not text.isdecimal():
+        raise InvalidInputError.of_field("--documents", f"{text!r} is no number; say 1000, or `none`")
+    return int(text)
+
+
+def _on_account(settings: Settings, data_dir: Path | None, organization_id: str | None, work: Work) -> StorageAccount:
+    async def run(connection: MongoConnection) -> StorageAccount:
+        organization = await organization_of(connection, organization_id)
+        storage = Storage(StorageAccountRepository(connection), DocumentRepository(connection))
+        return await work(storage, organization.id)
+
+    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, run)
+
+
+def _print(account: StorageAccount) -> None:
+    figures = (account.max_bytes, account.used.stored_bytes, account.max_documents, account.used.documents)
+    texts = ["unlimited" if figure is None else str(figure) for figure in figures]
+    headings = ("organization", "bytes at most", "bytes", "documents at most", "documents")
+    print_rows(headings, [(account.organization_id, *texts)])

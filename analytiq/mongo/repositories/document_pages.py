@@ -1,0 +1,90 @@
+"""Pages of the list of documents: filtered, sorted, counted; quick in an organization of 100,000 documents."""
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from pymongo.asynchronous.collection import AsyncCollection
+
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.filter import EVERYTHING, Filter
+from analytiq.mongo.filters import compile_filter
+from analytiq.mongo.repositories.rows import Row, decode
+
+BY_NAME = "organization_id_1_document_name_1__id_1"
+"""The index of names, as MongoDB names it by itself."""
+FEW_NAMED = 5_000
+DEEP_SKIP = 1_000
+"""From here on a page is found by ids first: page 900 of 100,000 documents took 370 ms otherwise, not 60."""
+
+Order = list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuery:
+    """Which documents a list shows, and in which order."""
+
+    name_search: str | None = None
+    tag_ids: tuple[str, ...] = ()
+    states: tuple[DocumentState, ...] = ()
+    sort_field: str = "created_at"
+    descending: bool = True
+    filter: Filter = EVERYTHING
+    """It says nothing of pages."""
+
+
+def matching(organization_id: str, query: DocumentQuery) -> Row:
+    """The organization's documents that the query selects."""
+    wanted: Row = {"organization_id": organization_id}
+    if query.name_search:
+        wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
+    if query.tag_ids:
+        wanted["tag_ids"] = {"$all": list(query.tag_ids)}
+    if query.states:
+        wanted["state"] = {"$in": [state.value for state in query.states]}
+    if query.filter != EVERYTHING:
+        wanted = {"$and": [wanted, dict(compile_filter(query.filter))]}
+    return wanted
+
+
+async def page_of(
+    collection: AsyncCollection[Row], organization_id: str, query: DocumentQuery, *, skip: int, limit: int
+) -> tuple[list[Document], int]:
+    """A page of documents, and how many match in all."""
+    wanted = matching(organization_id, query)
+    direction = -1 if query.descending else 1
+    order = [(query.sort_field, direction), ("_id", direction)]
+    if query.name_search and not (query.tag_ids or query.states) and query.filter == EVERYTHING:
+        return await _named_like(collection, wanted, order, skip=skip, limit=limit)
+    documents, total = await asyncio.gather(
+        _listed(collection, organization_id, wanted, order, skip=skip, limit=limit),
+        collection.count_documents(wanted),
+    )
+    return documents, total
+
+
+async def _named_like(
+    collection: AsyncCollection[Row], wanted: Row, order: Order, *, skip: int, limit: int
+) -> tuple[list[Document], int]:
+    """By a part of the name: counted in the index of names, and found there where few have it.
+
+    A part that many have is soon met in the list's own order.
+    """
+    total = await collection.count_documents(wanted, hint=BY_NAME)
+    cursor = collection.find(wanted).sort(order).skip(skip).limit(limit)
+    if total <= FEW_NAMED:
+        cursor = cursor.hint(BY_NAME)
+    return [decode(Document, row) async for row in cursor], total
+
+
+async def _listed(
+    collection: AsyncCollection[Row], organization_id: str, wanted: Row, order: Order, *, skip: int, limit: int
+) -> list[Document]:
+    if skip < DEEP_SKIP:
+        cursor = collection.find(wanted).sort(order).skip(skip).limit(limit)
+        return [decode(Document, row) async for row in cursor]
+    # The ids alone come from the index: rows that are skipped are not fetched.
+    ids = [row["_id"] async for row in collection.find(wanted, {"_id": 1}).sort(order).skip(skip).limit(limit)]
+    own: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
+    found = {row["_id"]: decode(Document, row) async for row in collection.find(own)}
+    return [found[row_id] for row_id in ids if row_id in found]

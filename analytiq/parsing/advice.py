@@ -1,0 +1,45 @@
+"""What to do with a file that nobody reads."""
+
+_SAVE_AS = "Open it and save it as {}, then upload that."
+_UNPACK = "Unpack it and upload the files in it."
+_TEXT_OF_A_FILM = "Upload its transcript or subtitles as text."
+
+_ADVICE = {
+    "application/msword": ("Word documents of the old format (.doc)", _SAVE_AS.format(".docx")),
+    "application/vnd.ms-excel": ("Excel workbooks of the old format (.xls)", _SAVE_AS.format(".xlsx")),
+    "application/vnd.ms-powerpoint": ("PowerPoint presentations of the old format (.ppt)", _SAVE_AS.format(".pptx")),
+    "application/vnd.ms-outlook": ("Outlook messages (.msg)", _SAVE_AS.format(".eml, .html or .txt")),
+    "application/vnd.oasis.opendocument.graphics": ("Drawings", _SAVE_AS.format(".pdf")),
+    "application/postscript": ("PostScript files", _SAVE_AS.format(".pdf")),
+    "application/vnd.apple.pages": ("Pages documents", _SAVE_AS.format(".docx or .pdf")),
+    "application/vnd.apple.numbers": ("Numbers spreadsheets", _SAVE_AS.format(".xlsx or .csv")),
+    "application/vnd.apple.keynote": ("Keynote presentations", _SAVE_AS.format(".pptx or .pdf")),
+    "application/x-mobipocket-ebook": ("Kindle books", _SAVE_AS.format(".epub")),
+    "application/vnd.apache.parquet": ("Parquet files", "Export the table as .csv or .xlsx, then upload that."),
+    "application/vnd.sqlite3": ("Databases", "Export its tables as .csv, then upload those."),
+    "image/heic": ("HEIC pictures", _SAVE_AS.format(".jpg or .png")),
+    "image/avif": ("AVIF pictures", _SAVE_AS.format(".jpg or .png")),
+    "image/svg+xml": ("SVG drawings", _SAVE_AS.format(".pdf or .png")),
+    **dict.fromkeys(
+        (
+            "application/zip",
+            "application/gzip",
+            "application/x-7z-compressed",
+            "application/vnd.rar",
+            "application/x-bzip2",
+            "application/x-xz",
+            "application/x-tar",
+            "application/zstd",
+        ),
+        ("Archives", _UNPACK),
+    ),
+}
+
+
+def advice_for(content_type: str) -> str | None:
+    """Which files they are, that they cannot be read, and what to upload instead; None for types not known here."""
+    kind, _, _ = content_type.partition("/")
+    if kind in {"audio", "video"}:
+        return f"Sound and films cannot be read. {_TEXT_OF_A_FILM}"
+    known = _ADVICE.get(content_type)
+    return None if known is None else f"{known[0]} cannot be read. {known[1]}"

@@ -1,0 +1,95 @@
+"""`/events`: what changes in the organization, by server-sent events."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Request, Response
+
+from analytiq.bootstrap import Application
+from analytiq.errors import AnalytiqError
+from analytiq.models.audit import ActorKind
+from analytiq.models.change import ChangeMoment
+from analytiq.watching.events import EventName
+from analytiq.watching.watcher import Batch, Watcher
+from api.access import Caller, identify, identify_person
+from api.context import ApplicationOf, CurrentCaller
+from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream
+from api.idempotency import IdempotentRoute
+from api.schemas.events import ClosedEvent, event_data
+
+router = APIRouter(prefix="/events", tags=["events"], route_class=IdempotentRoute)
+
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": (
+            "Events `ready`, `reset`, `document`, `document_deleted`, `knowledge_base`, `knowledge_base_deleted`,"
+            " `job`, `job_ended`, `closed`. An id to go on after follows those that come together"
+        ),
+        "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
+    },
+}
+
+
+@router.get("", status_code=200, operation_id="watch_organization", response_class=EventStream, responses=_EVENTS)
+async def watch_organization(
+    request: Request,
+    application: ApplicationOf,
+    caller: CurrentCaller,
+    last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
+) -> Response:
+    """What changes in the organization, as it changes: each event is the state that something is in now.
+
+    A `document` is as `get_document` answers it, with `extraction`: pages read so far; a `knowledge_base` as
+    `get_knowledge_base`, a `job` as `list_jobs`. What changes several times within a quarter of a second is told once.
+    After `reset`, changes may have been missed: read anew what you show. The connection ends, with `closed`, when its
+    token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
+    has 100 connections.
+    """
+    depends_on = await _depends_on(request, application, caller)
+    watcher = await application.watching.enter(caller.organization.id, depends_on, ChangeMoment.of(last_event_id))
+    return EventStream(_events(request, application, watcher))
+
+
+async def _depends_on(request: Request, application: Application, caller: Caller) -> list[str]:
+    """Ids of the rows that the caller's right comes from."""
+    if caller.actor.kind is ActorKind.TOKEN and caller.actor.id is not None:
+        return [caller.actor.id]
+    signed_in = await identify_person(request, application)
+    member = await application.sessions.member_of(signed_in.user, caller.organization.id)
+    return [signed_in.session.id, *([member.id] if member else [])]
+
+
+async def _events(request: Request, application: Application, watcher: Watcher) -> AsyncGenerator[str]:
+    try:
+        yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
+        async with aclosing(watcher.batches()) as batches:
+            async for batch in batches:
+                refusal = await _refusal(request, application, watcher) if batch.must_check else None
+                if refusal is not None:
+                    yield _written(EventName.CLOSED, ClosedEvent.of(refusal).model_dump_json())
+                    return
+                for text in _texts(batch, application.settings.queue.max_attempts):
+                    yield text
+    finally:
+        application.watching.leave(watcher)
+
+
+async def _refusal(request: Request, application: Application, watcher: Watcher) -> AnalytiqError | None:
+    try:
+        await identify(request, application, watcher.organization_id)
+    except AnalytiqError as error:
+        return error
+    return None
+
+
+def _texts(batch: Batch, max_attempts: int) -> list[str]:
+    """The events, then an id: a reader that is cut off in between is told all of them once more."""
+    told = ((item.name, event_data(item, max_attempts=max_attempts)) for item in batch.events)
+    texts = [_written(name, data.model_dump_json()) for name, data in told]
+    # An id without data tells a reader where it is, and is no event.
+    return [*(texts or [KEEP_ALIVE]), f"id: {batch.position}\n\n"]
+
+
+def _written(name: EventName, data: str) -> str:
+    return f"event: {name.value}\ndata: {data}\n\n"

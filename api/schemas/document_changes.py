@@ -1,0 +1,115 @@
+"""Wire shapes of changes to many documents."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from analytiq.documents.changing import BATCH, ChangedBatch, WantedChange
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import DocumentState
+from analytiq.mongo.repositories.document_batches import Place
+from api.schemas.wire import NO_NUL, RequestBody, ResponseBody
+
+_PLACE = re.compile(r"(\d{1,15})-([0-9a-f]{24})", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+DocumentIds = Annotated[list[str], Field(max_length=BATCH)]
+TagIds = Annotated[list[str], Field(max_length=100)]
+
+
+class DocumentMatch(RequestBody):
+    """Which documents, as in the list of documents: everything that is given has to fit; nothing given means all."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name_search": "invoice"}]})
+
+    name_search: Annotated[Annotated[str, NO_NUL] | None, Field(max_length=255)] = None
+    tag_ids: TagIds = Field(default_factory=list, description="All must be on it")
+    state: list[DocumentState] = Field(default_factory=list[DocumentState], description="Any of these")
+    metadata_filter: dict[str, JsonValue] | None = None
+
+
+class DocumentsChange(RequestBody):
+    """What to change of which documents: `document_ids`, or what is `matching`."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"matching": {"name_search": "invoice"}, "metadata": {"year": 2024, "draft": None}}]
+        },
+    )
+
+    document_ids: DocumentIds | None = None
+    matching: DocumentMatch | None = None
+    except_ids: Annotated[list[str], Field(max_length=10_000, description="Of what is matching, these stay")] = Field(
+        default_factory=list
+    )
+    after: Annotated[str | None, Field(max_length=100, description="The `next` of the call before")] = None
+    add_tag_ids: TagIds = Field(default_factory=list)
+    remove_tag_ids: TagIds = Field(default_factory=list)
+    metadata: dict[str, JsonValue] | None = Field(
+        None, description="Values to set, key by key; null takes the key out. Other keys stay"
+    )
+
+    def wanted(self, added: list[str], removed: list[str]) -> WantedChange:
+        """As the library takes it.
+
+        Raises:
+            InvalidInputError: nothing is to change, or a tag is to be put on and taken off.
+        """
+        both = set(added) & set(removed)
+        if both:
+            raise InvalidInputError.of_field("remove_tag_ids", f"{min(both)!r} is to be added as well")
+        if not added and not removed and not self.metadata:
+            raise InvalidInputError.of_field("add_tag_ids", "nothing is to change: say tags or metadata")
+        return WantedChange(tuple(added), tuple(removed), self.metadata)
+
+    def place(self) -> Place | None:
+        """Where to go on.
+
+        Raises:
+            InvalidInputError: it is no `next`.
+        """
+        if self.after is None:
+            return None
+        matched = _PLACE.fullmatch(self.after)
+        if matched is None:
+            raise InvalidInputError.of_field("after", "is not the `next` of an answer")
+        try:
+            return Place(_EPOCH + timedelta(milliseconds=int(matched[1])), matched[2])
+        except OverflowError as error:
+            raise InvalidInputError.of_field("after", "is not the `next` of an answer") from error
+
+
+class DocumentRefusal(ResponseBody):
+    """A document that stayed as it was."""
+
+    document_id: str
+    document_name: str
+    detail: str
+
+
+class DocumentsChanged(ResponseBody):
+    """What the call came to: it looks at 500 documents at most."""
+
+    changed_ids: list[str] = Field(description="Those that are otherwise now; to undo it, send them")
+    unchanged_count: int = Field(description="Those that were so already")
+    refused: list[DocumentRefusal]
+    next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
+
+    @classmethod
+    def of(cls, batch: ChangedBatch) -> "DocumentsChanged":
+        """From the library's shape."""
+        place = batch.next
+        return cls(
+            changed_ids=list(batch.changed),
+            unchanged_count=batch.unchanged_count,
+            refused=[
+                DocumentRefusal(document_id=item.document_id, document_name=item.document_name, detail=item.reason)
+                for item in batch.refused
+            ],
+            next=None
+            if place is None
+            else f"{(place.created_at - _EPOCH) // timedelta(milliseconds=1)}-{place.document_id}",
+        )

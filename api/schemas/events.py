@@ -1,0 +1,71 @@
+"""Wire shapes of what watchers of an organization are told."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from analytiq.documents.indexing_state import StandingDocument
+from analytiq.errors import AnalytiqError
+from analytiq.models.job import Job
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.watching.events import Event, EventName
+from api.schemas.documents import DocumentDetail, ProgressResponse
+from api.schemas.jobs import JobResponse
+from api.schemas.knowledge_bases import KnowledgeBaseResponse
+from api.schemas.wire import ResponseBody
+
+
+class DocumentEvent(DocumentDetail):
+    """A document as it is now; `extraction` counts pages while they are read."""
+
+    extraction: ProgressResponse | None
+
+    @classmethod
+    def of_standing(cls, standing: StandingDocument) -> "DocumentEvent":
+        """From the library's shape."""
+        detail = DocumentDetail.with_states(standing.document, standing.knowledge_bases)
+        progress = standing.extraction
+        return cls(
+            **dict(detail), extraction=ProgressResponse(**progress.model_dump()) if progress is not None else None
+        )
+
+
+class GoneEvent(ResponseBody):
+    """Something that is there no longer."""
+
+    id: str
+
+
+class ReadyEvent(ResponseBody):
+    """How the connection begins, or what is to be done when changes may have been missed."""
+
+    action: Literal["none", "read_anew"]
+
+
+class ClosedEvent(ResponseBody):
+    """Why nothing more is told."""
+
+    code: str = Field(description="As in problem details: `unauthenticated`, `access_denied` or `not_found`")
+    detail: str
+
+    @classmethod
+    def of(cls, error: AnalytiqError) -> "ClosedEvent":
+        """From the error that a call would get now."""
+        return cls(code=error.code, detail=error.detail)
+
+
+def event_data(event: Event, *, max_attempts: int) -> ResponseBody:
+    """What is sent with an event."""
+    match event.content:
+        case StandingDocument() as standing:
+            return DocumentEvent.of_standing(standing)
+        case KnowledgeBase() as knowledge_base:
+            return KnowledgeBaseResponse.of(knowledge_base)
+        case Job() as job:
+            return JobResponse.of(job, max_attempts=max_attempts)
+        case None if event.name is EventName.RESET:
+            return ReadyEvent(action="read_anew")
+        case None if event.name is EventName.READY:
+            return ReadyEvent(action="none")
+        case None:
+            return GoneEvent(id=event.subject_id)

@@ -1,0 +1,166 @@
+"""Wire shapes of what an organization sets for itself, and of what it stores."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from analytiq.models.organization import Organization
+from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
+from analytiq.models.storage import StorageAccount
+from analytiq.organizations.own_settings import MOST_MODELS, MOST_OCR_LANGUAGES, ServerSettings
+from analytiq.settings import RateLimitSettings
+from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
+
+MOST_PER_MINUTE = 1_000_000_000
+
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
+PerMinute = Annotated[int, Field(ge=1, le=MOST_PER_MINUTE)]
+Language = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z_]{1,30}$")]
+
+
+class ModelLimitBody(RequestBody):
+    """Limits of one model; null: as for the organization's other models."""
+
+    model: ModelName
+    requests_per_minute: PerMinute | None = None
+    tokens_per_minute: PerMinute | None = None
+
+
+class RateLimitsBody(RequestBody):
+    """Limits of the organization's own, none above the server's; null: the server's."""
+
+    requests_per_minute: PerMinute | None = Field(None, description="Of calls to each model")
+    tokens_per_minute: PerMinute | None = Field(None, description="Sent to each model")
+    documents_per_minute: PerMinute | None = Field(None, description="That each knowledge base begins to index")
+    models: list[ModelLimitBody] = Field(default_factory=list[ModelLimitBody], max_length=MOST_MODELS)
+
+    def stored(self) -> OwnRateLimits:
+        """As the library takes them."""
+        return OwnRateLimits(
+            requests_per_minute=self.requests_per_minute,
+            tokens_per_minute=self.tokens_per_minute,
+            documents_per_minute=self.documents_per_minute,
+            models=tuple(OwnModelLimit.model_validate(item.model_dump()) for item in self.models),
+        )
+
+
+class OrganizationSettingsUpdate(RequestBody):
+    """What the organization sets for itself; what is left out stays, null is as the server says."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "ocr_languages": ["eng"],
+                    "rate_limits": {
+                        "requests_per_minute": 600,
+                        "documents_per_minute": 300,
+                        "models": [{"model": "openai/text-embedding-3-small", "tokens_per_minute": 200000}],
+                    },
+                }
+            ]
+        },
+    )
+
+    ocr_languages: list[Language] | None = Field(
+        None,
+        max_length=MOST_OCR_LANGUAGES,
+        description="Tesseract's codes, the most frequent language first; one of `available_ocr_languages`. Counts from"
+        " the next extraction on",
+    )
+    rate_limits: RateLimitsBody | None = Field(None, description="Replaces all of them; counts within seconds")
+
+
+class ModelLimitResponse(ResponseBody):
+    """Limits of one model."""
+
+    model: str
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+
+
+class RateLimitsResponse(ResponseBody):
+    """What is let through in any 60 seconds; null: nothing is said."""
+
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    documents_per_minute: int | None
+    models: list[ModelLimitResponse]
+
+    @classmethod
+    def of(cls, limits: OwnRateLimits) -> "RateLimitsResponse":
+        """From the stored shape."""
+        return cls(
+            requests_per_minute=limits.requests_per_minute,
+            tokens_per_minute=limits.tokens_per_minute,
+            documents_per_minute=limits.documents_per_minute,
+            models=[ModelLimitResponse.model_validate(item.model_dump()) for item in limits.models],
+        )
+
+    @classmethod
+    def of_server(cls, settings: RateLimitSettings) -> "RateLimitsResponse":
+        """From the settings, where 0 is no limit."""
+        return cls(
+            requests_per_minute=settings.requests_per_minute or None,
+            tokens_per_minute=settings.tokens_per_minute or None,
+            documents_per_minute=settings.documents_per_minute or None,
+            models=[
+                ModelLimitResponse(
+                    model=name,
+                    requests_per_minute=limit.requests_per_minute or None,
+                    tokens_per_minute=limit.tokens_per_minute or None,
+                )
+                for name, limit in sorted(settings.models.items())
+            ],
+        )
+
+
+class ServerSettingsResponse(ResponseBody):
+    """What counts where the organization says nothing; of limits, what it may not exceed."""
+
+    ocr_languages: list[str]
+    rate_limits: RateLimitsResponse
+
+
+class OrganizationSettingsResponse(ResponseBody):
+    """What the organization sets for itself, and what it may choose from."""
+
+    ocr_languages: list[str] | None = Field(description="null: the server's")
+    available_ocr_languages: list[str] = Field(description="Whose data is installed wherever documents are read")
+    rate_limits: RateLimitsResponse
+    server: ServerSettingsResponse
+
+    @classmethod
+    def of(
+        cls, organization: Organization, server: ServerSettings, available: tuple[str, ...]
+    ) -> "OrganizationSettingsResponse":
+        """From the library's shapes."""
+        own = organization.ocr_languages
+        return cls(
+            ocr_languages=None if own is None else list(own),
+            available_ocr_languages=list(available),
+            rate_limits=RateLimitsResponse.of(organization.rate_limits),
+            server=ServerSettingsResponse(
+                ocr_languages=list(server.ocr_languages), rate_limits=RateLimitsResponse.of_server(server.rate_limits)
+            ),
+        )
+
+
+class StorageAnswer(ResponseBody):
+    """How much the organization may store, and stores: the files that were uploaded last, of all documents."""
+
+    max_bytes: int | None = Field(description="null: unlimited")
+    used_bytes: int
+    max_documents: int | None = Field(description="null: unlimited")
+    used_documents: int
+
+    @classmethod
+    def of(cls, account: StorageAccount) -> "StorageAnswer":
+        """From the stored shape."""
+        return cls(
+            max_bytes=account.max_bytes,
+            used_bytes=account.used.stored_bytes,
+            max_documents=account.max_documents,
+            used_documents=account.used.documents,
+        )

@@ -1,0 +1,92 @@
+"""Clients that send a little now and then, so that the server waits for them: they are given up.
+
+A request costs a connection and, for JSON, the memory of its body for as long as it takes to arrive. Whoever opens
+thousands and sends a byte a minute would hold them all; a slow line is told from that by its rate.
+"""
+
+import asyncio
+from typing import cast
+
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+LEAST_BYTES_PER_SECOND = 1024
+"""Of a body, once it has been waited for `wait_seconds`: a tenth of the slowest mobile line."""
+
+
+def awaited_bodies(receive: Receive, wait_seconds: float) -> Receive:
+    """Receive a body, as long as it comes; only the time that the client is waited for counts.
+
+    Raises:
+        HTTPException: 408, nothing came for `wait_seconds`, or too little for longer than that.
+    """
+    waited_seconds, received_bytes, is_complete = 0.0, 0, False
+
+    async def awaited() -> Message:
+        nonlocal waited_seconds, received_bytes, is_complete
+        if is_complete:  # what is waited for now is the end of the connection
+            return await receive()
+        allowed_seconds = wait_seconds + received_bytes / LEAST_BYTES_PER_SECOND - waited_seconds
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout(min(wait_seconds, allowed_seconds)):
+                message = await receive()
+        except TimeoutError as error:
+            raise HTTPException(
+                408, "the body came too slowly and was given up; send the request again", {"Connection": "close"}
+            ) from error
+        waited_seconds += loop.time() - began
+        received_bytes += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
+        return message
+
+    return awaited
+
+
+class TimedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, which closes a connection whose request's head does not arrive in time.
+
+    uvicorn itself limits the time between requests only: a head of which a line comes now and then is waited for
+    for ever.
+    """
+
+    head_seconds = 20.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """A client has connected, and owes a request."""
+        super().connection_made(transport)
+        self._late: asyncio.TimerHandle | None = None
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        """The head, or a part of it, or of a body."""
+        super().data_received(data)
+        if self._is_answering():
+            self._forget_head()
+        elif self._late is None:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is expected any more."""
+        self._forget_head()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        self._late = asyncio.get_running_loop().call_later(self.head_seconds, self._give_up)
+
+    def _forget_head(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _give_up(self) -> None:
+        self._late = None
+        if not self._is_answering():
+            self.transport.close()
+
+    def _is_answering(self) -> bool:
+        """Whether a head has arrived whose request is not answered yet."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # none before the first request
+        return cycle is not None and not cycle.response_complete

@@ -1,0 +1,67 @@
+"""Pages of the list of documents: every way of finding one gives what sorting all of them would."""
+
+import itertools
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+import pytest
+from bson import ObjectId
+
+from analytiq import clock
+from analytiq.bootstrap import Application
+from analytiq.models.document import DocumentState
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories import document_pages
+from analytiq.mongo.repositories.document_pages import DocumentQuery
+from analytiq.mongo.repositories.documents import SORT_FIELDS
+from tests.integration.tenant import new_tenant
+
+Compose = Callable[..., Awaitable[Application]]
+COUNT = 90
+
+
+async def fill(migrated: MongoConnection, organization_id: str) -> list[dict[str, object]]:
+    now = clock.now()
+    rows: list[dict[str, object]] = [
+        {
+            "_id": ObjectId(), "organization_id": organization_id, "identity": f"{organization_id} {number}",
+            "document_name": f"{'Scan' if number % 9 else 'Note'} {number % 40}.txt", "byte_size": number * 7 % 20,
+            "sha256": "0", "content_type": "text/plain", "file_id": "0" * 24, "tag_ids": [], "metadata": {}, "rev": 0,
+            "state": "failed" if number % 3 else "extracted", "created_at": now - timedelta(seconds=number % 30),
+            "updated_at": now - timedelta(seconds=number * 11 % 50),
+        }
+        for number in range(COUNT)
+    ]  # fmt: skip
+    await migrated.database["docs"].insert_many(rows)
+    return rows
+
+
+@pytest.mark.parametrize("is_deep", [False, True])
+@pytest.mark.parametrize("few", [0, 5_000])
+async def test_page_is_the_slice_of_all_documents_in_that_order(
+    compose_application: Compose, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, is_deep: bool, few: int
+) -> None:
+    monkeypatch.setattr(document_pages, "DEEP_SKIP", 0 if is_deep else 1_000)
+    monkeypatch.setattr(document_pages, "FEW_NAMED", few)
+    tenant = await new_tenant(await compose_application())
+    other = await new_tenant(tenant.application)
+    rows = await fill(migrated, tenant.id)
+    await fill(migrated, other.id)
+    names: tuple[str | None, ...] = (None, "note", "scan", "nothing")
+    states: tuple[tuple[DocumentState, ...], ...] = ((), (DocumentState.FAILED,))
+    for field, descending, name, wanted in itertools.product(SORT_FIELDS, (True, False), names, states):
+        query = DocumentQuery(name_search=name, states=wanted, sort_field=field, descending=descending)
+        expected = sorted(
+            (
+                row
+                for row in rows
+                if (name is None or name in str(row["document_name"]).lower())
+                and (not wanted or row["state"] == "failed")
+            ),
+            key=lambda row, field=field: (row[field], row["_id"]),
+            reverse=descending,
+        )
+        for skip in (0, 17, 1_000):
+            found, total = await tenant.application.documents.page(tenant.id, query, skip=skip, limit=10)
+            assert total == len(expected)
+            assert [item.id for item in found] == [str(row["_id"]) for row in expected[skip : skip + 10]], query

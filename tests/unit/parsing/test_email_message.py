@@ -1,0 +1,146 @@
+from collections.abc import Callable
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from analytiq.errors import EncryptedFileError, LimitExceededError
+from analytiq.models.text import ParsedDocument
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.email_message import EmailParser
+from analytiq.parsing.formats import detect_content_type
+
+Parse = Callable[[bytes], ParsedDocument]
+
+
+@pytest.fixture
+def parse(tmp_path: Path) -> Parse:
+    def parsed(data: bytes) -> ParsedDocument:
+        path = tmp_path / "mail.eml"
+        path.write_bytes(data)
+        return EmailParser().parse(path, ParseOptions(), lambda done, total: None)
+
+    return parsed
+
+
+def message(text: str = "See you at noon.", **headers: str) -> EmailMessage:
+    made = EmailMessage()
+    for name, value in (
+        {"Subject": "Lunch", "From": "Ann <ann@example.com>", "To": "bob@example.com"} | headers
+    ).items():
+        made[name] = value
+    made.set_content(text)
+    return made
+
+
+def test_message_begins_with_its_subject_and_who_wrote_to_whom(parse: Parse) -> None:
+    document = parse(message(Date="Tue, 01 Oct 2024 12:34:56 -0500", Cc="carol@example.com").as_bytes())
+    assert document.pages[0].text == (
+        "# Lunch\n\nFrom: Ann <ann@example.com>\nTo: bob@example.com\nCc: carol@example.com\n"
+        "Date: Tue, 01 Oct 2024 12:34:56 -0500\n\nSee you at noon."
+    )
+    assert document.warnings == ()
+
+
+def test_attachment_is_named_and_said_not_to_be_read(parse: Parse) -> None:
+    made = message()
+    made.add_attachment(b"%PDF-", maintype="application", subtype="pdf", filename="Menü & prices.pdf")
+    made.add_attachment("secret words", filename="notes.txt")
+    document = parse(made.as_bytes())
+    assert "Attachments: Menü & prices.pdf, notes.txt" in document.pages[0].text
+    assert "secret words" not in document.pages[0].text
+    assert "'Menü & prices.pdf', 'notes.txt'" in document.warnings[0]
+    assert "upload" in document.warnings[0]
+
+
+def test_picture_that_the_text_shows_is_no_attachment(parse: Parse) -> None:
+    made = message("Hello")
+    made.add_related(b"GIF89a", maintype="image", subtype="gif", filename="logo.gif", cid="<logo>")
+    document = parse(made.as_bytes())
+    assert "logo.gif" not in document.pages[0].text
+    assert document.warnings == ()
+
+
+def test_plain_form_is_taken_unless_the_other_says_much_more(parse: Parse) -> None:
+    same = message("The quince harvest begins.")
+    same.add_alternative("<p>The quince harvest <b>begins</b>.</p>", subtype="html")
+    assert parse(same.as_bytes()).pages[0].text.endswith("\n\nThe quince harvest begins.")
+    note = message("Your program cannot show this.")
+    note.add_alternative("<h1>Harvest</h1><p>" + "The quinces are ripe. " * 20 + "</p>", subtype="html")
+    assert "The quinces are ripe" in parse(note.as_bytes()).pages[0].text
+
+
+def test_message_of_html_alone_is_read_as_markdown(parse: Parse) -> None:
+    made = message()
+    made.set_content("<table><tr><th>Fruit</th></tr><tr><td>Quince</td></tr></table>", subtype="html")
+    assert "| Quince |" in parse(made.as_bytes()).pages[0].text
+
+
+def test_forwarded_message_is_read_in_its_place(parse: Parse) -> None:
+    inner = message("The original words.", Subject="Invoice 7")
+    inner.add_attachment(b"x", maintype="application", subtype="pdf", filename="invoice.pdf")
+    outer = message("See below.")
+    outer.add_attachment(inner)
+    document = parse(outer.as_bytes())
+    text = document.pages[0].text
+    assert text.index("See below.") < text.index("# Invoice 7") < text.index("The original words.")
+    assert "invoice.pdf" in document.warnings[0]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "iso-8859-1", "windows-1252", "no-such-charset"])
+def test_text_is_read_in_its_charset(parse: Parse, charset: str) -> None:
+    codec = "utf-8" if charset == "no-such-charset" else charset
+    head = f"Subject: Gruß\nContent-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
+    assert "Die Größe der Öfen" in parse(head.encode() + "Die Größe der Öfen".encode(codec)).pages[0].text
+
+
+def test_headers_of_encoded_words_and_of_bare_bytes_are_read(parse: Parse) -> None:
+    raw = (
+        "Subject: =?UTF-8?B?UXVpdHRlbiBpbQ==?=\r\n =?ISO-8859-1?Q?_Sp=E4therbst?=\r\nFrom: Jürgen <j@example.com>\r\n"
+        "To: =?nonsense?B?AAAA?= <k@example.com>\r\n\r\nText"
+    )
+    text = parse(raw.encode()).pages[0].text
+    assert text.startswith("# Quitten im Spätherbst")
+    assert "From: Jürgen <j@example.com>" in text
+    assert "k@example.com" in text
+
+
+def test_message_exported_as_utf_16_is_read(parse: Parse) -> None:
+    assert "See you at noon." in parse(message().as_string().encode("utf-16")).pages[0].text
+
+
+def test_encrypted_message_says_what_to_do(parse: Parse) -> None:
+    raw = b"Subject: x\nContent-Type: application/pkcs7-mime; smime-type=enveloped-data; name=smime.p7m\n\nAAAA"
+    with pytest.raises(EncryptedFileError, match="export it decrypted"):
+        parse(raw)
+
+
+def test_parts_nested_without_end_are_refused(parse: Parse) -> None:
+    raw = b"Subject: x\n" + b"Content-Type: message/rfc822\n\n" * 100 + b"\ntext"
+    with pytest.raises(LimitExceededError, match="nested"):
+        parse(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"no headers at all",
+        b"Content-Type: multipart/mixed\n\nno boundary",
+        b"Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Transfer-Encoding: base64\n\n!!!!\n",
+        b"Content-Type: text/plain; charset*=''''\nSubject: =?utf-8?b?x?=\n\n\xff\xfe",
+        b"Content-Disposition: attachment; filename*0*=a''; filename*2=b\n\nx",
+    ],
+)
+def test_odd_message_is_read_as_far_as_it_goes(parse: Parse, raw: bytes) -> None:
+    assert len(parse(raw).pages) == 1
+
+
+def test_message_without_a_telling_name_is_recognised_by_its_headers(tmp_path: Path) -> None:
+    path = tmp_path / "download"
+    path.write_bytes(message().as_bytes().replace(b"\n", b"\r\n"))
+    assert detect_content_type(path) == "message/rfc822"
+    path.write_text("From: the beginning\nTo: the end\n\nis a tale", encoding="utf-8")
+    assert detect_content_type(path) == "text/plain"
+    path.write_text("From a: b\nthis is not\nSubject: mail\nTo: x\nDate: y\n\n", encoding="utf-8")
+    assert detect_content_type(path) == "text/plain"

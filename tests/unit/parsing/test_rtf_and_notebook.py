@@ -1,0 +1,99 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analytiq.errors import CorruptFileError
+from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.formats import detect_content_type
+from analytiq.parsing.notebook import MAX_OUTPUT_CHARACTERS, NotebookParser
+from analytiq.parsing.rtf import RtfParser
+
+Read = Callable[[object], str]
+
+
+@pytest.fixture
+def rich_text(tmp_path: Path) -> Callable[[bytes], str]:
+    def read(data: bytes) -> str:
+        path = tmp_path / "letter.rtf"
+        path.write_bytes(data)
+        return RtfParser().parse(path, ParseOptions(), lambda done, total: None).pages[0].text
+
+    return read
+
+
+@pytest.fixture
+def notebook(tmp_path: Path) -> Read:
+    def read(content: object) -> str:
+        path = tmp_path / "work.ipynb"
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return NotebookParser().parse(path, ParseOptions(), lambda done, total: None).pages[0].text
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (rb"{\rtf1\ansi Plain \b bold\b0 .\par Next}", "Plain bold.\nNext"),
+        (rb"{\rtf1\ansi\ansicpg1251 \'cf\'f0\'e8\'e2\'e5\'f2}", "Привет"),
+        (rb"{\rtf1\ansi Gr\u246?\u223?e}", "Größe"),
+        (rb"{\rtf1\ansi \u-10179?\u-8704?}", "😀"),
+        (rb"{\rtf1\ansi\ansicpg99999 still read}", "still read"),
+        (b"{\\rtf1\\ansi\\ansicpg1252 M\xfcsli}", "Müsli"),
+        (rb"{\rtf1 {\fonttbl{\f0 Arial;}}{\*\generator Word}seen}", "seen"),
+        (rb"{\rtf1 {\pict\pngblip 89504e47}after}", "after"),
+        (rb"{\rtf1 never closed", "never closed"),
+        (rb'{\rtf1 {\field{\*\fldinst{HYPERLINK "https://example.com"}}{\fldrslt the words}}.}', "the words."),
+    ],
+)
+def test_words_of_rich_text_are_read(rich_text: Callable[[bytes], str], source: bytes, text: str) -> None:
+    assert rich_text(source) == text
+
+
+def test_notebook_gives_texts_code_and_what_it_printed(notebook: Read) -> None:
+    picture = {"output_type": "display_data", "data": {"image/png": "iVBORw0KGgo", "text/plain": ["<Figure>"]}}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Yields\n", "of quinces"]},
+        {
+            "cell_type": "code",
+            "source": "print(6 * 7)",
+            "outputs": [{"output_type": "stream", "text": ["42\n"]}, picture],
+        },
+        {"cell_type": "code", "source": "1/0", "outputs": [{"output_type": "error", "ename": "E", "evalue": "zero"}]},
+    ]
+    text = notebook({"cells": cells, "metadata": {"language_info": {"name": "python"}}, "nbformat": 4})
+    assert text == (
+        "# Yields\nof quinces\n\n```python\nprint(6 * 7)\n```\n\n```\n42\n\n<Figure>\n```\n\n"
+        "```python\n1/0\n```\n\n```\nE: zero\n```"
+    )
+
+
+def test_notebook_of_the_older_format_is_read(notebook: Read) -> None:
+    cell = {"cell_type": "code", "input": ["x = 1"], "outputs": [{"output_type": "pyout", "text": ["1"]}]}
+    assert notebook({"worksheets": [{"cells": [cell]}]}) == "```\nx = 1\n```\n\n```\n1\n```"
+
+
+def test_endless_output_of_a_cell_is_cut(notebook: Read) -> None:
+    cell = {"cell_type": "code", "source": "", "outputs": [{"output_type": "stream", "text": "epoch " * 100_000}]}
+    assert len(notebook({"cells": [cell]})) < MAX_OUTPUT_CHARACTERS + 20
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "17", '{"cells": 3}', '{"records": []}', "[" * 100_000], ids=lambda text: text[:12]
+)
+def test_what_is_no_notebook_is_refused(notebook: Read, content: str) -> None:
+    with pytest.raises(CorruptFileError):
+        notebook(content)
+
+
+@pytest.mark.parametrize("cells", [[], [1, None, []], [{}], [{"source": {"a": 1}, "outputs": [[], {"data": 3}]}]])
+def test_odd_cells_are_passed_over(notebook: Read, cells: list[object]) -> None:
+    assert notebook({"cells": cells}) == ""
+
+
+def test_notebook_is_told_by_its_name_whatever_its_sender_says(tmp_path: Path) -> None:
+    path = tmp_path / "work.ipynb"
+    path.write_text("{}", encoding="utf-8")
+    assert detect_content_type(path, declared="application/json") == "application/x-ipynb+json"

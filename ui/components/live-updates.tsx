@@ -1,0 +1,128 @@
+"use client";
+
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+
+import type { Document, KnowledgeBase } from "@/api/queries";
+import type { Progress } from "@/lib/document-state";
+import { followOrganization, type LiveEvent, onLiveEvents } from "@/lib/live";
+import { Happenings, type LiveDocument, movesInLists, withDocument, withKnowledgeBase, withProgress } from "@/lib/live-patches";
+
+/** Lists are asked for anew at most this often, however much happens. */
+const LIST_MILLISECONDS = 1_000;
+const SUMMARY_MILLISECONDS = 10_000;
+
+/** Keeps what the page shows as it is now: events change the answers that it holds, or have them asked for anew. */
+export function LiveUpdates({ organizationId }: { organizationId: string }) {
+  const client = useQueryClient();
+  const [summary, setSummary] = useState("");
+  useEffect(() => {
+    const stale = new StaleKeys(client);
+    const happenings = new Happenings();
+    const stopHearing = onLiveEvents((events) => {
+      for (const event of events) apply(client, stale, happenings, event);
+    });
+    const stopFollowing = followOrganization(organizationId);
+    const telling = setInterval(() => setSummary(happenings.summary()), SUMMARY_MILLISECONDS);
+    return () => {
+      stopFollowing();
+      stopHearing();
+      stale.stop();
+      clearInterval(telling);
+    };
+  }, [client, organizationId]);
+  return (
+    <div className="sr-only" role="status" aria-live="polite" data-live-summary>
+      {summary}
+    </div>
+  );
+}
+
+function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { name, data }: LiveEvent): void {
+  switch (name) {
+    case "document":
+      happenings.note(data as LiveDocument);
+      applyDocument(client, stale, data as LiveDocument);
+      break;
+    case "document_deleted":
+      stale.add("documents", "list");
+      break;
+    case "knowledge_base": {
+      const base = data as KnowledgeBase;
+      client.setQueriesData({ queryKey: ["kbs", "list"] }, (held: unknown) => withKnowledgeBase(held, base));
+      client.setQueryData(["kbs", "one", base.kb_id], (held: KnowledgeBase | undefined) => held && { ...held, ...base });
+      stale.add("kbs", "list");
+      break;
+    }
+    case "knowledge_base_deleted":
+      stale.add("kbs", "list");
+      break;
+    case "job":
+    case "job_ended":
+      stale.add("jobs");
+      break;
+    case "reset":
+    case "ready":
+    case "closed":
+      // Of what changed before the connection stood, nothing was told; a caller who may not know is told so by the calls.
+      for (const key of ["documents", "kbs", "jobs"]) stale.add(key);
+      break;
+    default:
+      break;
+  }
+}
+
+function applyDocument(client: QueryClient, stale: StaleKeys, document: LiveDocument): void {
+  const key = ["documents", "one", document.document_id];
+  const { extraction: _extraction, ...detail } = document;
+  let before: Document | undefined = client.getQueryData<Document>(key);
+  client.setQueryData(key, (held: Document | undefined) => held && detail);
+  client.setQueriesData({ queryKey: ["documents", "list"] }, (held: unknown) => {
+    const next = withDocument(held, document);
+    if (next !== held) {
+      before = (held as { documents: Document[] }).documents.find((row) => row.document_id === document.document_id) ?? before;
+    }
+    return next;
+  });
+  client.setQueryData(["jobs", "extracting"], (held: ReadonlyMap<string, Progress> | undefined) => withProgress(held, document));
+  if (movesInLists(before, document)) stale.add("documents", "list");
+  if (before !== undefined && before.state !== document.state) stale.add("documents", "text", document.document_id);
+  stale.add("documents", "log", document.document_id);
+  for (const base of document.knowledge_bases) stale.add("kbs", "documents", base.kb_id);
+}
+
+const UNTOUCHED: ReadonlySet<unknown> = new Set(["extracting", "text", "original"]);
+
+/** Answers that are to be asked for anew: those that are shown, together, and not too often. */
+class StaleKeys {
+  private keys = new Map<string, string[]>();
+  private timer: ReturnType<typeof setTimeout> | null = null;
+  private lastAt = 0;
+
+  constructor(private readonly client: QueryClient) {}
+
+  add(...key: string[]): void {
+    this.keys.set(key.join("\n"), key);
+    if (this.timer !== null) return;
+    const wait = Math.max(300, this.lastAt + LIST_MILLISECONDS - Date.now());
+    this.timer = setTimeout(() => this.send(), wait);
+  }
+
+  stop(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+  }
+
+  private send(): void {
+    this.timer = null;
+    this.lastAt = Date.now();
+    const keys = [...this.keys.values()];
+    this.keys = new Map();
+    for (const queryKey of keys) {
+      void this.client.invalidateQueries({
+        queryKey,
+        // Counts of pages come with the events themselves; texts and files change with their document only.
+        predicate: (query) => queryKey.length > 1 || !UNTOUCHED.has(query.queryKey[1]),
+      });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { plural } from "@/lib/format";
+
+const NAMED = 5;
+
+export interface PromptUses {
+  names: readonly string[];
+  count: number;
+}
+
+/** Prompts that a tag runs or that search a knowledge base; undefined until that is known. */
+export function usePromptUses(of: { tagId: string } | { kbId: string } | null): PromptUses | undefined {
+  const query = of === null ? {} : "tagId" in of ? { tag_id: of.tagId } : { kb_id: of.kbId };
+  const { data } = useQuery({
+    queryKey: ["prompts", "using", query],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/prompts", { params: { path: organizationPath(), query: { ...query, limit: NAMED } }, signal })),
+    enabled: of !== null,
+    staleTime: 0,
+  });
+  return data && { names: data.prompts.map((prompt) => prompt.name), count: data.total_count };
+}
+
+/** In a question before a deletion: which prompts use it, and what becomes of them. */
+export function PromptUsesNote({ uses }: { uses: PromptUses | undefined }) {
+  if (!uses || uses.count === 0) return null;
+  const more = uses.count - uses.names.length;
+  return (
+    <span className="mt-2 block text-warn">
+      {plural(uses.count, "prompt uses", "prompts use")} it: {uses.names.join(", ")}
+      {more > 0 && ` and ${more} more`}. Each gets a further version without it; to keep them as they are, cancel.
+    </span>
+  );
+}
+
+/** The word on the button of such a question. */
+export function deletionWord(uses: PromptUses | undefined, word: string): string {
+  return uses && uses.count > 0 ? `Take it off ${plural(uses.count, "prompt")} and delete` : word;
+}

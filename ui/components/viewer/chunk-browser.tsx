@@ -1,0 +1,166 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Copy, ExternalLink, X } from "lucide-react";
+import Link from "next/link";
+
+import { documentQuery } from "@/api/queries";
+import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { formatCount, plural } from "@/lib/format";
+
+import { type Chunk, chunkHref, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
+import { canShowPage, PagePane } from "./page-pane";
+import { partOnPage } from "./passage";
+import { textPageQuery } from "./queries";
+import { TextPane } from "./text-pane";
+
+/** The chunks of a knowledge base in their order, and the page of the one that is opened. */
+export function ChunkBrowser({
+  kbId,
+  documentId,
+  page,
+  opened,
+  onPage,
+  onOpen,
+}: {
+  kbId: string;
+  /** Only this document's. */
+  documentId: string | null;
+  page: number;
+  /** The id of the chunk that is opened. */
+  opened: string | null;
+  onPage: (page: number) => void;
+  onOpen: (chunkId: string | null) => void;
+}) {
+  const { data, error, refetch, isPlaceholderData } = useQuery(chunksQuery(kbId, documentId, page));
+  if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (!data) return <SkeletonBlock lines={10} />;
+  if (data.total_count === 0) {
+    return (
+      <EmptyState title="No chunks yet">
+        {documentId === null ? "They appear here as documents are indexed." : "This document is not indexed in the knowledge base, or has no text."}
+      </EmptyState>
+    );
+  }
+  const chunk = data.chunks.find((item) => item.chunk_id === opened) ?? null;
+  return (
+    <>
+      <BusyLine isBusy={isPlaceholderData} />
+      <div className="flex min-h-0 flex-1">
+        <div className="min-h-0 min-w-0 flex-1 overflow-auto" role="region" aria-label="Chunks" tabIndex={0}>
+          <ol>
+            {data.chunks.map((item) => (
+              <ChunkRow
+                key={item.chunk_id}
+                chunk={item}
+                hasName={documentId === null}
+                isOpened={item === chunk}
+                isDimmed={chunk !== null && item !== chunk}
+                onOpen={() => onOpen(item === chunk ? null : item.chunk_id)}
+              />
+            ))}
+          </ol>
+        </div>
+        {chunk && <ChunkPage chunk={chunk} onClose={() => onOpen(null)} />}
+      </div>
+      <Pager
+        skip={data.skip}
+        shown={data.chunks.length}
+        total={data.total_count}
+        page={page}
+        pageCount={Math.max(1, Math.ceil(data.total_count / CHUNKS_A_PAGE))}
+        onPage={onPage}
+      />
+    </>
+  );
+}
+
+function ChunkRow({
+  chunk,
+  hasName,
+  isOpened,
+  isDimmed,
+  onOpen,
+}: {
+  chunk: Chunk;
+  hasName: boolean;
+  isOpened: boolean;
+  isDimmed: boolean;
+  onOpen: () => void;
+}) {
+  return (
+    <li className={`flex items-start gap-2 border-b border-line px-4 py-2 ${isOpened ? "bg-selected" : ""}`}>
+      <button type="button" className="min-w-0 flex-1 text-left" aria-expanded={isOpened} onClick={onOpen}>
+        <span className="flex flex-wrap gap-x-3 text-xs text-text-2 tabular-nums">
+          <span className="font-semibold">{formatCount(chunk.chunk_index + 1)}</span>
+          {hasName && <span className="min-w-0 max-w-[50%] truncate">{chunk.document_name}</span>}
+          <span>{pagesOf(chunk)}</span>
+          <span>{plural(chunk.token_count, "token")}</span>
+          <span className="max-md:hidden">
+            characters {formatCount(chunk.start)}–{formatCount(chunk.end)}
+          </span>
+        </span>
+        <span
+          className={`mt-1 block max-w-[80ch] text-base break-words whitespace-pre-wrap ${isOpened ? "" : "line-clamp-3"} ${isDimmed ? "text-text-3" : ""}`}
+        >
+          {chunk.text}
+        </span>
+      </button>
+      <button
+        type="button"
+        className="button button-quiet button-small"
+        aria-label={`Copy the id of chunk ${chunk.chunk_index + 1}`}
+        title="Copy the id"
+        onClick={() => void copyText(chunk.chunk_id)}
+      >
+        <Copy aria-hidden size={13} />
+      </button>
+    </li>
+  );
+}
+
+/** The page that a chunk begins on, with its words marked; over everything on a phone. */
+function ChunkPage({ chunk, onClose }: { chunk: Chunk; onClose: () => void }) {
+  const { data: document, error, refetch } = useQuery(documentQuery(chunk.document_id));
+  const { data: text } = useQuery(textPageQuery(chunk.document_id, chunk.first_page));
+  const passage = { firstPage: chunk.first_page, lastPage: chunk.last_page, start: chunk.start, end: chunk.end };
+  const shown = text?.pages.find((page) => page.page_number === chunk.first_page);
+  const part = shown && partOnPage(passage, shown);
+  return (
+    <aside
+      aria-label={`Page ${chunk.first_page} of ${chunk.document_name}`}
+      className="flex w-[46%] min-w-[360px] flex-col border-l border-line bg-canvas max-lg:fixed max-lg:inset-0 max-lg:z-40 max-lg:w-auto max-lg:min-w-0"
+    >
+      <div className="flex items-center gap-2 border-b border-line px-3 py-1">
+        <span className="min-w-0 flex-1 truncate font-semibold">
+          {chunk.document_name} <span className="font-normal text-text-2">page {chunk.first_page}</span>
+        </span>
+        <Link href={chunkHref(chunk)} className="button button-quiet button-small">
+          <ExternalLink aria-hidden size={13} /> Open
+        </Link>
+        <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">
+          <X aria-hidden size={14} />
+        </button>
+      </div>
+      <div className="min-h-0 flex-1">
+        {error ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : !document ? (
+          <SkeletonBlock lines={8} />
+        ) : canShowPage(document) ? (
+          <PagePane
+            key={chunk.document_id}
+            document={document}
+            page={chunk.first_page}
+            zoom={1}
+            passage={passage}
+            wanted={part && shown ? shown.text.slice(part[0], part[1]) : null}
+          />
+        ) : (
+          <TextPane documentId={chunk.document_id} page={chunk.first_page} passage={passage} />
+        )}
+      </div>
+    </aside>
+  );
+}

@@ -1,0 +1,108 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { useState } from "react";
+
+import { Dialog } from "@/components/dialog";
+
+import type { MetadataChanges } from "./bulk-changes";
+import { type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
+import { type Declared, DeclaredNames, declaredFieldsQuery, MetadataField } from "./metadata-fields";
+
+const NONE: Declared = {};
+const NEW: FieldDraft = { name: "", type: "string", text: "", before: null };
+
+/** Metadata of one document (`present`) as a whole, or values to set on many. It is mounted when it is opened. */
+export function MetadataDialog({
+  title,
+  description,
+  present,
+  action,
+  error,
+  isBusy,
+  onSave,
+  onClose,
+}: {
+  title: string;
+  description: string;
+  present: Readonly<Record<string, unknown>>;
+  action: string;
+  error: string | null;
+  isBusy: boolean;
+  onSave: (changes: MetadataChanges) => void;
+  onClose: () => void;
+}) {
+  const { data: declared = NONE, isPending } = useQuery(declaredFieldsQuery());
+  const [edited, setEdited] = useState<FieldDraft[] | null>(null);
+  const [problems, setProblems] = useState<ReadonlyMap<number, string>>(new Map());
+  const drafts = edited ?? draftsOf(present, declared);
+  const put = (at: number, draft: FieldDraft | null) => {
+    setProblems(new Map());
+    setEdited(drafts.flatMap((other, place) => (place === at ? (draft ?? []) : other)));
+  };
+  const save = () => {
+    const { changes, problems: found } = metadataChanges(present, drafts);
+    setProblems(found);
+    if (found.size > 0) return;
+    if (Object.keys(changes).length === 0) onClose();
+    else onSave(changes as MetadataChanges);
+  };
+  return (
+    <Dialog
+      open
+      onOpenChange={(isOpen) => !isOpen && onClose()}
+      title={title}
+      description={description}
+      wide
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form="metadata-form" className="button button-primary" disabled={isBusy || isPending}>
+            {action}
+          </button>
+        </>
+      }
+    >
+      <form
+        id="metadata-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <DeclaredNames declared={declared} />
+        {drafts.map((draft, at) => (
+          <MetadataField
+            // Rows are told apart by their place: names are being typed.
+            key={at}
+            draft={draft}
+            declared={declared}
+            problem={problems.get(at)}
+            onChange={(next) => put(at, next)}
+            onRemove={() => put(at, null)}
+          />
+        ))}
+        <button type="button" className="button button-small mt-3" onClick={() => setEdited([...drafts, NEW])}>
+          <Plus aria-hidden size={13} /> Add a field
+        </button>
+        {error && (
+          <p role="alert" className="mt-3 break-words text-failed">
+            {error}
+          </p>
+        )}
+      </form>
+    </Dialog>
+  );
+}
+
+function draftsOf(present: Readonly<Record<string, unknown>>, declared: Declared): FieldDraft[] {
+  const drafts = Object.entries(present).map(([name, value]): FieldDraft => {
+    const type = typeOf(value, declared[name]);
+    const text = typed(value, type);
+    return { name, type, text, before: text };
+  });
+  return drafts.length > 0 ? drafts : [NEW];
+}

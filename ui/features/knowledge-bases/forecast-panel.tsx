@@ -1,0 +1,91 @@
+"use client";
+
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { Banner } from "@/components/state";
+import { formatCount, plural, UNKNOWN } from "@/lib/format";
+
+type Forecast = Schemas["ForecastAnswer"];
+type Range = Schemas["Range"];
+
+const DOLLARS = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumSignificantDigits: 3 });
+
+/** What indexing would need now; asking embeds and charges nothing. */
+export function forecastQuery(body: Schemas["ForecastBody"]) {
+  return queryOptions({
+    queryKey: ["kbs", "forecast", body],
+    queryFn: ({ signal }) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal }),
+      ),
+    enabled: body.tag_ids.length > 0,
+    placeholderData: keepPreviousData,
+    // A setting that is refused is refused again.
+    retry: false,
+    staleTime: 30_000,
+  });
+}
+
+function inWords({ value, low, high }: Range): string {
+  return low === high ? formatCount(value) : `about ${formatCount(value)} (${formatCount(low)}–${formatCount(high)})`;
+}
+
+function price(price: Forecast["price_usd"]): string {
+  if (price === null) return UNKNOWN;
+  return price.low === price.high ? DOLLARS.format(price.value) : `about ${DOLLARS.format(price.value)}`;
+}
+
+export function ForecastPanel({ body, isSettling }: { body: Schemas["ForecastBody"]; isSettling: boolean }) {
+  const { data, error, isPlaceholderData, isFetching } = useQuery(forecastQuery(body));
+  const isOld = isSettling || isPlaceholderData || isFetching;
+  return (
+    <section aria-label="Forecast" className="flex flex-col gap-3 rounded-lg border border-line p-4">
+      <h2 className="text-lg font-semibold">Forecast</h2>
+      {body.tag_ids.length === 0 ? (
+        <p className="text-text-2">Choose tags, and it says here what indexing their documents would cost.</p>
+      ) : error ? (
+        <Banner tone="warning">{error.message}</Banner>
+      ) : !data ? (
+        <p className="text-text-2">Reading the documents…</p>
+      ) : (
+        <Figures forecast={data} isOld={isOld} />
+      )}
+    </section>
+  );
+}
+
+function Figures({ forecast, isOld }: { forecast: Forecast; isOld: boolean }) {
+  const unknown = forecast.unknown_document_count;
+  return (
+    <div className={isOld ? "text-text-3" : ""} aria-busy={isOld}>
+      <dl className="grid grid-cols-[120px_minmax(0,1fr)] gap-x-4 gap-y-1.5 tabular-nums">
+        <dt className="text-text-2">Documents</dt>
+        <dd>{formatCount(forecast.document_count + unknown)}</dd>
+        <dt className="text-text-2">Embeddings</dt>
+        <dd>{inWords(forecast.chunks)}</dd>
+        <dt className="text-text-2">Cached</dt>
+        <dd>{forecast.is_cache_known ? inWords(forecast.cached_chunks) : "could not be asked"}</dd>
+        <dt className="text-text-2">SPUs</dt>
+        <dd className="font-semibold">{inWords(forecast.spus)}</dd>
+        <dt className="text-text-2">Price</dt>
+        <dd>{price(forecast.price_usd)}</dd>
+        <dt className="text-text-2">Model</dt>
+        <dd className="break-words">{forecast.embedding_model}</dd>
+      </dl>
+      {forecast.is_estimated && (
+        <p className="mt-2 text-text-2">Estimated from a sample of {plural(forecast.sampled_documents, "document")}.</p>
+      )}
+      {unknown > 0 && (
+        <p className="mt-2 text-warn">
+          {plural(unknown, "document")} {unknown === 1 ? "is" : "are"} not in the numbers: the text is not known yet (
+          {forecast.unknown_documents
+            .slice(0, 3)
+            .map((item) => item.document_name)
+            .join(", ")}
+          {unknown > 3 && ", …"}).
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+"use client";
+
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import Link from "next/link";
+import { useState } from "react";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { FieldError } from "@/components/form";
+
+type Model = Schemas["ModelResponse"];
+
+const OTHER = "other";
+
+function embeddingModelsQuery() {
+  return queryOptions({
+    queryKey: ["models", "embedding"],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/models", {
+          params: { path: organizationPath(), query: { kind: "embedding", limit: 100 } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+}
+
+function byProvider(models: readonly Model[]): Map<string, Model[]> {
+  const groups = new Map<string, Model[]>();
+  for (const model of models) groups.set(model.litellm_provider, [...(groups.get(model.litellm_provider) ?? []), model]);
+  return groups;
+}
+
+/** The models that can be used now; why others cannot is said under it. */
+export function ModelField({ model, setModel, error }: { model: string; setModel: (model: string) => void; error: unknown }) {
+  const { data } = useQuery(embeddingModelsQuery());
+  const models = data?.models ?? [];
+  const [isTyped, setTyped] = useState(false);
+  const isListed = model === "" || models.some((item) => item.model === model);
+  const hasOther = isTyped || (data !== undefined && !isListed);
+  return (
+    <div className="flex flex-col gap-1">
+      <label className="flex flex-col gap-1">
+        <span className="font-medium">Embedding model</span>
+        <select
+          className="field"
+          value={hasOther ? OTHER : model}
+          onChange={(event) => {
+            setTyped(event.target.value === OTHER);
+            setModel(event.target.value === OTHER ? "" : event.target.value);
+          }}
+        >
+          <option value="">The organization&apos;s default</option>
+          {!hasOther && !isListed && <option value={model}>{model}</option>}
+          {[...byProvider(models)].map(([provider, listed]) => (
+            <optgroup key={provider} label={provider === "local" ? "On this server, without a key" : provider}>
+              {listed.map((item) => (
+                <option key={item.model} value={item.model}>
+                  {item.model}
+                  {item.dimensions !== null && `, ${item.dimensions} dimensions`}
+                  {item.kind === "unknown" && ", of unknown kind"}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+          <option value={OTHER}>Another model…</option>
+        </select>
+      </label>
+      {hasOther && (
+        <input
+          className="field"
+          aria-label="Name of the model"
+          placeholder="voyage/voyage-3"
+          required
+          maxLength={200}
+          value={model}
+          onChange={(event) => setModel(event.target.value)}
+        />
+      )}
+      <FieldError error={error} field="embedding_model" />
+      {Object.entries(data?.unreachable ?? {}).map(([provider, reason]) => (
+        <span key={provider} className="text-warn">
+          Models of {provider} are not listed: {reason}
+        </span>
+      ))}
+      <span className="text-text-3">
+        Models of other providers need a key:{" "}
+        <Link href="/settings/providers/" className="text-link underline">
+          add one
+        </Link>
+        .
+      </span>
+    </div>
+  );
+}

@@ -1,0 +1,137 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+import { Command } from "cmdk";
+import { Check, ChevronDown } from "lucide-react";
+import Link from "next/link";
+import { Popover } from "radix-ui";
+import { useDeferredValue, useState } from "react";
+
+import { FieldError } from "@/components/form";
+
+import { chatModelsQuery, type Model, providersQuery } from "./queries";
+
+const DOLLARS = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
+
+/** The chat model: those that there is a key for, found by the server; and why others are not among them. */
+export function ModelPicker({ model, onChange, error, needsTools }: { model: string | null; onChange: (model: string | null) => void; error: unknown; needsTools: boolean }) {
+  const [isOpen, setOpen] = useState(false);
+  const chosen = useQuery({ ...chatModelsQuery(model ?? ""), enabled: model !== null });
+  const known = chosen.data?.models.find((item) => item.model === model);
+  const choose = (name: string | null) => {
+    onChange(name);
+    setOpen(false);
+  };
+  return (
+    <div className="flex flex-col gap-1">
+      <span className="font-medium" id="model-label">
+        Model
+      </span>
+      <Popover.Root open={isOpen} onOpenChange={setOpen}>
+        <Popover.Trigger asChild>
+          <button type="button" className="field flex items-center gap-2 text-left" aria-labelledby="model-label model-value">
+            <span id="model-value" className="min-w-0 flex-1 truncate">
+              {model ?? "The organization's default"}
+            </span>
+            <ChevronDown aria-hidden size={14} className="shrink-0" />
+          </button>
+        </Popover.Trigger>
+        <Popover.Portal>
+          <Popover.Content
+            className="layer appear z-50 w-[min(420px,calc(100vw-16px))] overflow-hidden"
+            align="start"
+            sideOffset={4}
+            collisionPadding={8}
+            aria-label="Models"
+            onKeyDown={(event) => event.stopPropagation()}
+          >
+            <ModelList model={model} onChoose={choose} />
+          </Popover.Content>
+        </Popover.Portal>
+      </Popover.Root>
+      {known && needsTools && known.supports_tools === false && (
+        <span className="text-warn">This model cannot call tools, so it cannot search the knowledge base.</span>
+      )}
+      {known && (
+        <span className="text-text-3">
+          {priceWords(known)}
+          {known.supports_structured_output === false && " · it is told the fields in words; the answer is checked here all the same"}
+        </span>
+      )}
+      <FieldError error={error} field="model" />
+    </div>
+  );
+}
+
+function priceWords({ input_usd_per_million_tokens: asked, output_usd_per_million_tokens: answered }: Model): string {
+  if (asked === null || answered === null) return "Its price is not known";
+  return `US$${DOLLARS.format(asked)} asked, US$${DOLLARS.format(answered)} answered, a million tokens`;
+}
+
+function ModelList({ model, onChoose }: { model: string | null; onChoose: (model: string | null) => void }) {
+  const [text, setText] = useState("");
+  const wanted = useDeferredValue(text.trim());
+  const { data, error, isPending } = useQuery(chatModelsQuery(wanted));
+  const providers = useQuery(providersQuery());
+  const models = data?.models ?? [];
+  const unreachable = Object.entries(data?.unreachable ?? {});
+  const configured = providers.data?.llm_providers.map((provider) => provider.litellm_provider) ?? [];
+  return (
+    <Command shouldFilter={false} label="Models">
+      <Command.Input
+        autoFocus
+        value={text}
+        onValueChange={setText}
+        placeholder="Find a model"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+      />
+      <Command.List className="max-h-[300px] overflow-y-auto p-1">
+        {wanted === "" && (
+          <Command.Item className="menu-item" value="default" onSelect={() => onChoose(null)}>
+            <Tick isOn={model === null} /> The organization&apos;s default
+          </Command.Item>
+        )}
+        {models.map((item) => (
+          <Command.Item key={item.model} className="menu-item" value={item.model} onSelect={() => onChoose(item.model)}>
+            <Tick isOn={item.model === model} />
+            <span className="min-w-0 flex-1 truncate" title={item.model}>
+              {item.model}
+            </span>
+            {item.supports_tools === false && <span className="shrink-0 text-xs text-text-3">no search</span>}
+          </Command.Item>
+        ))}
+        {isPending && <div className="px-2 py-2 text-text-2">Asking for the models…</div>}
+        {error && !data && <div className="px-2 py-2 text-failed">{error.message}</div>}
+        {data && models.length === 0 && (
+          <div className="px-2 py-2 text-text-2">{wanted === "" ? "No provider of chat models has a key yet." : `No model with a key is called “${wanted}”.`}</div>
+        )}
+        {data && data.total_count > models.length && (
+          <div className="px-2 py-1 text-xs text-text-3">{data.total_count - models.length} more: type to find them</div>
+        )}
+      </Command.List>
+      <div className="flex flex-col gap-1 border-t border-line px-3 py-2 text-xs text-text-3">
+        {unreachable.map(([provider, reason]) => (
+          <span key={provider} className="break-words text-warn">
+            {provider}: {reason}
+          </span>
+        ))}
+        <span>
+          {configured.length > 0 ? `Only models of ${configured.join(", ")} can be used: ` : "No model can be used yet: "}
+          others need a key under{" "}
+          <Link href="/settings/providers/" className="text-link underline">
+            Settings, Providers
+          </Link>
+          .
+        </span>
+      </div>
+    </Command>
+  );
+}
+
+function Tick({ isOn }: { isOn: boolean }) {
+  return (
+    <span aria-hidden className="flex size-4 shrink-0 items-center justify-center">
+      {isOn && <Check size={13} />}
+    </span>
+  );
+}

@@ -1,0 +1,100 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import Link from "next/link";
+import { useRouter } from "next/navigation";
+import { parseAsString, useQueryState } from "nuqs";
+import { useState } from "react";
+
+import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+
+import { bodyOf, type Draft, draftOf, EMPTY_DRAFT, isSameDraft } from "./draft";
+import { useMayChange } from "./may-change";
+import { PromptForm } from "./prompt-form";
+import { promptQuery } from "./queries";
+import { UnsavedGuard } from "./unsaved-guard";
+
+const PARENT = { href: "/prompts/", label: "Prompts" };
+
+/** A new prompt; `from` begins with what another one says. */
+export function NewPrompt() {
+  const [from] = useQueryState("from", parseAsString);
+  const original = useQuery(promptQuery(from ?? ""));
+  const mayChange = useMayChange();
+  if (!mayChange) {
+    return (
+      <>
+        <PageHead title="New prompt" parent={PARENT} />
+        <EmptyState title="Viewers do not make prompts">An editor, an admin or an owner of the organization can.</EmptyState>
+      </>
+    );
+  }
+  if (from !== null && !original.data) {
+    return (
+      <>
+        <PageHead title="New prompt" parent={PARENT} />
+        {original.error ? (
+          <ErrorState error={original.error} retry={() => void original.refetch()} title="What is to be copied could not be loaded" />
+        ) : (
+          <SkeletonBlock lines={8} />
+        )}
+      </>
+    );
+  }
+  const initial = original.data ? draftOf(original.data, `${original.data.name} (copy)`.slice(0, 200)) : EMPTY_DRAFT;
+  return (
+    <>
+      <PageHead title={original.data ? `Copy of ${original.data.name}` : "New prompt"} parent={PARENT} />
+      <div className="min-h-0 flex-1 overflow-auto">
+        <Create key={from} initial={initial} />
+      </div>
+    </>
+  );
+}
+
+function Create({ initial }: { initial: Draft }) {
+  const router = useRouter();
+  const client = useQueryClient();
+  const [isDirty, setDirty] = useState(false);
+  const create = useMutation({
+    mutationFn: ({ draft, runsOnExisting }: { draft: Draft; runsOnExisting: boolean }) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/prompts", {
+          params: { path: organizationPath() },
+          body: { ...bodyOf(draft), runs_on_existing: runsOnExisting },
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: async (made) => {
+      setDirty(false);
+      await client.invalidateQueries({ queryKey: ["prompts"] });
+      router.push(`/prompts/view/?id=${made.prompt_id}`);
+    },
+  });
+  return (
+    <>
+      <UnsavedGuard isDirty={isDirty && !create.isSuccess} />
+      <PromptForm
+        initial={initial}
+        error={create.error}
+        isSaving={create.isPending}
+        onChange={(draft) => setDirty(!isSameDraft(draft, initial))}
+        onSave={(draft, runsOnExisting) => create.mutate({ draft, runsOnExisting })}
+        runsWord="Also run it on the documents with these tags that are there already"
+      >
+        {() => (
+          <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
+            <button type="submit" className="button button-primary">
+              {create.isPending ? "Saving…" : "Save the prompt"}
+            </button>
+            <Link href="/prompts/" className="button">
+              Cancel
+            </Link>
+          </div>
+        )}
+      </PromptForm>
+    </>
+  );
+}

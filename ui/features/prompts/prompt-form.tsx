@@ -1,0 +1,207 @@
+"use client";
+
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { Plus, X } from "lucide-react";
+import { useState } from "react";
+
+import { knowledgeBaseListQuery, knowledgeBaseQuery, tagIndexQuery } from "@/api/queries";
+import { Field, FieldError, formError } from "@/components/form";
+import { Banner } from "@/components/state";
+import { TagChip } from "@/components/tag-chip";
+import { TagPicker } from "@/components/tag-picker";
+
+import { type Draft, filterProblem } from "./draft";
+import { ModelPicker } from "./model-picker";
+import { SchemaEditor } from "./schema-editor";
+
+const SHOWN = ["name", "text", "model", "kb_id", "metadata_filter", "temperature", "max_tokens", "max_iterations", "token_budget", "spu_budget", "tag_ids"];
+
+/** What a prompt is: its text, what it answers with, what it may search, and its limits. */
+export function PromptForm({
+  initial,
+  error,
+  isSaving,
+  onChange,
+  onSave,
+  runsWord,
+  children,
+}: {
+  initial: Draft;
+  error: unknown;
+  isSaving: boolean;
+  /** Also called when the form is ready to be compared with what is stored. */
+  onChange: (draft: Draft) => void;
+  onSave: (draft: Draft, runsOnExisting: boolean) => void;
+  /** What saving does to documents that are there already, where it has tags. */
+  runsWord: string;
+  children: (parts: { problem: string | null }) => React.ReactNode;
+}) {
+  const [draft, setDraft] = useState(initial);
+  const [schemaProblem, setSchemaProblem] = useState<string | null>(null);
+  const [isTold, setTold] = useState(false);
+  const [runsOnExisting, setRunsOnExisting] = useState(false);
+  const change = (part: Partial<Draft>) => {
+    const changed = { ...draft, ...part };
+    setDraft(changed);
+    onChange(changed);
+  };
+  const badFilter = draft.kbId === null ? null : filterProblem(draft.filter);
+  const problem = schemaProblem ?? badFilter;
+  const general = formError(error, SHOWN);
+  const isSchemaError = general !== null && error instanceof Error && "fields" in error && (error.fields as { field: string }[]).some(({ field }) => field.startsWith("answer_schema"));
+  return (
+    <form
+      className="flex max-w-[760px] flex-col gap-5 p-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setTold(true);
+        if (problem === null) onSave(draft, runsOnExisting);
+      }}
+    >
+      {general && !isSchemaError && <Banner tone="failed">{general} What you wrote is still here.</Banner>}
+      {isSchemaError && <Banner tone="failed">The answer&apos;s schema is not valid: look below. What you wrote is still here.</Banner>}
+      <Field label="Name" error={error} field="name">
+        <input className="field" required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
+      </Field>
+      <Field label="Text" error={error} field="text" hint="What the model is to do. It is given the document's text by itself.">
+        <textarea className="field" required rows={8} maxLength={100_000} value={draft.text} onChange={(event) => change({ text: event.target.value })} />
+      </Field>
+      <ModelPicker model={draft.model} onChange={(model) => change({ model })} error={error} needsTools={draft.kbId !== null} />
+      <SchemaEditor
+        schema={draft.schema}
+        error={error}
+        isTold={isTold}
+        onChange={({ schema, problem: found }) => {
+          setSchemaProblem(found);
+          change({ schema });
+        }}
+      />
+      <Tags tagIds={draft.tagIds} onChange={(tagIds) => change({ tagIds })} error={error} />
+      {draft.tagIds.length > 0 && (
+        <label className="flex min-h-6 items-start gap-2">
+          <input type="checkbox" className="mt-1!" checked={runsOnExisting} onChange={(event) => setRunsOnExisting(event.target.checked)} />
+          <span>
+            {runsWord}
+            <span className="block text-text-3">Each run is paid in tokens of the model, and in SPUs of its searches.</span>
+          </span>
+        </label>
+      )}
+      <BaseField draft={draft} change={change} error={error} badFilter={isTold ? badFilter : null} />
+      <Limits draft={draft} change={change} error={error} />
+      {isTold && problem !== null && <Banner tone="failed">It is not saved: {problem}</Banner>}
+      <fieldset disabled={isSaving} className="contents">
+        {children({ problem })}
+      </fieldset>
+    </form>
+  );
+}
+
+interface Part {
+  draft: Draft;
+  change: (part: Partial<Draft>) => void;
+  error: unknown;
+}
+
+function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange: (tagIds: readonly string[]) => void; error: unknown }) {
+  const { data: tagIndex } = useQuery(tagIndexQuery());
+  return (
+    <div className="flex flex-col gap-1 border-t border-line pt-4">
+      <span className="font-medium">Tags</span>
+      <div className="flex flex-wrap items-center gap-2">
+        {tagIds.map((id) => {
+          const tag = tagIndex?.get(id);
+          return (
+            tag && (
+              <span key={id} className="inline-flex items-center">
+                <TagChip tag={tag} />
+                <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => onChange(tagIds.filter((other) => other !== id))}>
+                  <X aria-hidden size={12} />
+                </button>
+              </span>
+            )
+          );
+        })}
+        <TagPicker
+          ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
+          onToggle={(tag, isOn) => onChange(isOn ? [...tagIds, tag.tag_id] : tagIds.filter((id) => id !== tag.tag_id))}
+        >
+          <button type="button" className="button button-small">
+            <Plus aria-hidden size={13} /> Tag
+          </button>
+        </TagPicker>
+      </div>
+      <span className="text-text-3">It runs by itself on each new document that has one of them. Without tags it runs when you say so.</span>
+      <FieldError error={error} field="tag_ids" />
+    </div>
+  );
+}
+
+function BaseField({ draft, change, error, badFilter }: Part & { badFilter: string | null }) {
+  const [search, setSearch] = useState("");
+  const { data } = useQuery({ ...knowledgeBaseListQuery(search.trim(), 100), placeholderData: keepPreviousData });
+  const chosen = useQuery({ ...knowledgeBaseQuery(draft.kbId ?? ""), enabled: draft.kbId !== null });
+  const bases = data?.knowledge_bases ?? [];
+  const isListed = bases.some((base) => base.kb_id === draft.kbId);
+  return (
+    <div className="flex flex-col gap-4 border-t border-line pt-4">
+      <Field label="Knowledge base" error={error} field="kb_id" hint="The model may search in it, and cites what it found. Without one it knows the document alone.">
+        <select className="field" value={draft.kbId ?? ""} onChange={(event) => change({ kbId: event.target.value || null })}>
+          <option value="">None</option>
+          {draft.kbId !== null && !isListed && <option value={draft.kbId}>{chosen.data?.name ?? "…"}</option>}
+          {bases.map((base) => (
+            <option key={base.kb_id} value={base.kb_id}>
+              {base.name}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {data && (data.total_count > bases.length || search !== "") && (
+        <label className="flex flex-col gap-1">
+          <span className="text-text-2">Find a knowledge base for the list</span>
+          <input className="field" value={search} onChange={(event) => setSearch(event.target.value)} />
+        </label>
+      )}
+      {draft.kbId !== null && (
+        <Field label="Filter of searches" error={error} field="metadata_filter" hint="Optional, as JSON: every search of the model stays within it.">
+          <textarea
+            className="field font-mono text-xs!"
+            rows={draft.filter === "" ? 1 : 4}
+            spellCheck={false}
+            placeholder='{"document_name": {"$eq": "prices.xlsx"}}'
+            value={draft.filter}
+            aria-invalid={badFilter !== null}
+            onChange={(event) => change({ filter: event.target.value })}
+          />
+        </Field>
+      )}
+      {badFilter !== null && (
+        <span role="alert" className="-mt-3 text-failed">
+          {badFilter}
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Limits({ draft, change, error }: Part) {
+  return (
+    <fieldset className="grid gap-4 border-t border-line pt-4 sm:grid-cols-2">
+      <legend className="sr-only">Limits</legend>
+      <Field label="Rounds" error={error} field="max_iterations" hint="Times that the model is asked in a run; the last one has to answer.">
+        <input className="field" type="number" required min={1} max={20} value={draft.maxIterations} onChange={(event) => change({ maxIterations: event.target.value })} />
+      </Field>
+      <Field label="Temperature" error={error} field="temperature" hint="0 to 2. Empty: the model's own.">
+        <input className="field" type="number" min={0} max={2} step="any" value={draft.temperature} onChange={(event) => change({ temperature: event.target.value })} />
+      </Field>
+      <Field label="Token budget of a run" error={error} field="token_budget" hint="Asked and answered. Empty: none.">
+        <input className="field" type="number" min={100} max={100_000_000} value={draft.tokenBudget} onChange={(event) => change({ tokenBudget: event.target.value })} />
+      </Field>
+      <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For its searches. Empty: none.">
+        <input className="field" type="number" min={0} max={1_000_000} value={draft.spuBudget} onChange={(event) => change({ spuBudget: event.target.value })} />
+      </Field>
+      <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Empty: the model's own limit.">
+        <input className="field" type="number" min={1} max={1_000_000} value={draft.maxTokens} onChange={(event) => change({ maxTokens: event.target.value })} />
+      </Field>
+    </fieldset>
+  );
+}

@@ -1,0 +1,140 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Copy, Play, Trash2 } from "lucide-react";
+import Link from "next/link";
+import { useRouter } from "next/navigation";
+import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { ConfirmDialog } from "@/components/dialog";
+import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { PageHead } from "@/components/page-head";
+import { Tabs } from "@/components/tabs";
+import { formatCount, plural } from "@/lib/format";
+
+import { EditTab } from "./edit-tab";
+import { useMayChange } from "./may-change";
+import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery } from "./queries";
+import { ResultsTab } from "./results-tab";
+import { RunDialog } from "./run-dialog";
+import { RunsTab } from "./runs-tab";
+import { VersionsTab } from "./versions-tab";
+
+const PARENT = { href: "/prompts/", label: "Prompts" };
+const TABS = ["edit", "versions", "runs", "results"] as const;
+
+export function PromptView() {
+  const mayChange = useMayChange();
+  const [url] = useQueryStates({ id: parseAsString.withDefault(""), tab: parseAsStringLiteral(TABS) });
+  const [isRunning, setRunning] = useState(false);
+  const { data: prompt, error, refetch } = useQuery({ ...promptQuery(url.id), refetchInterval: QUIET_MILLISECONDS });
+  if (!prompt) {
+    return (
+      <>
+        <PageHead title="Prompt" parent={PARENT} />
+        {error ? (
+          <ErrorState error={error} retry={() => void refetch()} />
+        ) : url.id === "" ? (
+          <EmptyState title="No prompt is named in the address" />
+        ) : (
+          <SkeletonBlock lines={8} />
+        )}
+      </>
+    );
+  }
+  // Who may not change a prompt reads it under its versions.
+  const tab = !mayChange && (url.tab ?? "edit") === "edit" ? "versions" : (url.tab ?? "edit");
+  const at = (name: (typeof TABS)[number]) => `/prompts/view/?id=${url.id}&tab=${name}`;
+  return (
+    <>
+      <Head prompt={prompt} mayChange={mayChange} onRun={() => setRunning(true)} />
+      <Tabs
+        label="Prompt"
+        current={tab}
+        tabs={[
+          ...(mayChange ? [{ id: "edit", label: "Prompt", href: `/prompts/view/?id=${url.id}` }] : []),
+          { id: "versions", label: `Versions ${formatCount(prompt.version)}`, href: at("versions") },
+          { id: "runs", label: "Runs", href: at("runs") },
+          { id: "results", label: "Results", href: at("results") },
+        ]}
+      />
+      {tab === "edit" && <EditTab key={prompt.prompt_id} prompt={prompt} />}
+      {tab === "versions" && <VersionsTab prompt={prompt} />}
+      {tab === "runs" && <RunsTab prompt={prompt} onRun={() => setRunning(true)} />}
+      {tab === "results" && <ResultsTab prompt={prompt} />}
+      {isRunning && <RunDialog prompt={prompt} onClose={() => setRunning(false)} />}
+    </>
+  );
+}
+
+function Head({ prompt, mayChange, onRun }: { prompt: Prompt; mayChange: boolean; onRun: () => void }) {
+  return (
+    <PageHead title={prompt.name} parent={PARENT} aside={<span className="text-text-3">Version {formatCount(prompt.version)}</span>}>
+      {mayChange && (
+        <>
+          <button type="button" className="button button-primary" onClick={onRun}>
+            <Play aria-hidden size={14} /> Run
+          </button>
+          <Link href={`/prompts/new/?from=${prompt.prompt_id}`} className="button">
+            <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Copy</span>
+          </Link>
+          <Remove prompt={prompt} />
+        </>
+      )}
+    </PageHead>
+  );
+}
+
+function Remove({ prompt }: { prompt: Prompt }) {
+  const router = useRouter();
+  const client = useQueryClient();
+  const [isAsking, setAsking] = useState(false);
+  const remove = useMutation({
+    mutationFn: () =>
+      answered(api.DELETE("/v0/orgs/{organization_id}/prompts/{prompt_id}", { params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id } } })),
+    onSuccess: async () => {
+      toast(`${prompt.name} is deleted`);
+      router.replace("/prompts/");
+      await client.invalidateQueries({ queryKey: ["prompts", "list"] });
+    },
+    onError: (failure) => tellFailure("The prompt was not deleted", failure),
+  });
+  return (
+    <>
+      <button type="button" className="button button-icon text-failed" aria-label="Delete the prompt" title="Delete" onClick={() => setAsking(true)}>
+        <Trash2 aria-hidden size={14} />
+      </button>
+      <ConfirmDialog
+        open={isAsking}
+        onOpenChange={setAsking}
+        title={`Delete ${prompt.name}?`}
+        action="Delete the prompt"
+        typed={prompt.name}
+        onConfirm={() => remove.mutate()}
+      >
+        {isAsking && <Affected prompt={prompt} />}
+      </ConfirmDialog>
+    </>
+  );
+}
+
+/** What goes with it, counted when it is asked for. */
+function Affected({ prompt }: { prompt: Prompt }) {
+  const { data: runs } = useQuery(runsQuery({ promptId: prompt.prompt_id }, 0, 1));
+  const { data: unfinished } = useQuery(runsQuery({ promptId: prompt.prompt_id, statuses: ["queued", "running"] }, 0, 1));
+  const { data: results } = useQuery(resultsQuery({ promptId: prompt.prompt_id, version: prompt.version, isVerified: null }, 0, 1));
+  const { data: verified } = useQuery(resultsQuery({ promptId: prompt.prompt_id, version: prompt.version, isVerified: true }, 0, 1));
+  return (
+    <span>
+      {plural(prompt.version, "version")}
+      {runs && `, ${plural(runs.total_count, "run")}`}
+      {results && ` and the results of every version go with it; its latest has ${formatCount(results.total_count)}`}
+      {verified && `, ${formatCount(verified.total_count)} of them verified`}.
+      {unfinished && unfinished.total_count > 0 && ` ${plural(unfinished.total_count, "run")} under way ${unfinished.total_count === 1 ? "is" : "are"} stopped.`} The documents
+      stay. This cannot be undone.
+    </span>
+  );
+}

@@ -1,0 +1,200 @@
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+
+export type Prompt = Schemas["PromptResponse"];
+export type PromptVersion = Schemas["PromptVersionResponse"];
+export type Run = Schemas["PromptRunResponse"];
+export type RunDetail = Schemas["PromptRunDetail"];
+export type RunStatus = Schemas["RunStatus"];
+export type RunStep = Schemas["RunStepResponse"];
+export type RunPassage = Schemas["RunPassageResponse"];
+export type Result = Schemas["PromptResultResponse"];
+export type Model = Schemas["ModelResponse"];
+
+export const LIVE_MILLISECONDS = 3_000;
+export const QUIET_MILLISECONDS = 15_000;
+const PAGE = 100;
+/** Results that are looked through for what a run would replace; who runs on more is told how many were looked at. */
+export const MOST_COMPARED = 1_000;
+
+export function promptListQuery(nameSearch: string, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["prompts", "list", nameSearch, skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/prompts", {
+          params: { path: organizationPath(), query: { skip, limit, ...(nameSearch && { name_search: nameSearch }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+function ofPrompt(promptId: string) {
+  return { ...organizationPath(), prompt_id: promptId };
+}
+
+export function promptQuery(promptId: string) {
+  return queryOptions({
+    queryKey: ["prompts", "one", promptId],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}", { params: { path: ofPrompt(promptId) }, signal })),
+    enabled: promptId !== "",
+  });
+}
+
+/** Every version, latest first. */
+export function versionsQuery(promptId: string) {
+  return queryOptions({
+    queryKey: ["prompts", "versions", promptId],
+    queryFn: async ({ signal }) => {
+      const versions: PromptVersion[] = [];
+      for (;;) {
+        const page = await answered(
+          api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/versions", {
+            params: { path: ofPrompt(promptId), query: { skip: versions.length, limit: PAGE } },
+            signal,
+          }),
+        );
+        versions.push(...page.versions);
+        if (page.versions.length === 0 || versions.length >= page.total_count) return versions;
+      }
+    },
+    enabled: promptId !== "",
+  });
+}
+
+export interface RunFilter {
+  promptId: string;
+  documentId?: string;
+  statuses?: readonly RunStatus[];
+}
+
+export function runsQuery({ promptId, documentId, statuses = [] }: RunFilter, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["runs", "list", promptId, documentId ?? "", statuses.join(), skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/runs", {
+          params: {
+            path: organizationPath(),
+            query: {
+              prompt_id: promptId,
+              skip,
+              limit,
+              ...(documentId && { document_id: documentId }),
+              ...(statuses.length > 0 && { status: [...statuses] }),
+            },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) => (query.state.data?.runs.some(isUnfinished) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS),
+  });
+}
+
+export function isUnfinished(run: Pick<Run, "status">): boolean {
+  return run.status === "queued" || run.status === "running";
+}
+
+export function runQuery(runId: string) {
+  return queryOptions({
+    queryKey: ["runs", "one", runId],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/runs/{run_id}", { params: { path: { ...organizationPath(), run_id: runId } }, signal })),
+    enabled: runId !== "",
+    refetchInterval: (query) => (query.state.data && isUnfinished(query.state.data) ? LIVE_MILLISECONDS : false),
+  });
+}
+
+export interface ResultFilter {
+  promptId: string;
+  version: number;
+  isVerified: boolean | null;
+}
+
+export function resultsQuery({ promptId, version, isVerified }: ResultFilter, skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["results", promptId, version, isVerified, skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results", {
+          params: { path: ofPrompt(promptId), query: { version, skip, limit, ...(isVerified !== null && { is_verified: isVerified }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: QUIET_MILLISECONDS,
+  });
+}
+
+/** By document, the results of a version that a run would replace; the first MOST_COMPARED of them. */
+export function replacedQuery(promptId: string, version: number) {
+  return queryOptions({
+    queryKey: ["results", "by-document", promptId, version],
+    queryFn: async ({ signal }) => {
+      const byDocument = new Map<string, Result>();
+      for (let skip = 0; skip < MOST_COMPARED; skip += PAGE) {
+        const page = await answered(
+          api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results", {
+            params: { path: ofPrompt(promptId), query: { version, skip, limit: PAGE } },
+            signal,
+          }),
+        );
+        for (const result of page.results) byDocument.set(result.document_id, result);
+        if (skip + PAGE >= page.total_count) break;
+      }
+      return byDocument;
+    },
+  });
+}
+
+export function documentChoiceQuery(nameSearch: string, tagIds: readonly string[], skip: number, limit: number) {
+  return queryOptions({
+    queryKey: ["documents", "list", "for-run", nameSearch, tagIds.join(), skip, limit],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/documents", {
+          params: {
+            path: organizationPath(),
+            query: {
+              skip,
+              limit,
+              state: ["extracted"],
+              sort: "document_name",
+              ...(nameSearch && { name_search: nameSearch }),
+              ...(tagIds.length > 0 && { tag_ids: tagIds.join(",") }),
+            },
+          },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function chatModelsQuery(nameSearch: string) {
+  return queryOptions({
+    queryKey: ["models", "chat", nameSearch],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/models", {
+          params: { path: organizationPath(), query: { kind: "chat", limit: 50, ...(nameSearch && { name_search: nameSearch }) } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    staleTime: 60_000,
+  });
+}
+
+export function providersQuery() {
+  return queryOptions({
+    queryKey: ["providers"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+  });
+}

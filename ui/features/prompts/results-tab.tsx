@@ -1,0 +1,214 @@
+"use client";
+
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { BadgeCheck, Download, PencilLine } from "lucide-react";
+import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { documentQuery } from "@/api/queries";
+import { BusyLine, EmptyState, ErrorState, SkeletonBlock, SkeletonRows, tellFailure } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { Time } from "@/components/time";
+import { formatCount } from "@/lib/format";
+
+import type { JsonObject } from "./answer-schema";
+import { type Column, columnsOf, shortly, valueAt } from "./answer-values";
+import { type Prompt, type PromptVersion, type Result, resultsQuery, versionsQuery } from "./queries";
+import { ResultDialog } from "./result-dialog";
+
+const PAGE = 50;
+const STATES = ["all", "verified", "open"] as const;
+
+/** The answers that count, a row a document and a column a field. */
+export function ResultsTab({ prompt }: { prompt: Prompt }) {
+  const [url, setUrl] = useQueryStates({
+    v: parseAsInteger,
+    check: parseAsStringLiteral(STATES).withDefault("all"),
+    page: parseAsInteger.withDefault(1),
+    document: parseAsString,
+  });
+  const versions = useQuery(versionsQuery(prompt.prompt_id));
+  const number = url.v ?? prompt.version;
+  const version = versions.data?.find((item) => item.version === number);
+  const page = Math.max(1, url.page);
+  const isVerified = url.check === "all" ? null : url.check === "verified";
+  const filter = { promptId: prompt.prompt_id, version: number, isVerified };
+  const { data, error, isPlaceholderData, refetch } = useQuery(resultsQuery(filter, (page - 1) * PAGE, PAGE));
+  if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
+  if (versions.error && !versions.data) return <ErrorState error={versions.error} retry={() => void versions.refetch()} />;
+  if (!versions.data) return <SkeletonBlock lines={8} />;
+  const isEmpty = data?.total_count === 0 && !isPlaceholderData;
+  return (
+    <>
+      <div className="bar">
+        <label className="flex items-center gap-2">
+          <span className="text-text-2">Version</span>
+          <select className="field w-[84px]" value={number} onChange={(event) => void setUrl({ v: Number(event.target.value), page: 1 })}>
+            {versions.data.map((item) => (
+              <option key={item.version}>{item.version}</option>
+            ))}
+          </select>
+        </label>
+        <label className="flex items-center gap-2">
+          <span className="text-text-2">State</span>
+          <select className="field w-[140px]" value={url.check} onChange={(event) => void setUrl({ check: event.target.value as (typeof STATES)[number], page: 1 })}>
+            <option value="all">All</option>
+            <option value="verified">Verified</option>
+            <option value="open">Not verified</option>
+          </select>
+        </label>
+        <span className="text-text-3" role="status">
+          {data ? `${formatCount(data.total_count)} ${data.total_count === 1 ? "result" : "results"}` : ""}
+        </span>
+        <span className="flex-1" />
+        <Export filter={filter} isEmpty={data === undefined || data.total_count === 0} />
+      </div>
+      <BusyLine isBusy={isPlaceholderData} />
+      <div role="region" aria-label="Results" tabIndex={0} className="min-h-0 flex-1 overflow-auto">
+        {isEmpty ? (
+          <Nothing isFiltered={url.check !== "all"} version={number} clear={() => void setUrl({ check: null })} />
+        ) : (
+          <ResultTable version={version} results={data?.results} onOpen={(document) => void setUrl({ document }, { history: "push" })} />
+        )}
+      </div>
+      {data && data.total_count > PAGE && (
+        <Pager
+          skip={data.skip}
+          shown={data.results.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setUrl({ page: next }, { history: "push" })}
+        />
+      )}
+      {url.document !== null && version && (
+        <ResultDialog key={url.document} prompt={prompt} version={version} documentId={url.document} onClose={() => void setUrl({ document: null })} />
+      )}
+    </>
+  );
+}
+
+function Nothing({ isFiltered, version, clear }: { isFiltered: boolean; version: number; clear: () => void }) {
+  return isFiltered ? (
+    <EmptyState
+      title="No result is in this state"
+      action={
+        <button type="button" className="button" onClick={clear}>
+          Show all
+        </button>
+      }
+    />
+  ) : (
+    <EmptyState title={`Version ${version} has no results yet`}>Run it on documents: each run that succeeds leaves a row here.</EmptyState>
+  );
+}
+
+function ResultTable({ version, results, onOpen }: { version: PromptVersion | undefined; results: readonly Result[] | undefined; onOpen: (documentId: string) => void }) {
+  const columns = columnsOf((version?.answer_schema ?? null) as JsonObject | null);
+  return (
+    <table className="table w-auto! min-w-full">
+      <caption className="sr-only">Results</caption>
+      <thead>
+        <tr>
+          <th className="w-[220px] min-w-[160px] pl-4!">Document</th>
+          <th className="w-[120px]">State</th>
+          {columns.map((column) => (
+            <th key={column.label} className="w-[180px] font-mono" title={column.label}>
+              {column.label}
+            </th>
+          ))}
+          <th className="w-[110px]">Changed</th>
+        </tr>
+      </thead>
+      <tbody>
+        {results === undefined ? (
+          <SkeletonRows rows={8} columns={["60%", "60%", ...columns.map(() => "60%"), "60%"]} />
+        ) : (
+          results.map((result) => <ResultRow key={result.document_id} result={result} columns={columns} onOpen={() => onOpen(result.document_id)} />)
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+function ResultRow({ result, columns, onOpen }: { result: Result; columns: readonly Column[]; onOpen: () => void }) {
+  const { data } = useQuery({ ...documentQuery(result.document_id), staleTime: 60_000 });
+  return (
+    <tr>
+      <td className="pl-4!">
+        <button type="button" className="block max-w-full truncate text-left font-medium hover:underline" onClick={onOpen} title={data?.document_name}>
+          {data?.document_name ?? "…"}
+        </button>
+      </td>
+      <td>
+        <ResultMark result={result} />
+      </td>
+      {columns.map((column) => {
+        const value = valueAt(result.answer, column);
+        return (
+          <td key={column.label} className={typeof value === "number" ? "tabular-nums" : undefined} title={shortly(value)}>
+            {shortly(value)}
+          </td>
+        );
+      })}
+      <td className="text-text-2">
+        <Time at={result.updated_at} />
+      </td>
+    </tr>
+  );
+}
+
+/** Verified in green with its sign; edited and open are quiet. */
+export function ResultMark({ result }: { result: Pick<Result, "is_verified" | "is_edited"> }) {
+  if (result.is_verified) {
+    return (
+      <span className="inline-flex items-center gap-1.5 text-ready">
+        <BadgeCheck aria-hidden size={15} className="shrink-0" /> Verified
+      </span>
+    );
+  }
+  return result.is_edited ? (
+    <span className="inline-flex items-center gap-1.5 text-text-2">
+      <PencilLine aria-hidden size={14} className="shrink-0" /> Edited
+    </span>
+  ) : (
+    <span className="text-text-3">Not verified</span>
+  );
+}
+
+function Export({ filter, isEmpty }: { filter: { promptId: string; version: number; isVerified: boolean | null }; isEmpty: boolean }) {
+  const download = useMutation({
+    mutationFn: async (format: "csv" | "json") => {
+      const blob = (await answered(
+        api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results/export", {
+          params: {
+            path: { ...organizationPath(), prompt_id: filter.promptId },
+            query: { format, version: filter.version, ...(filter.isVerified !== null && { is_verified: filter.isVerified }) },
+          },
+          parseAs: "blob",
+        }),
+      )) as Blob;
+      save(blob, `prompt-${filter.promptId}-v${filter.version}.${format}`);
+    },
+    onError: (failure) => tellFailure("The results were not exported", failure),
+  });
+  return (
+    <div className="flex gap-2">
+      {(["csv", "json"] as const).map((format) => (
+        <button key={format} type="button" className="button" disabled={isEmpty || download.isPending} onClick={() => download.mutate(format)}>
+          <Download aria-hidden size={14} /> {format.toUpperCase()}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser reads the blob after the click; a minute is ample.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

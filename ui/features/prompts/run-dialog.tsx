@@ -1,0 +1,121 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useRouter } from "next/navigation";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { Dialog } from "@/components/dialog";
+import { formatCount, plural } from "@/lib/format";
+
+import { DocumentChooser } from "./document-chooser";
+import { MOST_COMPARED, type Prompt, replacedQuery } from "./queries";
+
+/** What the API takes in one call. */
+const MOST_DOCUMENTS = 1_000;
+
+/** What to run a prompt on: documents that are chosen here, or a text that is none. */
+export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => void }) {
+  const router = useRouter();
+  const client = useQueryClient();
+  const [on, setOn] = useState<"documents" | "text">("documents");
+  const [chosen, setChosen] = useState<ReadonlyMap<string, string>>(new Map());
+  const [text, setText] = useState("");
+  const [version, setVersion] = useState(prompt.version);
+  const run = useMutation({
+    mutationFn: (body: Schemas["PromptRunCreate"]) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/prompts/{prompt_id}/runs", {
+          params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id } },
+          body,
+          headers: idempotencyKey(),
+        }),
+      ),
+    onSuccess: async ({ runs }) => {
+      toast(runs.length === 1 ? "The run is on its way" : `${formatCount(runs.length)} runs are on their way`);
+      await client.invalidateQueries({ queryKey: ["runs"] });
+      onClose();
+      const [first] = runs;
+      router.push(runs.length === 1 && first && first.document_id === null ? `/prompts/run/?id=${first.run_id}` : `/prompts/view/?id=${prompt.prompt_id}&tab=runs`);
+    },
+  });
+  const isReady = on === "text" ? text.trim() !== "" : chosen.size > 0 && chosen.size <= MOST_DOCUMENTS;
+  const start = () => run.mutate({ version, ...(on === "text" ? { text } : { document_ids: [...chosen.keys()] }) } as Schemas["PromptRunCreate"]);
+  return (
+    <Dialog
+      open
+      wide
+      onOpenChange={(isOpen) => !isOpen && onClose()}
+      title={`Run ${prompt.name}`}
+      footer={
+        <>
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="button" className="button button-primary" disabled={!isReady || run.isPending} onClick={start}>
+            {run.isPending ? "Starting…" : on === "text" ? "Run on the text" : `Run on ${plural(chosen.size, "document")}`}
+          </button>
+        </>
+      }
+    >
+      <div className="flex flex-col gap-3">
+        <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
+          <label className="flex min-h-6 items-center gap-2">
+            <input type="radio" name="run-on" checked={on === "documents"} onChange={() => setOn("documents")} /> On documents
+          </label>
+          <label className="flex min-h-6 items-center gap-2">
+            <input type="radio" name="run-on" checked={on === "text"} onChange={() => setOn("text")} /> On a text
+          </label>
+          <span className="flex-1" />
+          <label className="flex items-center gap-2">
+            <span className="text-text-2">Version</span>
+            <select className="field w-[84px]" value={version} onChange={(event) => setVersion(Number(event.target.value))}>
+              {Array.from({ length: prompt.version }, (_, back) => prompt.version - back).map((number) => (
+                <option key={number} value={number}>
+                  {number}
+                </option>
+              ))}
+            </select>
+          </label>
+        </div>
+        {on === "text" ? (
+          <label className="flex flex-col gap-1">
+            <span className="font-medium">Text</span>
+            <textarea className="field" rows={10} maxLength={1_000_000} value={text} onChange={(event) => setText(event.target.value)} />
+            <span className="text-text-3">To try the prompt: the answer is in the run, and is no result.</span>
+          </label>
+        ) : (
+          <>
+            <DocumentChooser chosen={chosen} onChange={setChosen} />
+            {chosen.size > MOST_DOCUMENTS && <span className="text-failed">At most {formatCount(MOST_DOCUMENTS)} documents are run at once.</span>}
+            <Replaced promptId={prompt.prompt_id} version={version} chosen={chosen} />
+          </>
+        )}
+        {run.error && (
+          <span role="alert" className="text-failed">
+            {run.error.message}
+          </span>
+        )}
+        <span className="text-text-3">It is paid in tokens of the model, and in SPUs of its searches.</span>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Of the chosen documents, those that have an answer already, and what becomes of it. */
+function Replaced({ promptId, version, chosen }: { promptId: string; version: number; chosen: ReadonlyMap<string, string> }) {
+  const { data } = useQuery(replacedQuery(promptId, version));
+  const results = [...chosen.keys()].flatMap((id) => data?.get(id) ?? []);
+  if (results.length === 0) return null;
+  const kept = results.filter((result) => result.is_verified || result.is_edited);
+  const verified = results.filter((result) => result.is_verified).length;
+  return (
+    <p role="status" className={kept.length > 0 ? "text-warn" : "text-text-2"}>
+      {plural(results.length, "document has", "documents have")} an answer of version {version} already
+      {verified > 0 && `, ${formatCount(verified)} of them verified`}. It counts until the new run has succeeded, and is replaced then
+      {kept.length > 0 && "; what a person edited or verified is kept under earlier answers, and the new one is not verified"}.
+      {data && data.size >= MOST_COMPARED && ` Looked at: the first ${formatCount(MOST_COMPARED)} results.`}
+    </p>
+  );
+}

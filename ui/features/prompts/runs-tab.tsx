@@ -1,0 +1,203 @@
+"use client";
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Play } from "lucide-react";
+import Link from "next/link";
+import { parseAsArrayOf, parseAsInteger, parseAsStringLiteral, useQueryStates } from "nuqs";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { documentQuery } from "@/api/queries";
+import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { Banner, State } from "@/components/state";
+import { Time } from "@/components/time";
+import { formatCount, formatMilliseconds } from "@/lib/format";
+
+import { useMayChange } from "./may-change";
+import { isUnfinished, LIVE_MILLISECONDS, type Prompt, type Run, type RunStatus, runsQuery } from "./queries";
+import { costWords, runState, STATUS_WORDS, STATUSES } from "./run-words";
+
+const PAGE = 50;
+
+/** What the prompt did: each run with its state, its price and the way to its steps. */
+export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }) {
+  const [url, setUrl] = useQueryStates({
+    page: parseAsInteger.withDefault(1),
+    status: parseAsArrayOf(parseAsStringLiteral(STATUSES)).withDefault([]),
+  });
+  const page = Math.max(1, url.page);
+  const mayChange = useMayChange();
+  const { data, error, isPlaceholderData, refetch } = useQuery(runsQuery({ promptId: prompt.prompt_id, statuses: url.status }, (page - 1) * PAGE, PAGE));
+  if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
+  const isEmpty = data?.total_count === 0 && !isPlaceholderData;
+  return (
+    <>
+      <div className="bar">
+        <label className="flex items-center gap-2">
+          <span className="text-text-2">State</span>
+          <select
+            className="field w-[150px]"
+            value={url.status[0] ?? ""}
+            onChange={(event) => void setUrl({ status: event.target.value ? [event.target.value as RunStatus] : null, page: 1 })}
+          >
+            <option value="">All</option>
+            {STATUSES.map((status) => (
+              <option key={status} value={status}>
+                {STATUS_WORDS[status]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span className="text-text-3" role="status">
+          {data ? `${formatCount(data.total_count)} ${data.total_count === 1 ? "run" : "runs"}` : ""}
+        </span>
+      </div>
+      <BusyLine isBusy={isPlaceholderData} />
+      <div className="min-h-0 flex-1 overflow-auto">
+        <Waiting runs={data?.runs ?? []} />
+        {isEmpty && url.status.length === 0 ? (
+          <EmptyState
+            title="It has not run yet"
+            action={
+              mayChange && (
+                <button type="button" className="button button-primary" onClick={onRun}>
+                  <Play aria-hidden size={14} /> Run it
+                </button>
+              )
+            }
+          >
+            Run it on documents, or on a text to try it. With tags it also runs by itself on new documents.
+          </EmptyState>
+        ) : isEmpty ? (
+          <EmptyState
+            title="No run is in this state"
+            action={
+              <button type="button" className="button" onClick={() => void setUrl({ status: null })}>
+                Show all
+              </button>
+            }
+          />
+        ) : (
+          <RunTable runs={data?.runs} mayChange={mayChange} />
+        )}
+      </div>
+      {data && data.total_count > PAGE && (
+        <Pager
+          skip={data.skip}
+          shown={data.runs.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setUrl({ page: next }, { history: "push" })}
+        />
+      )}
+    </>
+  );
+}
+
+function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayChange: boolean }) {
+  return (
+    <table className="table">
+      <caption className="sr-only">Runs</caption>
+      <thead>
+        <tr>
+          <th className="pl-4!">On</th>
+          <th className="w-[180px] max-md:w-[110px]">State</th>
+          <th className="number w-[72px] max-lg:hidden">Version</th>
+          <th className="number w-[80px] max-lg:hidden">Tokens</th>
+          <th className="number w-[130px] max-md:hidden">Cost</th>
+          <th className="number w-[64px] max-md:hidden">SPUs</th>
+          <th className="number w-[88px] max-lg:hidden">Took</th>
+          <th className="w-[110px] max-md:hidden">Asked for</th>
+          <th className="w-[96px]">
+            <span className="sr-only">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs === undefined ? (
+          <SkeletonRows rows={8} columns={["50%", "60%", "40%", "40%", "40%", "40%", "40%", "60%", "50%"]} />
+        ) : (
+          runs.map((run) => <RunRow key={run.run_id} run={run} mayChange={mayChange} />)
+        )}
+      </tbody>
+    </table>
+  );
+}
+
+function RunRow({ run, mayChange }: { run: Run; mayChange: boolean }) {
+  const state = runState(run);
+  const took = run.started_at && run.ended_at ? Date.parse(run.ended_at) - Date.parse(run.started_at) : null;
+  return (
+    <tr>
+      <td className="pl-4!">
+        <Link href={`/prompts/run/?id=${run.run_id}`} className="block truncate hover:underline">
+          <RunSubject run={run} />
+        </Link>
+      </td>
+      <td title={run.error?.detail}>
+        <State tone={state.tone}>{state.label}</State>
+      </td>
+      <td className="number max-lg:hidden">{run.version}</td>
+      <td className="number max-lg:hidden">{formatCount(run.usage.prompt_tokens + run.usage.completion_tokens)}</td>
+      <td className="number text-text-2 max-md:hidden" title={costWords(run.usage)}>
+        {costWords(run.usage)}
+      </td>
+      <td className="number max-md:hidden">{formatCount(run.usage.spus)}</td>
+      <td className="number text-text-2 max-lg:hidden">{formatMilliseconds(took)}</td>
+      <td className="text-text-2 max-md:hidden">
+        <Time at={run.created_at} />
+      </td>
+      <td className="text-right">{mayChange && isUnfinished(run) && <CancelRun runId={run.run_id} isQuiet />}</td>
+    </tr>
+  );
+}
+
+export function RunSubject({ run }: { run: Pick<Run, "document_id"> }) {
+  const { data, error } = useQuery({ ...documentQuery(run.document_id ?? ""), enabled: run.document_id !== null, staleTime: 60_000, retry: false });
+  if (run.document_id === null) return "A text";
+  return data?.document_name ?? (error ? "A deleted document" : "…");
+}
+
+export function CancelRun({ runId, isQuiet = false }: { runId: string; isQuiet?: boolean }) {
+  const client = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: () =>
+      answered(api.POST("/v0/orgs/{organization_id}/runs/{run_id}/cancel", { params: { path: { ...organizationPath(), run_id: runId } } })),
+    onError: (failure) => tellFailure("The run was not cancelled", failure),
+    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+  });
+  return (
+    <button type="button" className={isQuiet ? "button button-quiet button-small" : "button"} disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+      {cancel.isPending ? "Cancelling…" : isQuiet ? "Cancel" : "Cancel the run"}
+    </button>
+  );
+}
+
+/** Why runs wait: their jobs know; a run itself tells only how it ended. */
+function Waiting({ runs }: { runs: readonly Run[] }) {
+  const unfinished = runs.filter(isUnfinished);
+  const { data } = useQuery({
+    queryKey: ["jobs", "of-runs"],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/jobs", {
+          params: { path: organizationPath(), query: { kind: ["run_prompt"], state: ["available"], limit: 100 } },
+          signal,
+        }),
+      ),
+    enabled: unfinished.length > 0,
+    refetchInterval: LIVE_MILLISECONDS,
+  });
+  const held = data?.jobs.filter((job) => job.error !== null && unfinished.some((run) => run.document_id === job.document_id)) ?? [];
+  const [first] = held;
+  if (!first?.error || unfinished.length === 0) return null;
+  return (
+    <div className="p-4 pb-2">
+      <Banner tone="warning">
+        {held.length === 1 ? "A run waits: " : `${formatCount(held.length)} runs wait: `}
+        {first.error.detail} Next try <Time at={first.run_at} isPlanned />; nothing is lost.
+      </Banner>
+    </div>
+  );
+}

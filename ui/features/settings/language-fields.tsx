@@ -1,0 +1,57 @@
+"use client";
+
+import { FieldError } from "@/components/form";
+
+/** "deu" is "German (deu)", where the browser knows the code. */
+export function languageName(code: string): string {
+  const tag = code.replace(/_.*/, "");
+  try {
+    const name = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" }).of(tag);
+    return name ? `${name} (${code})` : code;
+  } catch {
+    return code;
+  }
+}
+
+interface LanguageFieldsProps {
+  /** null: the server's. */
+  chosen: readonly string[] | null;
+  available: readonly string[];
+  servers: readonly string[];
+  error: unknown;
+  onChange: (chosen: readonly string[] | null) => void;
+}
+
+/** Languages that text in pictures is read in. */
+export function LanguageFields({ chosen, available, servers, error, onChange }: LanguageFieldsProps) {
+  // A language may be chosen whose data was taken away since.
+  const offered = [...new Set([...available, ...(chosen ?? [])])].sort();
+  const first = servers.filter((code) => available.includes(code));
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1 font-medium">Languages of scanned documents</legend>
+      <label className="flex items-center gap-2">
+        <input type="radio" name="languages" checked={chosen === null} onChange={() => onChange(null)} />
+        As the server: {servers.map(languageName).join(", ")}
+      </label>
+      <label className="flex items-center gap-2">
+        <input type="radio" name="languages" checked={chosen !== null} disabled={available.length === 0} onChange={() => onChange(first.length > 0 ? first : available.slice(0, 1))} />
+        These
+      </label>
+      {chosen !== null && (
+        <div className="ml-6 flex flex-wrap gap-x-4 gap-y-1">
+          {offered.map((code) => (
+            <label key={code} className="flex items-center gap-2">
+              <input type="checkbox" checked={chosen.includes(code)} onChange={(event) => onChange(event.target.checked ? [...chosen, code] : chosen.filter((other) => other !== code))} />
+              {languageName(code)}
+            </label>
+          ))}
+        </div>
+      )}
+      <span className="text-text-3">
+        {available.length === 0 ? "No language data is installed where documents are read." : "Counts from the next extraction on; the more languages, the slower."}
+      </span>
+      <FieldError error={error} field="ocr_languages" />
+    </fieldset>
+  );
+}

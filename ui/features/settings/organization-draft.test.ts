@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+
+import { changesOf, deletesSooner, draftOf, type Stored } from "./organization-draft";
+
+const none = { requests_per_minute: null, tokens_per_minute: null, documents_per_minute: null, models: [] };
+const stored: Stored = {
+  organization: { organization_id: "o", name: "Acme", cache_scope: "global", created_at: "2026-01-01T00:00:00Z" },
+  retention: { document_days: 30 },
+  settings: { ocr_languages: null, available_ocr_languages: ["eng"], rate_limits: none, server: { ocr_languages: ["eng"], rate_limits: none } },
+};
+
+describe("changes of an organization's settings", () => {
+  it("are none where nothing was changed, or changed back", () => {
+    expect(changesOf(draftOf(stored), stored)).toEqual({});
+    expect(changesOf({ ...draftOf(stored), name: " Acme " }, stored)).toEqual({});
+  });
+  it("name only what differs, and null is as the server says", () => {
+    expect(changesOf({ ...draftOf(stored), retentionDays: "", languages: ["eng"] }, stored)).toEqual({
+      retention: { document_days: null },
+      settings: { ocr_languages: ["eng"] },
+    });
+  });
+  it("send all limits where one differs", () => {
+    const changed = changesOf({ ...draftOf(stored), requests: "5" }, stored);
+    expect(changed).toEqual({ settings: { rate_limits: { ...none, requests_per_minute: 5 } } });
+  });
+  it("delete sooner only where documents are kept for a shorter time", () => {
+    const sooner = (days: string) => deletesSooner(changesOf({ ...draftOf(stored), retentionDays: days }, stored), stored);
+    expect([sooner("7"), sooner("30"), sooner("90"), sooner("")]).toEqual([true, false, false, false]);
+  });
+});

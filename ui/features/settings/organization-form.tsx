@@ -1,0 +1,110 @@
+"use client";
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { ConfirmDialog } from "@/components/dialog";
+import { Field, formError } from "@/components/form";
+import { ScrollArea } from "@/components/scroll-area";
+import { Banner } from "@/components/state";
+import { Time } from "@/components/time";
+import { UnsavedBar } from "@/components/unsaved-bar";
+import { plural } from "@/lib/format";
+import { isPerson, useSession } from "@/lib/session";
+
+import { LanguageFields } from "./language-fields";
+import { LimitFields } from "./limit-fields";
+import { type Changes, changesOf, deletesSooner, draftOf, type OrganizationDraft, type Stored } from "./organization-draft";
+import { OrganizationQuotas } from "./organization-quotas";
+
+const FORM = "organization-form";
+const LIMITS = ["requests_per_minute", "tokens_per_minute", "documents_per_minute"].map((name) => `rate_limits.${name}`);
+
+/** The rarest to fail last: what was saved before a refusal stays saved, and the form shows what is left. */
+async function put(changes: Changes): Promise<void> {
+  const params = { path: organizationPath() };
+  if (changes.settings) await answered(api.PUT("/v0/orgs/{organization_id}/settings", { params, body: changes.settings }));
+  if (changes.retention) await answered(api.PUT("/v0/orgs/{organization_id}/retention", { params, body: changes.retention }));
+  if (changes.organization) await answered(api.PUT("/v0/orgs/{organization_id}", { params, body: changes.organization }));
+}
+
+export function OrganizationForm({ stored }: { stored: Stored }) {
+  const client = useQueryClient();
+  const held = useSession();
+  const role = isPerson(held) ? held.organizations.find((item) => item.organization_id === held.organizationId)?.role : undefined;
+  const mayChange = role === undefined || role === "admin" || role === "owner";
+  const [edited, setEdited] = useState<OrganizationDraft | null>(null);
+  const [isAsking, setAsking] = useState(false);
+  const draft = edited ?? draftOf(stored);
+  const changes = changesOf(draft, stored);
+  const isChanged = Object.keys(changes).length > 0;
+  const change = (part: Partial<OrganizationDraft>) => setEdited({ ...draft, ...part });
+  const save = useMutation({
+    mutationFn: () => put(changes),
+    onSuccess: () => toast("Saved"),
+    onSettled: async (_, error) => {
+      await Promise.all(["organization", "retention", "organization-settings"].map((key) => client.invalidateQueries({ queryKey: [key] })));
+      if (!error) setEdited(null);
+    },
+  });
+  const { settings, organization } = stored;
+  const general = formError(save.error, ["name", "document_days", "ocr_languages", ...LIMITS]);
+  return (
+    <>
+      <ScrollArea label="Organization" className="p-4">
+        <form
+          id={FORM}
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (deletesSooner(changes, stored)) setAsking(true);
+            else save.mutate();
+          }}
+        >
+          <fieldset disabled={!mayChange || save.isPending} className="flex max-w-[640px] flex-col gap-5">
+            {!mayChange && <Banner tone="working">You may look at these settings. Admins and owners change them.</Banner>}
+            {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
+            <Field label="Name" error={save.error} field="name">
+              <input className="field" required maxLength={100} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
+            </Field>
+            <Field label="Days that documents are kept" hint="After their upload; then they are deleted for good. Empty: until somebody deletes them." error={save.error} field="document_days">
+              <input className="field max-w-[160px]" type="number" min={1} max={36500} value={draft.retentionDays} onChange={(event) => change({ retentionDays: event.target.value })} />
+            </Field>
+            <Field
+              label="Embedding cache"
+              hint={
+                draft.cacheScope === "global"
+                  ? "Texts that another organization has embedded cost nothing; others can tell by price or time that a text was embedded before."
+                  : "Nothing is shared: each text is paid for once by this organization."
+              }
+            >
+              <select className="field" value={draft.cacheScope} onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}>
+                <option value="global">Shared with the other organizations of this server</option>
+                <option value="organization">Of this organization alone</option>
+              </select>
+            </Field>
+            <LanguageFields chosen={draft.languages} available={settings.available_ocr_languages} servers={settings.server.ocr_languages} error={save.error} onChange={(languages) => change({ languages })} />
+            <section aria-labelledby="rate-limits" className="flex flex-col gap-3">
+              <h2 id="rate-limits" className="text-lg font-semibold">
+                Rate limits
+              </h2>
+              <p className="text-text-2">Calls and tokens count for each model, documents for each knowledge base. Work over a limit waits; none is lost. Empty: as the server.</p>
+              <LimitFields draft={draft} server={settings.server.rate_limits} error={save.error} onChange={change} />
+            </section>
+          </fieldset>
+        </form>
+        <div className="mt-6 border-t border-line pt-4">
+          <OrganizationQuotas />
+        </div>
+        <p className="mt-6 text-text-3">
+          Organization <span className="font-mono text-xs break-all">{organization.organization_id}</span>, since <Time at={organization.created_at} />
+        </p>
+      </ScrollArea>
+      {isChanged && <UnsavedBar form={FORM} isSaving={save.isPending} onDiscard={() => (setEdited(null), save.reset())} />}
+      <ConfirmDialog open={isAsking} onOpenChange={setAsking} title={`Keep documents for ${plural(Number(draft.retentionDays), "day")} only?`} action="Delete what is older" onConfirm={() => save.mutate()}>
+        Documents that are older are deleted within minutes, and leave all knowledge bases. This cannot be undone.
+      </ConfirmDialog>
+    </>
+  );
+}

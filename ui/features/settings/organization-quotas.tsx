@@ -1,0 +1,40 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { UsageMeter } from "@/components/usage-meter";
+import { formatBytes, formatCount } from "@/lib/format";
+
+/** What an operator lets the organization use, and what of it is used. */
+export function OrganizationQuotas() {
+  const storage = useQuery({
+    queryKey: ["storage"],
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/storage", { params: { path: organizationPath() }, signal })),
+  });
+  const quota = useQuery({
+    queryKey: ["quota"],
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
+  });
+  const error = storage.error ?? quota.error;
+  return (
+    <section aria-labelledby="quotas" className="flex max-w-[640px] flex-col gap-3">
+      <h2 id="quotas" className="text-lg font-semibold">
+        Quotas
+      </h2>
+      <p className="text-text-2">Set by the operator of this server, and shown here: files count with the size that they were uploaded with.</p>
+      {error ? (
+        <ErrorState error={error} retry={() => void Promise.all([storage.refetch(), quota.refetch()])} />
+      ) : !storage.data || !quota.data ? (
+        <SkeletonBlock lines={3} />
+      ) : (
+        <>
+          <UsageMeter label="Storage" used={storage.data.used_bytes} most={storage.data.max_bytes} format={formatBytes} />
+          <UsageMeter label="Documents" used={storage.data.used_documents} most={storage.data.max_documents} format={formatCount} />
+          <UsageMeter label="SPUs" used={quota.data.used_spus} most={quota.data.quota} format={formatCount} />
+        </>
+      )}
+    </section>
+  );
+}

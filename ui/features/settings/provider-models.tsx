@@ -1,0 +1,38 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+
+import { answered, api, organizationPath } from "@/api/client";
+import { formatCount, plural } from "@/lib/format";
+
+const SHOWN = 100;
+
+/** The models of a provider that can be asked, once its key has proved good. */
+export function ProviderModels({ name }: { name: string }) {
+  const { data } = useQuery({
+    queryKey: ["models", name],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/models", {
+          params: { path: organizationPath(), query: { litellm_provider: name, limit: SHOWN } },
+          signal,
+        }),
+      ),
+  });
+  if (!data) return null;
+  const unreachable = data.unreachable[name];
+  if (unreachable) return <div className="text-warn">Its models could not be listed: {unreachable}</div>;
+  return (
+    <details>
+      <summary className="cursor-pointer text-link">{plural(data.total_count, "model")}</summary>
+      <ul className="mt-1 flex max-h-[180px] flex-col overflow-y-auto font-mono text-xs" tabIndex={0} aria-label={`Models of ${name}`}>
+        {data.models.map((model) => (
+          <li key={model.model} className="break-all">
+            {model.model} <span className="text-text-3">{model.kind === "unknown" ? "" : model.kind}</span>
+          </li>
+        ))}
+        {data.total_count > data.models.length && <li className="text-text-3">and {formatCount(data.total_count - data.models.length)} more</li>}
+      </ul>
+    </details>
+  );
+}
