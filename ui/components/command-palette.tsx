@@ -59,7 +59,7 @@ function Palette({ close }: { close: () => void }) {
         value={text}
         onValueChange={setText}
         placeholder="Documents, knowledge bases, tags, pages"
-        className="h-12 w-full border-b border-line bg-transparent px-4 text-lg outline-none"
+        className="h-12 w-full border-b border-line bg-transparent px-4 text-lg outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[56vh] overflow-y-auto p-2">
         <Command.Empty className="px-2 py-6 text-center text-text-2">

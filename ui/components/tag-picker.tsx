@@ -88,7 +88,7 @@ function TagList({
         value={text}
         onValueChange={setText}
         placeholder="Find a tag"
-        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[280px] overflow-y-auto p-1">
         {!isPending && tags.length === 0 && (wanted === "" || !canCreate) && (

@@ -54,6 +54,6 @@ test("an invited owner joins, invites somebody, signs out and in again, and it i
   await second.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(second.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
   await second.goto("/settings/audit-log/");
-  await expect(second.getByRole("row", { name: /bob@example\.com.*update member.*Refused/ })).toBeVisible();
-  await expect(second.getByRole("row", { name: /ada@example\.com.*create invitation.*Done/ })).toBeVisible();
+  await expect(second.getByRole("row", { name: /bob@example\.com.*Update member.*Refused/ })).toBeVisible();
+  await expect(second.getByRole("row", { name: /ada@example\.com.*Create invitation.*Done/ })).toBeVisible();
 });

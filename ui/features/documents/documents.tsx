@@ -10,6 +10,7 @@ import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
+import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
@@ -17,7 +18,7 @@ import { chooseFiles, onTaken } from "@/lib/uploads";
 import { BulkBar } from "./bulk-bar";
 import { DocumentTable } from "./document-table";
 import { FilterBar } from "./filter-bar";
-import { FirstSteps } from "./first-steps";
+import { FirstSteps, RemainingSteps } from "./first-steps";
 import { type DocumentFilter, documentCountQuery, documentPageQuery, extractionProgressQuery, isExtracting } from "./queries";
 import { useSelection } from "./use-selection";
 import { useDocumentsUrl } from "./use-documents-url";
@@ -55,6 +56,7 @@ export function Documents() {
   const rows = held?.rows ?? data?.documents;
   const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
+  const firstSteps = useFirstSteps();
   const filterField = useRef<HTMLInputElement>(null);
   const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
 
@@ -102,6 +104,7 @@ export function Documents() {
           <Upload aria-hidden size={14} /> Upload
         </button>
       </PageHead>
+      {firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
       {selection.count > 0 ? (
         <BulkBar
           selection={selection}

@@ -83,7 +83,7 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
         value={text}
         onValueChange={setText}
         placeholder="Find a model"
-        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[300px] overflow-y-auto p-1">
         {wanted === "" && (

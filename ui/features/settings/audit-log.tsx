@@ -3,16 +3,19 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { parseAsInteger, useQueryState } from "nuqs";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { Pager } from "@/components/pager";
+import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 
-import { AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
+import { actionWords, AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
 
 const PAGE = 50;
+
+const actorOf = ({ actor }: Schemas["AuditEntryResponse"]) => (actor.kind === "token" ? `token ${actor.name}` : actor.name);
 
 /** Who did what, latest first. */
 export function AuditLog() {
@@ -36,7 +39,7 @@ export function AuditLog() {
           void setFilter(change);
         }}
       />
-      <div className="min-h-0 flex-1 overflow-auto">
+      <ScrollArea label="Entries">
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
@@ -48,8 +51,8 @@ export function AuditLog() {
             <caption className="sr-only">Audit log</caption>
             <thead>
               <tr>
-                <th className="w-[130px] pl-4!">When</th>
-                <th>Who</th>
+                <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
+                <th className="max-md:hidden">Who</th>
                 <th>What</th>
                 <th className="max-md:hidden">To what</th>
                 <th className="w-[140px] max-lg:hidden">From</th>
@@ -65,8 +68,13 @@ export function AuditLog() {
                     <td className="pl-4! text-text-2">
                       <Time at={entry.at} />
                     </td>
-                    <td title={entry.actor.name}>{entry.actor.kind === "token" ? `token ${entry.actor.name}` : entry.actor.name}</td>
-                    <td>{entry.action.replaceAll("_", " ")}</td>
+                    <td className="max-md:hidden" title={entry.actor.name}>
+                      {actorOf(entry)}
+                    </td>
+                    <td title={actionWords(entry.action)}>
+                      {actionWords(entry.action)}
+                      <span className="block truncate text-text-2 md:hidden">{actorOf(entry)}</span>
+                    </td>
                     <td className="font-mono text-xs text-text-2 max-md:hidden">
                       {Object.values(entry.target).join(" ")}
                     </td>
@@ -78,7 +86,7 @@ export function AuditLog() {
             </tbody>
           </table>
         )}
-      </div>
+      </ScrollArea>
       {data && data.total_count > PAGE && (
         <Pager skip={data.skip} shown={data.entries.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
       )}

@@ -25,7 +25,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   return (
     <Popover.Root onOpenChange={() => setText("")}>
       <Popover.Trigger asChild>
-        <button type="button" className="button w-[200px] justify-between max-md:w-auto max-md:flex-1">
+        <button type="button" className="button w-[220px] justify-between max-md:w-auto max-md:flex-1">
           <span className="truncate">{label}</span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>
@@ -38,7 +38,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
               value={text}
               onValueChange={setText}
               placeholder="Find a knowledge base"
-              className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+              className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
             />
             <Command.List className="max-h-[300px] overflow-y-auto p-1">
               {data?.knowledge_bases.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
