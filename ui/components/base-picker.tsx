@@ -7,6 +7,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery } from "@/api/queries";
+import { useActiveItem } from "@/lib/use-active-item";
 
 const MOST = 20;
 
@@ -16,6 +17,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
   const { data } = useQuery({ ...knowledgeBaseListQuery(wanted, 50), placeholderData: keepPreviousData });
+  const active = useActiveItem(data?.knowledge_bases.map((base) => base.kb_id) ?? []);
   const names = chosen.map((query) => query.data?.name ?? (query.error ? "unknown" : "…"));
   const label = names.length === 0 ? "Choose a knowledge base" : names.length <= 2 ? names.join(" and ") : `${names.length} knowledge bases`;
   const toggle = (id: string) => {
@@ -32,7 +34,7 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className="layer appear z-50 w-[300px] overflow-hidden" align="end" sideOffset={4} collisionPadding={8} aria-label="Knowledge bases">
-          <Command shouldFilter={false} label="Knowledge bases">
+          <Command shouldFilter={false} label="Knowledge bases" {...active}>
             <Command.Input
               autoFocus
               value={text}

@@ -10,6 +10,7 @@ import { useDeferredValue, useState } from "react";
 import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { DESTINATIONS } from "@/components/navigation";
 import { chooseFiles } from "@/lib/uploads";
+import { useActiveItem } from "@/lib/use-active-item";
 
 /** Ctrl K: pages, actions, and by name documents, tags and knowledge bases, as the server finds them. */
 export function CommandPalette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
@@ -52,8 +53,15 @@ function Palette({ close }: { close: () => void }) {
     { label: "New tag", icon: Plus, run: () => go("/tags/?new=1") },
   ].filter((action) => matches(action.label));
   const pages = DESTINATIONS.filter((destination) => matches(destination.label));
+  const active = useActiveItem([
+    ...(wanted === "" ? [] : ["search-passages", ...(documents.data?.documents.map((document) => document.document_id) ?? [])]),
+    ...(bases.data?.knowledge_bases.map((base) => base.kb_id) ?? []),
+    ...(wanted === "" ? [] : (tags.data?.tags.map((tag) => tag.tag_id) ?? [])),
+    ...actions.map((action) => action.label),
+    ...pages.map((destination) => destination.href),
+  ]);
   return (
-    <Command shouldFilter={false} label="Search everything">
+    <Command shouldFilter={false} label="Search everything" {...active}>
       <Command.Input
         autoFocus
         value={text}

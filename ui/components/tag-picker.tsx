@@ -10,6 +10,7 @@ import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { type Tag, tagListQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
 import { colourFor } from "@/lib/tag-colours";
+import { useActiveItem } from "@/lib/use-active-item";
 
 export type Ticked = "all" | "some" | "none";
 
@@ -81,8 +82,10 @@ function TagList({
   });
   const tags = data?.tags ?? [];
   const hasExact = tags.some((tag) => tag.name.toLowerCase() === wanted.toLowerCase());
+  const offersNew = canCreate && wanted !== "" && !hasExact && !isPending;
+  const active = useActiveItem([...tags.map((tag) => tag.tag_id), ...(offersNew ? ["create-tag"] : [])]);
   return (
-    <Command shouldFilter={false} label="Tags">
+    <Command shouldFilter={false} label="Tags" {...active}>
       <Command.Input
         autoFocus
         value={text}
@@ -115,7 +118,7 @@ function TagList({
             </Command.Item>
           );
         })}
-        {canCreate && wanted !== "" && !hasExact && !isPending && (
+        {offersNew && (
           <Command.Item className="menu-item" value="create-tag" onSelect={() => create.mutate(wanted)} disabled={create.isPending}>
             <Plus aria-hidden size={14} /> Make the tag “{wanted}”
           </Command.Item>

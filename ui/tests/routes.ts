@@ -1,4 +1,26 @@
-import { call } from "./fixtures";
+import type { Page } from "@playwright/test";
+
+import { call, expect } from "./fixtures";
+
+/** Everything in the window has come; rows further down ask for their states when they are scrolled to. */
+export async function settled(page: Page): Promise<void> {
+  await expect(page.locator("h1")).toBeVisible();
+  const awaited = () =>
+    page.evaluate(() => {
+      const isSeen = (element: Element) => {
+        let { top, bottom } = element.getBoundingClientRect();
+        if (element.getBoundingClientRect().width === 0) return false;
+        for (let around = element.parentElement; around; around = around.parentElement) {
+          if (getComputedStyle(around).overflowY === "visible") continue;
+          top = Math.max(top, around.getBoundingClientRect().top);
+          bottom = Math.min(bottom, around.getBoundingClientRect().bottom);
+        }
+        return Math.min(bottom, innerHeight) > Math.max(top, 0);
+      };
+      return [...document.querySelectorAll("[aria-busy=true], .skeleton")].filter(isSeen).map((element) => element.outerHTML.slice(0, 120));
+    });
+  await expect.poll(awaited).toEqual([]);
+}
 
 const first = async <Item>(path: string, list: string): Promise<Item | undefined> => (await call<Record<string, Item[]>>("GET", path))[list]?.[0];
 

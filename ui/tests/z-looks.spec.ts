@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { expect, expectAccessible, test } from "./fixtures";
-import { routes } from "./routes";
+import { routes, settled } from "./routes";
 
 /** Set to a folder, it is filled with pictures of every page. */
 const PICTURES = process.env.UI_PICTURES;
@@ -31,13 +31,12 @@ for (const theme of ["light", "dark"] as const) {
     for (const [name, route] of Object.entries(await routes())) {
       await page.setViewportSize({ width: 1440, height: 860 });
       await page.goto(route);
-      await expect(page.locator("h1")).toBeVisible();
-      await expect(page.locator("[aria-busy=true], .skeleton")).toHaveCount(0);
+      await settled(page);
       const { shifted, by } = await page.evaluate(() => ({ shifted: window.shifted ?? 0, by: window.shiftedBy ?? [] }));
       expect.soft(shifted, `layout shift of ${name} by ${by.join("\n")}`).toBeLessThan(0.02);
       for (const size of SIZES) {
         await page.setViewportSize(size);
-        await expect(page.locator("[aria-busy=true], .skeleton")).toHaveCount(0);
+        await settled(page);
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         expect.soft(wider, `${name} at ${size.width}`).toBeLessThanOrEqual(0);
         // Between the two themes only the colours differ, between the widths what is shown.

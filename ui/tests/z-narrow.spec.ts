@@ -1,7 +1,7 @@
 import type { Page } from "@playwright/test";
 
 import { connection, expect, test } from "./fixtures";
-import { routes } from "./routes";
+import { routes, settled } from "./routes";
 
 /** A phone; and a window of 1440 by 860 at 400 % zoom, which is one of a fourth at four times the density. */
 const WINDOWS = [
@@ -35,7 +35,7 @@ function findOutOfReach(page: Page): Promise<string[]> {
     const found: string[] = [];
     for (const control of document.querySelectorAll<HTMLElement>("main a, main button, main input, main select, main textarea")) {
       if (control.offsetParent === null || control.getBoundingClientRect().width <= 1) continue;
-      control.scrollIntoView({ block: "nearest" });
+      control.scrollIntoView({ block: "center" });
       const { top, bottom } = control.getBoundingClientRect();
       const middle = (top + bottom) / 2;
       if (middle < 0 || middle > limit) found.push(`${control.tagName.toLowerCase()} “${control.getAttribute("aria-label") ?? control.textContent?.slice(0, 40)}” at ${Math.round(middle)} of ${Math.round(limit)}`);
@@ -53,8 +53,7 @@ for (const { name, viewport, deviceScaleFactor } of WINDOWS) {
     const page = await context.newPage();
     for (const [where, route] of Object.entries(await routes())) {
       await page.goto(route);
-      await expect(page.locator("h1")).toBeVisible();
-      await expect(page.locator("[aria-busy=true], .skeleton")).toHaveCount(0);
+      await settled(page);
       expect.soft(await findTooWide(page), `${where} at ${name}`).toEqual([]);
       expect.soft(await findOutOfReach(page), `${where} at ${name}`).toEqual([]);
     }

@@ -8,6 +8,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { FieldError } from "@/components/form";
+import { useActiveItem } from "@/lib/use-active-item";
 
 import { chatModelsQuery, type Model, providersQuery } from "./queries";
 
@@ -76,8 +77,9 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
   const models = data?.models ?? [];
   const unreachable = Object.entries(data?.unreachable ?? {});
   const configured = providers.data?.llm_providers.map((provider) => provider.litellm_provider) ?? [];
+  const active = useActiveItem([...(wanted === "" ? ["default"] : []), ...models.map((item) => item.model)]);
   return (
-    <Command shouldFilter={false} label="Models">
+    <Command shouldFilter={false} label="Models" {...active}>
       <Command.Input
         autoFocus
         value={text}
