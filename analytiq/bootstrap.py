@@ -20,6 +20,7 @@ from analytiq.agent.running import PromptRunning, RunRows
 from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
+from analytiq.credentials.key_check import REMEDY, check_secret_key
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
@@ -294,6 +295,9 @@ async def bootstrap(settings: Settings) -> Application:
     applied = await migrate(connection)
     if applied:
         log.info("mongo.migrated", steps=applied)
+    problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
+    if problem is not None:
+        log.warning("credentials.secret_key_differs", detail=problem, remedy=REMEDY)
     return await compose(settings, connection, vault)
 
 
