@@ -61,6 +61,7 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.backup_records import BackupRecordRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
@@ -196,6 +197,7 @@ class Application:
     job_history: JobHistoryRepository
     job_operations: Jobs
     workers: Workers
+    backups: BackupRecordRepository
     document_rows: DocumentRepository
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
@@ -555,6 +557,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
         workers=Workers(WorkerRepository(connection), jobs),
+        backups=BackupRecordRepository(connection),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),

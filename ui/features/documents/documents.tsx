@@ -11,6 +11,7 @@ import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
 import { useHeldRows } from "@/lib/held-rows";
+import { useMay } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
 
@@ -27,6 +28,7 @@ const idOf = (document: Document) => document.document_id;
 export function Documents() {
   const router = useRouter();
   const client = useQueryClient();
+  const mayUpload = useMay("upload_documents");
   const { url, setUrl } = useDocumentsUrl();
   const filter: DocumentFilter = {
     nameSearch: url.q,
@@ -77,7 +79,7 @@ export function Documents() {
   const open = (document: Document) => router.push(`/documents/view/?id=${document.document_id}`);
   useShortcuts([
     { keys: "/", label: "Filter by name", group: "List", run: () => filterField.current?.focus() },
-    { keys: "u", label: "Upload files", group: "List", run: chooseFiles },
+    ...(mayUpload ? [{ keys: "u", label: "Upload files", group: "List" as const, run: chooseFiles }] : []),
     { keys: "j", label: "Next row", group: "List", run: () => setCursor((now) => Math.min(now + 1, (rows?.length ?? 0) - 1)) },
     { keys: "k", label: "Previous row", group: "List", run: () => setCursor((now) => Math.max(now - 1, 0)) },
     { keys: "Enter", label: "Open", group: "List", run: () => at && open(at) },
@@ -98,9 +100,11 @@ export function Documents() {
           <span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>
         }
       >
-        <button type="button" className="button button-primary" onClick={chooseFiles}>
-          <Upload aria-hidden size={14} /> Upload
-        </button>
+        {mayUpload && (
+          <button type="button" className="button button-primary" onClick={chooseFiles}>
+            <Upload aria-hidden size={14} /> Upload
+          </button>
+        )}
       </PageHead>
       {selection.count > 0 ? (
         <BulkBar

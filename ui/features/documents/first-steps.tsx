@@ -5,14 +5,19 @@ import { CircleCheck, CircleDashed } from "lucide-react";
 import Link from "next/link";
 
 import { knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
+import { EmptyState } from "@/components/feedback";
+import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
 
 /** What to do in an empty organization, and which of it is done. */
 export function FirstSteps() {
+  const { isKnown, may, whoMay } = usePermissions();
   const tags = useQuery(tagListQuery("", 1));
   const bases = useQuery(knowledgeBaseListQuery("", 1));
   const hasTags = (tags.data?.total_count ?? 0) > 0;
   const hasBases = (bases.data?.total_count ?? 0) > 0;
+  if (!isKnown) return null;
+  if (!may("upload_documents")) return <EmptyState title="No documents yet">{whoMay("upload_documents")} upload them.</EmptyState>;
   return (
     <div className="mx-auto flex max-w-[520px] flex-col gap-4 px-4 py-16">
       <h2 className="text-lg font-semibold">No documents yet. Drop files anywhere.</h2>

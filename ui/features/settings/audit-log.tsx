@@ -5,9 +5,11 @@ import { parseAsInteger, useQueryState } from "nuqs";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
+import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
+import { useMay } from "@/lib/permissions";
 
 import { AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
@@ -16,6 +18,19 @@ const PAGE = 50;
 
 /** Who did what, latest first. */
 export function AuditLog() {
+  const may = useMay("list_audit_entries");
+  if (may) return <Entries />;
+  return (
+    <>
+      <SettingsHead />
+      <OnlyWhoMay to="list_audit_entries" what="read the audit log">
+        {null}
+      </OnlyWhoMay>
+    </>
+  );
+}
+
+function Entries() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
   const [filter, setFilter] = useAuditFilter();
   const isFiltered = Object.values(filter).some((value) => value !== "");
