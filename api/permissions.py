@@ -47,7 +47,7 @@ _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_pr
 _EXPORTS = ("download_prompt_results",)
 _ADMINISTRATION_READ = (
     "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
-    "list_workers", "list_backups",
+    "get_workers", "list_backups",
 )  # fmt: skip
 _ADMINISTRATION = (
     "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token", "put_llm_provider",

@@ -1540,10 +1540,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Workers
+         * Get Workers
          * @description Worker processes that are there, with the jobs of this organization that they run.
          */
-        get: operations["list_workers"];
+        get: operations["get_workers"];
         put?: never;
         post?: never;
         delete?: never;
@@ -13049,7 +13049,7 @@ export interface operations {
             };
         };
     };
-    list_workers: {
+    get_workers: {
         parameters: {
             query?: never;
             header?: never;
