@@ -14,9 +14,9 @@ import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components
 import { PageHead } from "@/components/page-head";
 import { Tabs } from "@/components/tabs";
 import { formatCount, plural } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 
 import { EditTab } from "./edit-tab";
-import { useMayChange } from "./may-change";
 import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery } from "./queries";
 import { ResultsTab } from "./results-tab";
 import { RunDialog } from "./run-dialog";
@@ -27,7 +27,7 @@ const PARENT = { href: "/prompts/", label: "Prompts" };
 const TABS = ["edit", "versions", "runs", "results"] as const;
 
 export function PromptView() {
-  const mayChange = useMayChange();
+  const mayChange = useMay("update_prompt");
   const [url] = useQueryStates({ id: parseAsString.withDefault(""), tab: parseAsStringLiteral(TABS) });
   const [isRunning, setRunning] = useState(false);
   const { data: prompt, error, refetch } = useQuery({ ...promptQuery(url.id), refetchInterval: QUIET_MILLISECONDS });
