@@ -20,6 +20,7 @@ from analytiq.agent.running import PromptRunning, RunRows
 from analytiq.chat.answering import Answering
 from analytiq.chat.service import Chats
 from analytiq.credentials.encryption import Vault
+from analytiq.credentials.key_check import REMEDY, check_secret_key
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
@@ -60,6 +61,7 @@ from analytiq.mongo.files import FileStore
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
+from analytiq.mongo.repositories.backup_records import BackupRecordRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.chats import ChatRepository
 from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
@@ -195,6 +197,7 @@ class Application:
     job_history: JobHistoryRepository
     job_operations: Jobs
     workers: Workers
+    backups: BackupRecordRepository
     document_rows: DocumentRepository
     kb_rows: KnowledgeBaseRepository
     idempotency: IdempotencyRepository
@@ -294,6 +297,9 @@ async def bootstrap(settings: Settings) -> Application:
     applied = await migrate(connection)
     if applied:
         log.info("mongo.migrated", steps=applied)
+    problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
+    if problem is not None:
+        log.warning("credentials.secret_key_differs", detail=problem, remedy=REMEDY)
     return await compose(settings, connection, vault)
 
 
@@ -551,6 +557,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         job_history=history,
         job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
         workers=Workers(WorkerRepository(connection), jobs),
+        backups=BackupRecordRepository(connection),
         document_rows=document_rows,
         kb_rows=kb_rows,
         idempotency=IdempotencyRepository(connection),

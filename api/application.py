@@ -16,6 +16,7 @@ from api.permissions import check_complete
 from api.requests import RequestContext
 from api.routes import (
     auth,
+    backups,
     chat,
     document_changes,
     documents,
@@ -81,7 +82,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     modules = (
         organizations, members, tags, document_changes, documents, locating, metadata_fields, knowledge_bases,
         forecast, jobs, search, llm_providers, models, prompts, prompt_runs, chat, usage, erasure, reconcile, events,
-        organization_settings, workers,
+        organization_settings, workers, backups,
     )  # fmt: skip
     for module in modules:
         check_routes(module.router)

@@ -25,7 +25,8 @@ _READS = (
     "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
     "get_document_log", "download_document", "get_document_text", "locate_passage", "get_metadata_fields",
     "list_knowledge_bases", "list_chunks",
-    "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "list_llm_providers", "list_models",
+    "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "get_job_counts",
+    "get_job_errors", "list_llm_providers", "list_models",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
     "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",
     "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",
@@ -38,14 +39,15 @@ _QUESTIONS = (
 """Whoever may read may ask: they change nothing but conversations."""
 _WRITES = (
     "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
-    "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "create_prompt",
+    "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
+    "create_prompt",
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",
 )  # fmt: skip
 _DELETES = ("delete_tag", "delete_document", "delete_knowledge_base", "delete_prompt", "delete_chat_thread")
 _EXPORTS = ("download_prompt_results",)
 _ADMINISTRATION_READ = (
     "list_access_tokens", "list_erasures", "get_erasure", "list_invitations", "list_audit_entries",
-    "list_workers",
+    "get_workers", "list_backups",
 )  # fmt: skip
 _ADMINISTRATION = (
     "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token", "put_llm_provider",

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from analytiq.backup.making import Backup, Made
 from analytiq.backup.progress import OnStep, ignore
+from analytiq.backup.recording import recording
 from analytiq.backup.restoring import Restore, Restored, RestoreOptions, verified
 from analytiq.backup.verification import Contents
 from analytiq.errors import ConflictError, InvalidInputError
@@ -29,7 +30,7 @@ async def write_file(
     *,
     on_step: OnStep = ignore,
 ) -> Made:
-    """Make an archive at `path`, or on standard output for PIPE.
+    """Make an archive at `path`, or on standard output for PIPE, and remember it with its organizations.
 
     It is `{path}.part` until it is whole and on the disk; where making it fails, that is removed. A process that is
     killed leaves it, without a trailer, and nobody takes it for an archive.
@@ -38,15 +39,25 @@ async def write_file(
         ConflictError: there is a file of that name.
         InvalidInputError: nothing can be written there.
     """
+    backup = Backup(connection)
+    header = await backup.header(organization_ids)
+    command = "analytiq backup --everything" if header.is_whole else "analytiq backup"
+    async with recording(connection, header, command=command, path=path) as record:
+        made = await _write(backup, path, organization_ids, on_step)
+        record.byte_size, record.sha256, record.rows = made.byte_size, made.sha256, made.rows
+    return made
+
+
+async def _write(backup: Backup, path: Path, organization_ids: Sequence[str] | None, on_step: OnStep) -> Made:
     if path == PIPE:
-        made = await Backup(connection).make(sys.stdout.buffer, organization_ids, on_step=on_step)
+        made = await backup.make(sys.stdout.buffer, organization_ids, on_step=on_step)
         sys.stdout.buffer.flush()
         return made
     if await asyncio.to_thread(path.exists):
         raise ConflictError(f"{str(path)!r} is there already, and stays as it is; name another file.")
     part = path.with_name(path.name + PART_SUFFIX)
     with _written(part, path) as stream:
-        made = await Backup(connection).make(stream, organization_ids, on_step=on_step)
+        made = await backup.make(stream, organization_ids, on_step=on_step)
         await asyncio.to_thread(_to_disk, stream)
     return made
 

@@ -41,6 +41,8 @@ class Made:
     byte_size: int
     sha256: str
     """The chained digest of its last frame, hex digits; it stands for the whole archive."""
+    rows: dict[str, dict[str, int]]
+    """Organization → collection → rows; all `kb_vectors_…` count as one."""
 
 
 @dataclass(slots=True)
@@ -55,6 +57,7 @@ class _Totals:
     sections: int = 0
     rows: dict[str, int] = field(default_factory=dict[str, int])
     byte_sizes: dict[str, int] = field(default_factory=dict[str, int])
+    of_organizations: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def add(self, section: _Section) -> None:
         name = section.key.collection
@@ -62,6 +65,9 @@ class _Totals:
         self.sections += 1
         self.rows[name] = self.rows.get(name, 0) + section.rows
         self.byte_sizes[name] = self.byte_sizes.get(name, 0) + section.byte_size
+        if section.key.organization_id is not None:
+            own = self.of_organizations.setdefault(section.key.organization_id, {})
+            own[name] = own.get(name, 0) + section.rows
 
     def by_collection(self) -> tuple[CollectionTotal, ...]:
         return tuple(
@@ -92,7 +98,7 @@ class Backup:
             TransientError: the snapshot or the hold was lost; run it again.
         """
         source = ArchiveSource(self._connection)
-        header = await self._header(source, organization_ids)
+        header = await self._header_of(source, organization_ids)
         writing = _Writing(stream, header, on_step)
         keys_of = _keys_of(await source.own_addresses())
         for organization in header.organizations:
@@ -106,7 +112,16 @@ class Backup:
         log.info("backup.made", organizations=len(header.organizations), bytes=made.byte_size, sha256=made.sha256)
         return made
 
-    async def _header(self, source: ArchiveSource, organization_ids: Sequence[str] | None) -> ArchiveHeader:
+    async def header(self, organization_ids: Sequence[str] | None) -> ArchiveHeader:
+        """How an archive of these organizations would begin now.
+
+        Raises:
+            NotFoundError: there is no such organization.
+            InvalidInputError: there is none at all.
+        """
+        return await self._header_of(ArchiveSource(self._connection), organization_ids)
+
+    async def _header_of(self, source: ArchiveSource, organization_ids: Sequence[str] | None) -> ArchiveHeader:
         known = {item.organization_id: item.name for item in await source.organizations()}
         wanted = list(known) if organization_ids is None else list(dict.fromkeys(organization_ids))
         for organization_id in wanted:
@@ -169,7 +184,13 @@ class _Writing:
         )
         await self._write(FrameKind.TRAILER, trailer.model_dump_json().encode())
         await self._settled()
-        return Made(self._header, trailer, self._frames.byte_size, self._frames.chain.hex())
+        return Made(
+            self._header,
+            trailer,
+            self._frames.byte_size,
+            self._frames.chain.hex(),
+            self._totals.of_organizations,
+        )
 
     async def _in_section(self, key: SectionKey | None) -> None:
         if self._section is not None and self._section.key == key:

@@ -11,6 +11,7 @@ import structlog
 from analytiq.backup.container import Frame
 from analytiq.backup.holding import holding
 from analytiq.backup.progress import OnStep, Step, ignore
+from analytiq.backup.recording import RestoreRecording
 from analytiq.backup.verification import Contents, Section, batches, verify
 from analytiq.embedding.base import InputType
 from analytiq.embedding.cache_key import cache_key
@@ -173,6 +174,7 @@ class Restore:
         options: RestoreOptions,
         progress: "_Progress",
     ) -> Restored:
+        record = RestoreRecording(self._connection, contents, organization.id, is_fresh=options.is_fresh)
         run, is_taken_up = await self._restores.begin(organization.id, contents.sha256, is_fresh=options.is_fresh)
         try:
             async with self._leased(run), holding(self._holds, run.organization_id, reason="a restore") as hold:
@@ -185,12 +187,15 @@ class Restore:
                 await self._activate(stream, contents, run, target, options)
         except (InvalidInputError, ConflictError) as error:
             await self._undo(run, error)
+            await record.failed(error)
             raise
-        except BaseException:
+        except BaseException as error:
             # What is in stays in, unseen: the same call goes on from there at once.
             await asyncio.shield(self._restores.expire(run))
+            await asyncio.shield(record.failed(error))
             raise
         await checkpoint("restore.activated")
+        await record.done(run.organization_id)
         log.info("restore.done", organization_id=run.organization_id, rows=rows, taken_up=is_taken_up)
         erased = await self._erasures.finished_since(organization.id, contents.header.created_at)
         named = {document_id for item in erased for document_id in item.document_ids}

@@ -66,6 +66,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     yield _checked("MongoDB", lambda: _database(settings, data_dir))
     yield _checked("Vector store", lambda: check_vector_store(settings, data_dir))
     yield _checked("SPUs", lambda: _books(settings, data_dir))
+    yield _checked("Secret key", lambda: check_stored_keys(settings, data_dir))
     yield check_ocr(settings.extraction.ocr_languages)
     yield _checked("Local embedding model", lambda: _local_model(directory))
     yield _checked("API", lambda: _api(settings, data_dir))
@@ -202,6 +203,34 @@ def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
         return Finding(Verdict.NOTE, "SPUs", f"{detail}{more}", "nothing, where embeddings were erased from the cache")
     remedy = "no crash does this, but rows removed or restored by hand do: compare with a backup, and report it"
     return Finding(Verdict.BAD, "SPUs", f"{detail}{more}", remedy)
+
+
+def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | str:
+    """Whether the secret key opens the stored keys of providers.
+
+    Raises:
+        AnalytiqError: the key in the environment is none, or MongoDB does not answer.
+    """
+    from analytiq.cli.local_database import address_of_database, run_on_database
+    from analytiq.cli.secret_keys import vault_of
+    from analytiq.credentials.key_check import REMEDY, check_secret_key
+    from analytiq.mongo.repositories.providers import ProviderRepository
+
+    subject = "Secret key"
+    try:
+        uri = address_of_database(settings, data_dir)
+    except NotFoundError:
+        return Finding(Verdict.NOTE, subject, "it is tried on the stored keys while the database runs")
+    vault = vault_of(settings, (data_dir or settings.data_dir).expanduser())
+    if vault is None:
+        detail = "none is known here, so that the stored keys are not tried"
+        return Finding(Verdict.NOTE, subject, detail, "set ANALYTIQ_SECRET_KEY as the platform's processes have it")
+    found = run_on_database(
+        uri, settings.mongo.database, lambda connection: check_secret_key(ProviderRepository(connection), vault)
+    )
+    if found.problem is not None:
+        return Finding(Verdict.BAD, subject, found.problem, REMEDY)
+    return f"it opens all {found.readable} stored provider keys" if found.readable else "no provider key is stored yet"
 
 
 def _local_model(directory: Path) -> str:

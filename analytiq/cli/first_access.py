@@ -1,6 +1,6 @@
 """The organization and token of a data directory: those it has, or, at first start, new ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -12,6 +12,7 @@ from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.data_directory import read_connection
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository
 from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
@@ -28,6 +29,8 @@ class Access:
     organization_name: str
     token: SecretStr
     is_new_token: bool
+    has_provider_keys: bool = False
+    """Whether anything is stored that the secret key has to open."""
     owner_invitation: SecretStr | None = None
     """Of a link that makes its follower the owner, where a new organization has nobody yet."""
 
@@ -41,7 +44,9 @@ async def open_or_create(uri: SecretStr, settings: Settings, directory: Path) ->
     try:
         await migrate(connection)
         organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
-        return await _kept(organizations, directory) or await _made(organizations, connection, settings)
+        access = await _kept(organizations, directory) or await _made(organizations, connection, settings)
+        stored = await ProviderRepository(connection).page_of_all(None, 1)
+        return replace(access, has_provider_keys=bool(stored))
     finally:
         await connection.close()
 

@@ -1,5 +1,6 @@
 """`analytiq jobs …`: its commands and their options."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -15,6 +16,13 @@ OfKind = Annotated[JobKind | None, typer.Option("--kind", help="Only of this kin
 OfKnowledgeBase = Annotated[str | None, typer.Option("--kb", help="Only of this knowledge base: its name or id.")]
 OfDocument = Annotated[str | None, typer.Option("--document", help="Only of this document: its id.")]
 OfError = Annotated[str | None, typer.Option("--error", help="Only those whose last error has this code.")]
+
+
+class UnfinishedState(StrEnum):
+    """The states of jobs that can be cancelled."""
+
+    AVAILABLE = JobState.AVAILABLE.value
+    RUNNING = JobState.RUNNING.value
 
 
 @app.command("list")
@@ -72,11 +80,43 @@ def jobs_replay(
 
 
 @app.command("cancel")
-def jobs_cancel(job: JobId, data_dir: DataDir = None) -> None:
-    """Stop a job that waits or runs; it can be replayed."""
+def jobs_cancel(
+    *,
+    job: Annotated[str | None, typer.Argument(metavar="JOB", help="As `jobs list` shows it.")] = None,
+    is_all: Annotated[bool, typer.Option("--all", help="Every job but those that delete.")] = False,
+    state: Annotated[
+        UnfinishedState | None, typer.Option(help="Only those that wait (available), or only those that run.")
+    ] = None,
+    kind: OfKind = None,
+    kb: OfKnowledgeBase = None,
+    document: OfDocument = None,
+    error: OfError = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Stop jobs that wait or run; they can be replayed."""
     from analytiq.cli import jobs
     from analytiq.cli.connection import connect_to_api
     from analytiq.settings import read_settings
 
     with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
-        jobs.cancel(client, job)
+        jobs.cancel(
+            client,
+            job,
+            is_all=is_all,
+            state=state.value if state else None,
+            kind=kind.value if kind else None,
+            kb=kb,
+            document_id=document,
+            error_code=error,
+        )
+
+
+@app.command("count")
+def jobs_count(data_dir: DataDir = None) -> None:
+    """Say how many jobs of each kind wait, run, or were given up, and what made them fail."""
+    from analytiq.cli import jobs
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        jobs.print_counts(client)

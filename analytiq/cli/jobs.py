@@ -85,8 +85,55 @@ def replay(
     note(f"{count} {'job waits' if count == 1 else 'jobs wait'} again.")
 
 
-def cancel(client: Client, job_id: str) -> None:
-    """Stop a job."""
+def cancel(
+    client: Client,
+    job_id: str | None,
+    *,
+    is_all: bool,
+    state: str | None,
+    kind: str | None,
+    kb: str | None,
+    document_id: str | None,
+    error_code: str | None,
+) -> None:
+    """Stop one job, or those that fit, or all but those that delete.
+
+    Raises:
+        InvalidInputError: not exactly one of these is named.
+    """
+    is_narrowed = any(item is not None for item in (kind, kb, document_id, error_code))
+    if [job_id is not None, is_all, is_narrowed].count(True) != 1 or (job_id is not None and state is not None):
+        raise InvalidInputError(
+            "Name either one job, or --all, or which ones by --kind, --kb, --document and --error, and with these by"
+            " --state; `analytiq jobs list` shows them."
+        )
+    if job_id is not None:
+        _cancel_one(client, job_id)
+        return
+    found = client.cancel_jobs(
+        state=state, kind=kind, kb_id=_kb_id(client, kb), document_id=document_id, error_code=error_code, is_all=is_all
+    )
+    are = "job is" if found.cancelled == 1 else "jobs are"
+    note(f"{found.cancelled} {are} given up; `analytiq jobs replay --error cancelled` has them done after all.")
+    if found.stopping:
+        note(f"{found.stopping} more {'is' if found.stopping == 1 else 'are'} being stopped; that takes a few seconds.")
+
+
+def print_counts(client: Client) -> None:
+    """Print how many jobs of each kind there are, and what made jobs be given up."""
+    counts = client.job_counts()
+    if not counts.kinds:
+        note("Nothing waits, runs, or was given up.")
+        return
+    rows = [(item.kind, str(item.waiting), str(item.running), str(item.dead)) for item in counts.kinds]
+    print_rows(("kind", "waiting", "running", "dead"), rows)
+    if counts.dead:
+        output.print()
+        errors = [(str(item.count), item.error_code, item.detail) for item in client.job_errors()]
+        print_rows(("dead", "error", "one of them says"), errors)
+
+
+def _cancel_one(client: Client, job_id: str) -> None:
     job = client.cancel_job(job_id)
     if job.state == "running":
         note(f"The job {job_id} is being stopped; that takes a few seconds.")

@@ -97,6 +97,8 @@ class Platform:
         uri = await self._open_database(directory)
         access = await open_or_create(uri, self._settings, directory.path)
         secret_key = await self._secret_key(directory, uri)
+        if access.has_provider_keys:
+            await self._tell_of_another_key(secret_key, directory, uri)
         await self._start_processes(directory, uri, secret_key, port)
         await self._until_ready(port)
         url = url_of(self._options.host, port)
@@ -167,6 +169,17 @@ class Platform:
 
             await finish_rotation(uri, self._settings.mongo.database, secret_key, directory.path)
         return secret_key
+
+    async def _tell_of_another_key(self, secret_key: SecretStr, directory: DataDirectory, uri: SecretStr) -> None:
+        """Say at once what would otherwise be met by the first call to a provider; all else works, so it starts."""
+        # Imported only where keys are stored: cryptography is 8 MB.
+        from analytiq.cli.secret_keys import key_problem, old_keys_of
+        from analytiq.credentials.encryption import Vault
+
+        old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
+        problem = await key_problem(uri, self._settings.mongo.database, Vault(secret_key, old_keys))
+        if problem is not None:
+            self._report(f"Warning: {problem}.")
 
     async def _start_processes(
         self, directory: DataDirectory, uri: SecretStr, secret_key: SecretStr, port: int

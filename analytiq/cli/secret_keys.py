@@ -13,6 +13,7 @@ from analytiq.cli.console import fail, note
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.cli.platform import OLD_KEYS_FILE, SECRET_KEY_FILE
 from analytiq.credentials.encryption import Vault, new_secret_key
+from analytiq.credentials.key_check import REMEDY, check_secret_key
 from analytiq.credentials.rotation import Rotation, RotationReport
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.data_directory import write_private_file
@@ -66,6 +67,30 @@ def old_keys_of(directory: Path) -> tuple[SecretStr, ...]:
     """The keys before the data directory's present one that may still be needed."""
     file = directory / OLD_KEYS_FILE
     return tuple(SecretStr(key) for key in file.read_text(encoding="utf-8").split()) if file.exists() else ()
+
+
+def vault_of(settings: Settings, directory: Path) -> Vault | None:
+    """What opens stored keys: the environment's key, else the data directory's; None where neither is there.
+
+    Raises:
+        InvalidInputError: it is no key.
+    """
+    if settings.secret_key is not None:
+        return Vault(settings.secret_key, settings.old_secret_keys)
+    file = directory / SECRET_KEY_FILE
+    if not file.exists():
+        return None
+    return Vault(SecretStr(file.read_text(encoding="utf-8").strip()), old_keys_of(directory))
+
+
+async def key_problem(uri: SecretStr, database: str, vault: Vault) -> str | None:
+    """What is wrong where the key does not open the stored keys of providers, and what mends it."""
+    connection = await connect(uri, database)
+    try:
+        problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
+    finally:
+        await connection.close()
+    return None if problem is None else f"{problem}: {REMEDY}"
 
 
 async def finish_rotation(uri: SecretStr, database: str, secret_key: SecretStr, directory: Path) -> None:

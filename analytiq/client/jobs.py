@@ -5,7 +5,18 @@ from typing import Any
 from urllib.parse import quote
 
 from analytiq.client.connection import Connection, Query
-from analytiq.client.models import DocumentLog, DocumentStatus, Job, JobDetail, JobReplay, Page
+from analytiq.client.models import (
+    DocumentLog,
+    DocumentStatus,
+    Job,
+    JobCancellation,
+    JobCounts,
+    JobDetail,
+    JobErrorGroup,
+    JobErrors,
+    JobReplay,
+    Page,
+)
 
 
 class JobCalls(Connection):
@@ -71,6 +82,44 @@ class JobCalls(Connection):
     def cancel_job(self, job_id: str) -> Job:
         """Stop a job: a waiting one is dead at once, a running one within seconds."""
         return Job.model_validate_json(self._transport.call("POST", f"{_path(job_id)}/cancel"))
+
+    def cancel_jobs(
+        self,
+        *,
+        state: str | None = None,
+        kind: str | None = None,
+        kb_id: str | None = None,
+        document_id: str | None = None,
+        error_code: str | None = None,
+        is_all: bool = False,
+    ) -> JobCancellation:
+        """Stop the jobs that fit everything given, or with `is_all` every one, but those that delete.
+
+        Args:
+            state: available or running; None: both.
+            kind: of jobs, such as sync.
+            kb_id: of this knowledge base.
+            document_id: of this document.
+            error_code: of the last attempt that failed.
+            is_all: every one of the organization.
+        """
+        narrowing = {"kind": kind, "kb_id": kb_id, "document_id": document_id, "error_code": error_code}
+        body: dict[str, Any] = {name: value for name, value in narrowing.items() if value is not None}
+        if is_all:
+            body["all"] = True
+        if state is not None:
+            body["state"] = state
+        return JobCancellation.model_validate_json(self._transport.call("POST", "/jobs/cancel", json=body))
+
+    def job_counts(self) -> JobCounts:
+        """How many jobs of each kind wait, run, or were given up."""
+        return JobCounts.model_validate_json(self._transport.call("GET", "/jobs/counts"))
+
+    def job_errors(self, *, kinds: Sequence[str] = (), kb_id: str | None = None) -> list[JobErrorGroup]:
+        """All dead jobs that fit, by error; most frequent first."""
+        query: Query = {"kind": list(kinds) or None, "kb_id": kb_id}
+        answer = self._transport.call("GET", "/jobs/errors", query=query)
+        return JobErrors.model_validate_json(answer).errors
 
     def document_status(self, document_id: str) -> DocumentStatus:
         """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""

@@ -333,6 +333,45 @@ class JobReplay(_Answer):
     replayed: int
 
 
+class JobCancellation(_Answer):
+    """How many waiting jobs are given up now, and how many running ones stop within seconds."""
+
+    cancelled: int
+    stopping: int
+
+
+class KindCounts(_Answer):
+    """How many jobs of a kind wait, run, or were given up."""
+
+    kind: str
+    waiting: int
+    running: int
+    dead: int
+
+
+class JobCounts(_Answer):
+    """The queue in numbers, of this organization; kinds of which there is no job are left out."""
+
+    kinds: list[KindCounts]
+    waiting: int
+    running: int
+    dead: int
+
+
+class JobErrorGroup(_Answer):
+    """Dead jobs with the same error, and what one of them says."""
+
+    error_code: str
+    detail: str
+    count: int
+
+
+class JobErrors(_Answer):
+    """All dead jobs that match, by error; most frequent first."""
+
+    errors: list[JobErrorGroup]
+
+
 class FoundDrift(_Answer):
     """Something that was not as it should be, with the names that it had then."""
 

@@ -141,6 +141,8 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("reconcile_reports", _OWN, Taken.NEVER),
     Collection("backup_holds", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("restores", _OWN, Taken.NEVER),
+    # Of this installation: an archive does not tell of others.
+    Collection("backup_records", _OWN, Taken.NEVER),
     Collection("erasures", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("leases", None, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("workers", None, Taken.NEVER, keeping=Keeping.KEPT),

@@ -19,6 +19,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories import (
     audit_log,
     backup_holds,
+    backup_records,
     chats,
     documents,
     embedding_cache,
@@ -74,6 +75,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
+        backup_records,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -122,6 +124,7 @@ MIGRATIONS = (
     Migration(15, "indexes of people and of the audit log", _create_indexes),
     Migration(16, "accounts of storage, and the index that documents are counted by", _create_indexes),
     Migration(17, "index of chats by their owner", _create_indexes),
+    Migration(18, "index of dead jobs by error, and indexes of records of backups", _create_indexes),
 )
 
 

@@ -12,7 +12,7 @@ from analytiq.models.job_history import JobAttempt
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobPage, JobQuery, JobRepository
+from analytiq.mongo.repositories.jobs import ErrorGroup, JobPage, JobQuery, JobRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.queue.runner import OnDead, OnSettled, cancelled
@@ -22,6 +22,8 @@ log = structlog.get_logger(__name__)
 LATEST_ATTEMPTS = 20
 """How many attempts are shown with a job."""
 JOBS_AT_ONCE = 500
+MOST_ERRORS = 50
+"""Codes of errors that are told apart; there are about forty."""
 DOCUMENTS_AT_ONCE = 100
 """Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
 DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.ERASE})
@@ -43,6 +45,24 @@ class DocumentLog:
     attempts: list[JobAttempt]
     total_count: int
     jobs: list[Job]
+
+
+@dataclass(frozen=True, slots=True)
+class KindCounts:
+    """How many of an organization's jobs of a kind wait, run, or were given up."""
+
+    kind: JobKind
+    waiting: int
+    running: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """How many jobs are given up now, and how many running ones are being stopped."""
+
+    cancelled: int
+    stopping: int
 
 
 class Jobs:
@@ -69,6 +89,24 @@ class Jobs:
     async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
         """A page of jobs that wait, run or were given up, latest change first, and how many match."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def counts(self, organization_id: str) -> list[KindCounts]:
+        """How many jobs of each kind there are; kinds without any are left out."""
+        found = await self._jobs.counts(organization_id)
+        kinds = {kind for kind, _ in found}
+
+        def count(kind: JobKind, state: JobState) -> int:
+            return found.get((kind.value, state.value), 0)
+
+        return [
+            KindCounts(kind, count(kind, JobState.AVAILABLE), count(kind, JobState.RUNNING), count(kind, JobState.DEAD))
+            for kind in JobKind
+            if kind.value in kinds
+        ]
+
+    async def errors(self, organization_id: str, query: JobQuery) -> list[ErrorGroup]:
+        """The dead jobs that match, by what made them fail; most frequent first, MOST_ERRORS at most."""
+        return await self._jobs.dead_by_error(organization_id, query, limit=MOST_ERRORS)
 
     async def get(self, organization_id: str, job_id: str) -> JobWithAttempts:
         """The job with this id.
@@ -146,6 +184,40 @@ class Jobs:
             raise ConflictError(f"the job {job_id!r} was done before it could be stopped", code="job_done")
         log.info("queue.cancel_wanted", organization_id=organization_id, job=job_id, was=was.value)
         return after
+
+    async def cancel_all(self, organization_id: str, query: JobQuery) -> Cancelled:
+        """Stop the jobs that match: waiting ones are dead at once, running ones within a heartbeat of their workers.
+
+        Those that delete are left to run to their end. Each state of the query that is not asked for is left alone;
+        dead ones stay as they are.
+        """
+        kinds = tuple(kind for kind in query.kinds or JobKind if kind not in DELETIONS)
+        if not kinds:
+            raise ConflictError(
+                "jobs that delete what is already gone for everybody must run to their end", code="job_not_cancellable"
+            )
+        wanted = replace(query, kinds=kinds)
+        cancelled_count = stopping = 0
+        if not query.states or JobState.AVAILABLE in query.states:
+            async for batch in self._jobs.waiting(organization_id, wanted):
+                cancelled_count += await self._cancel_batch(organization_id, batch)
+        if not query.states or JobState.RUNNING in query.states:
+            stopping = await self._jobs.stop_running(organization_id, wanted)
+        log.info("queue.cancel_wanted", organization_id=organization_id, cancelled=cancelled_count, stopping=stopping)
+        return Cancelled(cancelled_count, stopping)
+
+    async def _cancel_batch(self, organization_id: str, batch: Sequence[Job]) -> int:
+        failure = cancelled()
+        dead = await self._jobs.cancel_waiting(organization_id, batch, failure)
+        settled: dict[str | None, Job] = {}
+        for job in dead:
+            await self._on_dead(job, failure)
+            if job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
+                settled[job.subject.kb_id] = job
+        for job in settled.values():
+            # Once for each knowledge base: it counts all of its jobs.
+            await self._on_settled(job)
+        return len(dead)
 
     async def _existing(self, organization_id: str, job_id: str) -> Job:
         job = await self._jobs.of_organization(organization_id, job_id)

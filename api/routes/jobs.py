@@ -8,7 +8,19 @@ from analytiq.models.job import JobKind, JobState
 from analytiq.mongo.repositories.jobs import JobQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
 from api.idempotency import IdempotentRoute
-from api.schemas.jobs import ErrorCode, JobDetail, JobList, JobReplay, JobResponse, ReplayAnswer, SubjectId
+from api.schemas.jobs import (
+    CancelAnswer,
+    ErrorCode,
+    JobCancel,
+    JobCounts,
+    JobDetail,
+    JobErrors,
+    JobList,
+    JobReplay,
+    JobResponse,
+    ReplayAnswer,
+    SubjectId,
+)
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=IdempotentRoute)
 
@@ -43,6 +55,34 @@ async def list_jobs(
 async def replay_jobs(application: ApplicationOf, organization: CurrentOrganization, body: JobReplay) -> ReplayAnswer:
     """Run dead jobs again, as if they had never been tried: do it when what made them fail is mended."""
     return ReplayAnswer(replayed=await application.job_operations.replay_all(organization.id, body.query()))
+
+
+@router.post("/cancel", status_code=202, operation_id="cancel_jobs")
+async def cancel_jobs(application: ApplicationOf, organization: CurrentOrganization, body: JobCancel) -> CancelAnswer:
+    """Stop jobs: waiting ones are dead at once, running ones within seconds. They can be replayed.
+
+    Documents whose extraction is cancelled are failed, with the code `cancelled`. Jobs that delete run to their end.
+    """
+    found = await application.job_operations.cancel_all(organization.id, body.query())
+    return CancelAnswer(cancelled=found.cancelled, stopping=found.stopping)
+
+
+@router.get("/counts", operation_id="get_job_counts")
+async def get_job_counts(application: ApplicationOf, organization: CurrentOrganization) -> JobCounts:
+    """How many jobs of each kind wait, run, or were given up."""
+    return JobCounts.of(await application.job_operations.counts(organization.id))
+
+
+@router.get("/errors", operation_id="get_job_errors")
+async def get_job_errors(
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    kind: Annotated[list[JobKind] | None, Query(description="Any of these")] = None,
+    kb_id: Annotated[SubjectId | None, Query()] = None,
+) -> JobErrors:
+    """What made jobs be given up: all dead jobs by the error of their last attempt, most frequent first."""
+    query = JobQuery(kinds=tuple(kind or ()), kb_id=kb_id)
+    return JobErrors.of(await application.job_operations.errors(organization.id, query))
 
 
 @router.get("/{job_id}", operation_id="get_job")

@@ -19,21 +19,22 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_organization")
-async def get_organization(organization: CurrentOrganization) -> OrganizationResponse:
-    """The organization that the token opens."""
-    return OrganizationResponse.of(organization)
+async def get_organization(caller: CurrentCaller) -> OrganizationResponse:
+    """The organization that the token opens, and what whoever asks may do there."""
+    return OrganizationResponse.of(caller.organization, caller.permission)
 
 
 @router.put("", operation_id="update_organization")
 async def update_organization(
-    application: ApplicationOf, organization: CurrentOrganization, body: OrganizationUpdate
+    application: ApplicationOf, caller: CurrentCaller, body: OrganizationUpdate
 ) -> OrganizationResponse:
     """Change its settings; what is left out stays."""
+    organization = caller.organization
     if body.cache_scope is not None:
         organization = await application.organizations.set_cache_scope(organization.id, body.cache_scope)
     if body.name is not None:
         organization = await application.organizations.rename(organization.id, body.name)
-    return OrganizationResponse.of(organization)
+    return OrganizationResponse.of(organization, caller.permission)
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")

@@ -9,7 +9,7 @@ from api.schemas.workers import WorkerList, WorkerResponse
 router = APIRouter(tags=["jobs"], route_class=IdempotentRoute)
 
 
-@router.get("/workers", operation_id="list_workers")
-async def list_workers(application: ApplicationOf, organization: CurrentOrganization) -> WorkerList:
+@router.get("/workers", operation_id="get_workers")
+async def get_workers(application: ApplicationOf, organization: CurrentOrganization) -> WorkerList:
     """Worker processes that are there, with the jobs of this organization that they run."""
     return WorkerList(workers=[WorkerResponse.of(found) for found in await application.workers.of(organization.id)])

@@ -1,8 +1,9 @@
 """Wire shapes of jobs, and of what is told of a document's."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -11,8 +12,8 @@ from analytiq.errors import InvalidInputError
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
-from analytiq.mongo.repositories.jobs import MOST_COUNTED, JobPage, JobQuery
-from analytiq.queue.operations import DocumentLog, JobWithAttempts
+from analytiq.mongo.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
+from analytiq.queue.operations import DocumentLog, JobWithAttempts, KindCounts
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -185,7 +186,7 @@ class JobReplay(RequestBody):
         is_narrowed = any((self.kind, self.kb_id, self.document_id, self.error_code))
         if not is_narrowed and not self.all:
             raise InvalidInputError.of_field(
-                "all", 'name what is to run again, or send {"all": true} for every dead job of the organization'
+                "all", 'name which jobs are meant, or send {"all": true} for every one of the organization'
             )
         if is_narrowed and self.all:
             raise InvalidInputError.of_field("all", "it contradicts the other fields; leave it out, or them")
@@ -194,6 +195,85 @@ class JobReplay(RequestBody):
             kb_id=self.kb_id,
             document_id=self.document_id,
             error_code=self.error_code,
+        )
+
+
+class JobCancel(JobReplay):
+    """Which waiting or running jobs to stop: those that fit everything that is given, or `all` of the organization."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"kind": "sync", "state": "available"}, {"all": True}]}
+    )
+
+    state: Literal[JobState.AVAILABLE, JobState.RUNNING] | None = Field(
+        None, description="Only those that wait (available), or only those that run"
+    )
+
+    def query(self) -> JobQuery:
+        """What is meant.
+
+        Raises:
+            InvalidInputError: see `JobReplay.query`.
+        """
+        return replace(super().query(), states=() if self.state is None else (self.state,))
+
+
+class CancelAnswer(ResponseBody):
+    """How many waiting jobs are given up now, and how many running ones stop within seconds."""
+
+    cancelled: int
+    stopping: int
+
+
+class KindCountsResponse(ResponseBody):
+    """How many jobs of a kind wait, run, or were given up."""
+
+    kind: JobKind
+    waiting: int
+    running: int
+    dead: int
+
+
+class JobCounts(ResponseBody):
+    """The queue in numbers, of this organization; kinds of which there is no job are left out."""
+
+    kinds: list[KindCountsResponse]
+    waiting: int
+    running: int
+    dead: int
+
+    @classmethod
+    def of(cls, counts: Sequence[KindCounts]) -> "JobCounts":
+        """From the library's shape."""
+        return cls(
+            kinds=[
+                KindCountsResponse(kind=item.kind, waiting=item.waiting, running=item.running, dead=item.dead)
+                for item in counts
+            ],
+            waiting=sum(item.waiting for item in counts),
+            running=sum(item.running for item in counts),
+            dead=sum(item.dead for item in counts),
+        )
+
+
+class JobErrorResponse(ResponseBody):
+    """Dead jobs with the same error."""
+
+    error_code: str
+    detail: str = Field(description="What one of them says; others may name other files")
+    count: int
+
+
+class JobErrors(ResponseBody):
+    """All dead jobs that match, by error; most frequent first."""
+
+    errors: list[JobErrorResponse]
+
+    @classmethod
+    def of(cls, groups: Sequence[ErrorGroup]) -> "JobErrors":
+        """From the library's shape."""
+        return cls(
+            errors=[JobErrorResponse(error_code=item.code, detail=item.detail, count=item.count) for item in groups]
         )
 
 

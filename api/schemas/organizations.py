@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from analytiq.models.account import TokenScope
+from analytiq.models.account import Permission, TokenScope
 from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.organizations.service import IssuedToken
+from api.permissions import RULES
 from api.schemas.search import Time
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
 
@@ -18,15 +19,19 @@ class OrganizationResponse(ResponseBody):
     name: str
     cache_scope: str
     created_at: Moment
+    permission: Permission = Field(description="What whoever asks may do here; each includes those before it")
+    permission_needed: dict[str, Permission] = Field(description="What each operation of an organization needs")
 
     @classmethod
-    def of(cls, organization: Organization) -> "OrganizationResponse":
-        """From the stored shape."""
+    def of(cls, organization: Organization, permission: Permission) -> "OrganizationResponse":
+        """From the stored shape, for somebody who has this permission."""
         return cls(
             organization_id=organization.id,
             name=organization.name,
             cache_scope=organization.cache_scope.value,
             created_at=organization.created_at,
+            permission=permission,
+            permission_needed={operation: rule.permission for operation, rule in RULES.items()},
         )
 
 

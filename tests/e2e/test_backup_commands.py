@@ -88,6 +88,11 @@ def test_backup_is_checked_erased_and_brought_back(house: House, tmp_path: Path)
     path = tmp_path / "lighthouse.analytiq"
     made = house.sees("backup", "--to", str(path), "--organization", house.organization_id)
     assert "Lighthouse" in made
+    (record,) = accepted(house.client.get("/backups"))["backups"]
+    assert (record["kind"], record["outcome"], record["command"]) == ("backup", "done", "analytiq backup")
+    assert record["sha256"] in made
+    assert (record["byte_size"], record["has_secrets"]) == (path.stat().st_size, False)
+    assert {"collection": "docs", "rows": 1} in record["contents"]
     assert "Access tokens are not in it" in made
     checked = run_command("backup", "--check", str(path))
     assert checked.returncode == 0, checked.stderr
@@ -106,6 +111,7 @@ def test_backup_is_checked_erased_and_brought_back(house: House, tmp_path: Path)
     token = house.sees("token", "create", "back", "--database", "--organization", house.organization_id).split()
     secret = next(word for word in token if word.startswith("aq_"))
     with client_of(house.running.url, house.organization_id, secret) as client:
+        assert [item["command"] for item in accepted(client.get("/backups"))["backups"]] == ["analytiq restore"]
         assert found(client, house.kb_id) == before
         assert client.get(f"/documents/{house.document_id}/original").content == TEXT
 

@@ -193,6 +193,28 @@ def test_job_that_waits_is_cancelled_at_once(indexing: Indexing) -> None:
     assert accepted(client.post(f"/jobs/{job_id}/cancel"), 202) == cancelled, "cancelling it again changes nothing"
 
 
+def test_all_that_match_are_counted_cancelled_and_told_by_their_error(indexing: Indexing) -> None:
+    client = indexing.client
+    _, waiting = indexing.waiting_sync()
+    counted = accepted(client.get("/jobs/counts"))
+    kinds = {item["kind"]: item for item in counted["kinds"]}
+    assert (kinds["sync"]["waiting"], kinds["sync"]["dead"], counted["dead"]) == (1, 0, 0)
+    problem_of(client.post("/jobs/cancel", json={}), 400, field="all")
+    problem_of(client.post("/jobs/cancel", json={"all": True, "kind": "sync"}), 400, field="all")
+    problem_of(client.post("/jobs/cancel", json={"all": True, "state": "dead"}), 400, field="state")
+    problem_of(client.post("/jobs/cancel", json={"kind": "drop_kb"}), 409, code="job_not_cancellable")
+    none = {"cancelled": 0, "stopping": 0}
+    assert accepted(client.post("/jobs/cancel", json={"kind": "extract"}), 202) == none
+    assert accepted(client.post("/jobs/cancel", json={"kind": "sync", "state": "running"}), 202) == none
+    narrowed = {"kind": "sync", "kb_id": indexing.kb, "state": "available"}
+    assert accepted(client.post("/jobs/cancel", json=narrowed), 202) == {"cancelled": 1, "stopping": 0}
+    assert accepted(client.get(f"/jobs/{waiting}"))["error"]["code"] == "cancelled"
+    (group,) = accepted(client.get("/jobs/errors", params={"kb_id": indexing.kb}))["errors"]
+    assert (group["error_code"], group["count"]) == ("cancelled", 1)
+    assert accepted(client.get("/jobs/errors", params={"kind": "extract"})) == {"errors": []}
+    assert accepted(client.get("/jobs/counts"))["dead"] == 1
+
+
 def test_job_that_runs_is_cancelled_within_its_heartbeat_and_can_be_replayed(indexing: Indexing) -> None:
     client = indexing.client
     document_id = indexing.document_that_meets(Failure.SLOW)

@@ -132,6 +132,24 @@ def test_running_job_is_stopped_and_is_given_up_then(operator: Operator) -> None
     assert "is given up" in operator.sees("jobs", "cancel", job.job_id)
 
 
+def test_jobs_are_counted_and_cancelled_by_what_they_have_in_common(operator: Operator) -> None:
+    operator.dead_job()
+    counted = operator.sees("jobs", "count")
+    assert re.search(r"^sync +0 +0 +1$", counted, re.MULTILINE), counted
+    assert re.search(r"^1 +provider_refused", counted, re.MULTILINE), counted
+    operator.provider.retry_after = "3600"
+    operator.upload(*[Failure.RATE_LIMITED] * 20)
+    eventually(lambda: operator.client.jobs_page(states=["available"], error_code="rate_limited").items)
+    assert "0 jobs are given up" in operator.sees("jobs", "cancel", "--kind", "extract", "--state", "available")
+    assert "1 job is given up" in operator.sees("jobs", "cancel", "--kb", "tolls", "--error", "rate_limited")
+    assert operator.client.job_counts().dead == 2
+    assert {group.error_code for group in operator.client.job_errors()} == {"provider_refused", "cancelled"}
+    for arguments in ((), ("extract:x", "--all"), ("extract:x", "--state", "running"), ("--state", "running")):
+        refused = operator.types("jobs", "cancel", *arguments)
+        assert refused.returncode == 1
+        assert "Name either one job, or --all" in refused.stderr
+
+
 def test_list_without_a_job_says_so_and_unknown_job_is_an_error(operator: Operator) -> None:
     assert "There is no such job" in operator.sees("jobs", "list", "--kind", "drop_kb", "--document", UNKNOWN_ID)
     for action in ("show", "replay", "cancel"):

@@ -12,6 +12,8 @@ import httpx
 import psutil
 import pytest
 
+from analytiq.cli.platform import OLD_KEYS_FILE
+from analytiq.cli.secret_keys import replace_key_of
 from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
 
 WAIT_SECONDS = 60.0
@@ -185,3 +187,27 @@ def test_stop_during_the_start_leaves_nothing_behind(tmp_path: Path) -> None:
     _, alive = psutil.wait_procs(processes, timeout=WAIT_SECONDS)
     assert alive == []
     assert "Traceback" not in running.log
+
+
+def test_secret_key_that_opens_no_stored_key_is_told_by_up_and_by_doctor(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    first = start_platform(data_dir)
+    with first.client() as client:
+        assert client.put("/llm-providers/cohere", json={"api_key": "sk-the-key-of-cohere"}).status_code == 200
+    well = run_command("doctor", "--data-dir", str(data_dir))
+    assert "it opens all 1 stored provider keys" in " ".join(well.stdout.split())
+    assert stop_platform(first) == 0
+    assert "another secret key" not in first.log
+    replace_key_of(data_dir)
+    (data_dir / OLD_KEYS_FILE).unlink()
+
+    second = start_platform(data_dir)
+    try:
+        told = "1 of 1 stored provider keys (cohere) were encrypted with another secret key than this one"
+        assert told in " ".join(second.log.split())
+        doctor = run_command("doctor", "--data-dir", str(data_dir))
+        assert doctor.returncode == 1
+        assert told in " ".join(doctor.stdout.split())
+        assert "ANALYTIQ_OLD_SECRET_KEYS" in doctor.stdout
+    finally:
+        assert stop_platform(second) == 0

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get Organization
-         * @description The organization that the token opens.
+         * @description The organization that the token opens, and what whoever asks may do there.
          */
         get: operations["get_organization"];
         /**
@@ -658,6 +658,68 @@ export interface paths {
          * @description Run dead jobs again, as if they had never been tried: do it when what made them fail is mended.
          */
         post: operations["replay_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/jobs/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Jobs
+         * @description Stop jobs: waiting ones are dead at once, running ones within seconds. They can be replayed.
+         *
+         *     Documents whose extraction is cancelled are failed, with the code `cancelled`. Jobs that delete run to their end.
+         */
+        post: operations["cancel_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/jobs/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Job Counts
+         * @description How many jobs of each kind wait, run, or were given up.
+         */
+        get: operations["get_job_counts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/jobs/errors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Job Errors
+         * @description What made jobs be given up: all dead jobs by the error of their last attempt, most frequent first.
+         */
+        get: operations["get_job_errors"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1478,10 +1540,32 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Workers
+         * Get Workers
          * @description Worker processes that are there, with the jobs of this organization that they run.
          */
-        get: operations["list_workers"];
+        get: operations["get_workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Backups
+         * @description A page of the backups of the organization and the restores into it, latest first, failed ones included.
+         *
+         *     An operator makes them, with `analytiq backup` and `analytiq restore`; archives themselves are not kept here.
+         */
+        get: operations["list_backups"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1960,6 +2044,81 @@ export interface components {
             status: number;
         };
         /**
+         * BackupKind
+         * @description Which way the data went.
+         * @enum {string}
+         */
+        BackupKind: "backup" | "restore";
+        /**
+         * BackupList
+         * @description A page of backups and restores, latest first.
+         */
+        BackupList: {
+            /** Backups */
+            backups: components["schemas"]["BackupResponse"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
+        /**
+         * BackupOutcome
+         * @description How it ended. Interrupted: its process has given no sign of life for longer than it could have.
+         * @enum {string}
+         */
+        BackupOutcome: "running" | "done" | "failed" | "interrupted";
+        /**
+         * BackupResponse
+         * @description One backup of the organization, or one restore into it.
+         */
+        BackupResponse: {
+            /** Backup Id */
+            backup_id: string;
+            kind: components["schemas"]["BackupKind"];
+            /**
+             * Command
+             * @description What an operator called
+             */
+            command: string;
+            /** @description interrupted: its process was killed, and left no archive */
+            outcome: components["schemas"]["BackupOutcome"];
+            /**
+             * Has Secrets
+             * @description The archive is of everything, with access tokens and encrypted keys
+             */
+            has_secrets: boolean;
+            /** Started At */
+            started_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Byte Size
+             * @description Of the archive; None where it holds other organizations too
+             */
+            byte_size: number | null;
+            /**
+             * Sha256
+             * @description The chained digest that `analytiq backup --check` goes by
+             */
+            sha256: string | null;
+            /** Contents */
+            contents: components["schemas"]["BackupRows"][];
+            /** Error Code */
+            error_code: string | null;
+            /** Error Detail */
+            error_detail: string | null;
+        };
+        /**
+         * BackupRows
+         * @description Rows of a collection of this organization in the archive; `kb_vectors_` are all chunks with their vectors.
+         */
+        BackupRows: {
+            /** Collection */
+            collection: string;
+            /** Rows */
+            rows: number;
+        };
+        /**
          * BoxResponse
          * @description A rectangle in fractions (0 to 1) of the page as it is shown, turned as its rotation says.
          */
@@ -1990,6 +2149,16 @@ export interface components {
          * @enum {string}
          */
         CacheScope: "global" | "organization";
+        /**
+         * CancelAnswer
+         * @description How many waiting jobs are given up now, and how many running ones stop within seconds.
+         */
+        CancelAnswer: {
+            /** Cancelled */
+            cancelled: number;
+            /** Stopping */
+            stopping: number;
+        };
         /**
          * ChatAsked
          * @description The question, and its answer, which has just begun: follow it at `events_path`, or get it until it is over.
@@ -3214,6 +3383,50 @@ export interface components {
             expires_at: string;
         };
         /**
+         * JobCancel
+         * @description Which waiting or running jobs to stop: those that fit everything that is given, or `all` of the organization.
+         * @example {
+         *       "kind": "sync",
+         *       "state": "available"
+         *     }
+         * @example {
+         *       "all": true
+         *     }
+         */
+        JobCancel: {
+            kind?: components["schemas"]["JobKind"] | null;
+            /** Kb Id */
+            kb_id?: string | null;
+            /** Document Id */
+            document_id?: string | null;
+            /** Error Code */
+            error_code?: string | null;
+            /**
+             * All
+             * @default false
+             */
+            all: boolean;
+            /**
+             * State
+             * @description Only those that wait (available), or only those that run
+             */
+            state?: ("available" | "running") | null;
+        };
+        /**
+         * JobCounts
+         * @description The queue in numbers, of this organization; kinds of which there is no job are left out.
+         */
+        JobCounts: {
+            /** Kinds */
+            kinds: components["schemas"]["KindCountsResponse"][];
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            /** Dead */
+            dead: number;
+        };
+        /**
          * JobDetail
          * @description A job, where its last attempt failed, and what became of the attempts so far, latest first.
          */
@@ -3269,6 +3482,29 @@ export interface components {
             stack: string | null;
             /** Attempts */
             attempts: components["schemas"]["AttemptResponse"][];
+        };
+        /**
+         * JobErrorResponse
+         * @description Dead jobs with the same error.
+         */
+        JobErrorResponse: {
+            /** Error Code */
+            error_code: string;
+            /**
+             * Detail
+             * @description What one of them says; others may name other files
+             */
+            detail: string;
+            /** Count */
+            count: number;
+        };
+        /**
+         * JobErrors
+         * @description All dead jobs that match, by error; most frequent first.
+         */
+        JobErrors: {
+            /** Errors */
+            errors: components["schemas"]["JobErrorResponse"][];
         };
         /**
          * JobKind
@@ -3385,6 +3621,19 @@ export interface components {
             is_passed: boolean;
             /** Detail */
             detail: string;
+        };
+        /**
+         * KindCountsResponse
+         * @description How many jobs of a kind wait, run, or were given up.
+         */
+        KindCountsResponse: {
+            kind: components["schemas"]["JobKind"];
+            /** Waiting */
+            waiting: number;
+            /** Running */
+            running: number;
+            /** Dead */
+            dead: number;
         };
         /**
          * KnowledgeBaseCreate
@@ -3992,6 +4241,15 @@ export interface components {
             cache_scope: string;
             /** Created At */
             created_at: string;
+            /** @description What whoever asks may do here; each includes those before it */
+            permission: components["schemas"]["Permission"];
+            /**
+             * Permission Needed
+             * @description What each operation of an organization needs
+             */
+            permission_needed: {
+                [key: string]: components["schemas"]["Permission"];
+            };
         };
         /**
          * OrganizationSettingsResponse
@@ -4118,6 +4376,12 @@ export interface components {
             /** Email */
             email: string;
         };
+        /**
+         * Permission
+         * @description What a call needs; each includes those before it.
+         * @enum {string}
+         */
+        Permission: "read" | "write" | "admin" | "owner";
         /**
          * PlacedPageResponse
          * @description One of the passage's pages; `reason` says why it has no boxes.
@@ -9043,6 +9307,218 @@ export interface operations {
             };
         };
     };
+    cancel_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobCancel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_job_counts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobCounts"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_job_errors: {
+        parameters: {
+            query?: {
+                /** @description Any of these */
+                kind?: components["schemas"]["JobKind"][] | null;
+                kb_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobErrors"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_job: {
         parameters: {
             query?: never;
@@ -12573,7 +13049,7 @@ export interface operations {
             };
         };
     };
-    list_workers: {
+    get_workers: {
         parameters: {
             query?: never;
             header?: never;
@@ -12592,6 +13068,79 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_backups: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupList"];
                 };
             };
             /** @description The request is wrong */

@@ -9,6 +9,7 @@ import { useDeferredValue, useState } from "react";
 
 import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { DESTINATIONS } from "@/components/navigation";
+import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
 import { useActiveItem } from "@/lib/use-active-item";
 
@@ -35,6 +36,7 @@ const GROUP =
 
 function Palette({ close }: { close: () => void }) {
   const router = useRouter();
+  const { may } = usePermissions();
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
   const documents = useQuery({ ...documentNamesQuery(wanted), enabled: wanted !== "" });
@@ -46,12 +48,13 @@ function Palette({ close }: { close: () => void }) {
     router.push(href);
   };
   const matches = (label: string) => label.toLowerCase().includes(wanted.toLowerCase());
-  const actions = [
-    { label: "Upload files", icon: Upload, run: chooseFiles },
-    { label: "New knowledge base", icon: Plus, run: () => go("/kbs/new/") },
-    { label: "New prompt", icon: Plus, run: () => go("/prompts/new/") },
-    { label: "New tag", icon: Plus, run: () => go("/tags/?new=1") },
-  ].filter((action) => matches(action.label));
+  const known = [
+    { label: "Upload files", needs: "upload_documents", icon: Upload, run: chooseFiles },
+    { label: "New knowledge base", needs: "create_knowledge_base", icon: Plus, run: () => go("/kbs/new/") },
+    { label: "New prompt", needs: "create_prompt", icon: Plus, run: () => go("/prompts/new/") },
+    { label: "New tag", needs: "create_tag", icon: Plus, run: () => go("/tags/?new=1") },
+  ] as const;
+  const actions = known.filter((action) => may(action.needs) && matches(action.label));
   const pages = DESTINATIONS.filter((destination) => matches(destination.label));
   const active = useActiveItem([
     ...(wanted === "" ? [] : ["search-passages", ...(documents.data?.documents.map((document) => document.document_id) ?? [])]),

@@ -9,6 +9,7 @@ import { useDeferredValue, useState } from "react";
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { type Tag, tagListQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
+import { useMay } from "@/lib/permissions";
 import { colourFor } from "@/lib/tag-colours";
 import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
@@ -54,13 +55,14 @@ export function TagPicker({
 function TagList({
   ticked,
   onToggle,
-  canCreate,
+  canCreate: isCreating,
 }: {
   ticked: (tagId: string) => Ticked;
   onToggle: (tag: Tag, isOn: boolean) => void;
   canCreate: boolean;
 }) {
   const [text, setText] = useState("");
+  const canCreate = useMay("create_tag") && isCreating;
   const wanted = useDeferredValue(text.trim());
   const { data, isPending, isPlaceholderData } = useQuery({ ...tagListQuery(wanted), placeholderData: keepPreviousData });
   const client = useQueryClient();

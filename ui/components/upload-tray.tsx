@@ -13,6 +13,7 @@ import { TagPicker } from "@/components/tag-picker";
 import { documentState } from "@/lib/document-state";
 import { formatBytes, plural } from "@/lib/format";
 import { pollEvery } from "@/lib/live";
+import { useMay } from "@/lib/permissions";
 import {
   addFiles,
   chooseFiles,
@@ -31,6 +32,10 @@ const TRAY_MILLISECONDS = 3_000;
 
 /** Files dropped anywhere, or chosen: tags for them, and a row for each until it can be found. */
 export function UploadTray() {
+  return useMay("upload_documents") ? <OpenTray /> : null;
+}
+
+function OpenTray() {
   const { isOpen, uploads } = useUploads();
   const isDragging = useDropAnywhere();
   const client = useQueryClient();

@@ -3,7 +3,7 @@
 Workers' moves are in `job_leases`, the look-up of lanes is in `job_lanes`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +20,7 @@ from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.session import Session
 from analytiq.telemetry import traces
 
+LIST_INDEX = [("organization_id", 1), ("state", 1), ("kind", 1), ("updated_at", -1), ("_id", 1)]
 INDEXES = {
     "jobs": [
         IndexModel([("state", 1), ("priority", 1), ("run_at", 1)]),
@@ -30,13 +31,19 @@ INDEXES = {
         IndexModel([("subject.kb_id", 1), ("state", 1), ("created_at", 1)]),
         IndexModel([("subject.document_id", 1), ("state", 1)]),
         # A list names every state and kind that it means, so that any of them comes in this order, without a sort.
-        IndexModel([("organization_id", 1), ("state", 1), ("kind", 1), ("updated_at", -1), ("_id", 1)]),
+        IndexModel(LIST_INDEX),
+        # Of dead jobs only: they are few to write, and their errors are grouped without reading a row.
+        IndexModel(
+            [("organization_id", 1), ("state", 1), ("error.code", 1), ("kind", 1), ("subject.kb_id", 1)],
+            partialFilterExpression={"state": JobState.DEAD.value},
+        ),
     ],
 }
 
 
 MOST_COUNTED = 10_000
 """Matches that a list counts: counting 200,000 took 0.2 to 0.5 s, and nobody reads so far."""
+JOBS_PER_BATCH = 500
 UNSORTED_INDEX = "organization_id_1_state_1_updated_at_-1"
 """The index of earlier releases that a list of several states or kinds had to be sorted after."""
 
@@ -48,6 +55,15 @@ class JobPage:
     jobs: list[Job]
     total_count: int
     total_count_is_at_least: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Dead jobs with the same error: its code, what one of them says, and how many there are."""
+
+    code: str
+    detail: str
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +162,58 @@ class JobRepository(JobLeases, JobLanes):
         )
         return JobState(row["state"]) if row else None
 
+    async def waiting(self, organization_id: str, query: JobQuery) -> AsyncGenerator[list[Job], None]:
+        """The organization's jobs that match and wait, in batches; what changes meanwhile is not seen again."""
+        wanted = {**_matching(organization_id, query), "state": JobState.AVAILABLE.value}
+        batch: list[Job] = []
+        # Latest change first: what is asked for again after this began lies behind the cursor.
+        async for row in self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]):
+            batch.append(decode(Job, row))
+            if len(batch) == JOBS_PER_BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    async def cancel_waiting(self, organization_id: str, jobs: Sequence[Job], failure: Failure) -> list[Job]:
+        """Make those of the jobs dead that still wait; returns those that are dead of it."""
+        ids: Row = {"_id": {"$in": [job.id for job in jobs]}, "organization_id": organization_id}
+        dead: Row = {
+            "state": JobState.DEAD.value,
+            "error": {"$literal": failure.model_dump()},
+            "is_cancel_wanted": False,
+            "updated_at": "$$NOW",
+        }
+        await self._collection.update_many({**ids, "state": JobState.AVAILABLE.value}, [{"$set": dead}])
+        now_dead: Row = {**ids, "state": JobState.DEAD.value, "error.code": failure.code, "error.at": failure.at}
+        return [decode(Job, row) async for row in self._collection.find(now_dead)]
+
+    async def stop_running(self, organization_id: str, query: JobQuery) -> int:
+        """Tell the workers of running jobs that match to stop at their next heartbeat; how many there were."""
+        wanted = {**_matching(organization_id, query), "state": JobState.RUNNING.value}
+        asked: Row = {"is_cancel_wanted": True, "updated_at": "$$NOW"}
+        return (await self._collection.update_many(wanted, [{"$set": asked}])).matched_count
+
+    async def dead_by_error(self, organization_id: str, query: JobQuery, *, limit: int) -> list[ErrorGroup]:
+        """The organization's dead jobs that match, by their error's code; most frequent first."""
+        wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": wanted},
+                {"$group": {"_id": "$error.code", "count": {"$sum": 1}}},
+                {"$match": {"_id": {"$ne": None}}},
+                {"$sort": {"count": -1, "_id": 1}},
+                {"$limit": limit},
+            ]
+        )
+        counts = [(str(row["_id"]), int(row["count"])) async for row in cursor]
+        groups: list[ErrorGroup] = []
+        for code, count in counts:
+            row: Row | None = await self._collection.find_one({**wanted, "error.code": code}, {"error.detail": 1})
+            if row is not None:  # else the last of them was replayed in between
+                groups.append(ErrorGroup(code, str(row["error"]["detail"]), count))
+        return groups
+
     async def existing(self, job_ids: Collection[str]) -> set[str]:
         """Those of the deduplication keys that have a row, be it waiting, running or dead."""
         return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
@@ -229,14 +297,14 @@ class JobRepository(JobLeases, JobLanes):
         return row is not None
 
     async def counts(self, organization_id: str | None = None) -> dict[tuple[str, str], int]:
-        """(kind, state) → how many jobs."""
-        match: Row = {} if organization_id is None else {"organization_id": organization_id}
-        cursor = await self._collection.aggregate(
-            [
-                {"$match": match},
-                {"$group": {"_id": {"kind": "$kind", "state": "$state"}, "count": {"$sum": 1}}},
-            ]
-        )
+        """(kind, state) → how many jobs; of an organization from the index that its list has, without reading a row."""
+        group: Row = {"$group": {"_id": {"kind": "$kind", "state": "$state"}, "count": {"$sum": 1}}}
+        if organization_id is None:
+            cursor = await self._collection.aggregate([group])
+        else:
+            match = _matching(organization_id, JobQuery())
+            # By itself the planner takes an index after which it has to read the rows.
+            cursor = await self._collection.aggregate([{"$match": match}, group], hint=dict(LIST_INDEX))
         return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
 
     async def delete_dead_of_document(self, organization_id: str, document_id: str) -> None:

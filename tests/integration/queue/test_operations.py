@@ -340,3 +340,98 @@ async def test_single_document_is_not_behind_the_many_of_another_knowledge_base(
         await eventually(lambda: len(order) == 31)
     assert order.count(full.id) == 30
     assert order.index(single.id) <= 1, "it waited longer than for one turn of the other"
+
+
+# All that match
+
+
+async def test_counts_tell_each_kind_by_state_and_nothing_of_others(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    await with_dead_sync(tenant, embedding_server)
+    for name in ("b.txt", "c.txt"):
+        await tenant.upload(name, f"text of {name}")
+    stranger = await new_tenant(tenant.application)
+    counts = {item.kind: item for item in await tenant.application.job_operations.counts(tenant.id)}
+    assert (counts[JobKind.SYNC].dead, counts[JobKind.SYNC].waiting) == (1, 0)
+    assert (counts[JobKind.EXTRACT].waiting, counts[JobKind.EXTRACT].running) == (2, 0)
+    assert await tenant.application.job_operations.counts(stranger.id) == []
+
+
+async def test_counts_and_errors_are_read_from_indexes_alone(
+    tenant: Tenant, embedding_server: EmbeddingServer, migrated: MongoConnection
+) -> None:
+    await with_dead_sync(tenant, embedding_server)
+    await migrated.database.command("profile", 2)
+    try:
+        await tenant.application.jobs.counts(tenant.id)
+        await tenant.application.jobs.dead_by_error(tenant.id, JobQuery(), limit=10)
+    finally:
+        await migrated.database.command("profile", 0)
+        ran = [row async for row in migrated.database["system.profile"].find({"command.aggregate": "jobs"})]
+        await migrated.database.drop_collection("system.profile")
+    assert [row["docsExamined"] for row in ran] == [0, 0]
+
+
+async def test_errors_count_all_dead_jobs_by_what_made_them_fail(
+    tenant: Tenant, embedding_server: EmbeddingServer
+) -> None:
+    _, kb_id, _ = await with_dead_sync(tenant, embedding_server)
+    for number in range(3):
+        document = (await tenant.upload(f"d{number}.txt", f"text {number}")).document
+        await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
+    jobs, stranger = tenant.application.job_operations, await new_tenant(tenant.application)
+    found = await jobs.errors(tenant.id, JobQuery())
+    assert [(group.code, group.count) for group in found] == [("cancelled", 3), ("provider_refused", 1)]
+    assert "replay it" in found[0].detail
+    assert [group.code for group in await jobs.errors(tenant.id, JobQuery(kb_id=kb_id))] == ["provider_refused"]
+    assert [group.code for group in await jobs.errors(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,)))] == ["cancelled"]
+    assert await jobs.errors(stranger.id, JobQuery()) == []
+
+
+async def test_cancelling_all_that_match_ends_waiting_ones_at_once_and_fails_their_documents(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("analytiq.mongo.repositories.jobs.JOBS_PER_BATCH", 2)
+    documents = [(await tenant.upload(f"w{number}.txt", f"text {number}")).document for number in range(5)]
+    stranger = await new_tenant(tenant.application)
+    other = (await stranger.upload("theirs.txt", "theirs")).document
+    jobs = tenant.application.job_operations
+    assert (await jobs.cancel_all(tenant.id, JobQuery(kinds=(JobKind.SYNC,)))).cancelled == 0
+    done = await jobs.cancel_all(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,)))
+    assert (done.cancelled, done.stopping) == (5, 0)
+    for document in documents:
+        found = await document_of(tenant, document.id)
+        assert (found.state, found.error.code if found.error else None) == (DocumentState.FAILED, "cancelled")
+    assert (await job_of(stranger, f"extract:{other.id}")).state is JobState.AVAILABLE
+    assert (await document_of(stranger, other.id)).state is DocumentState.UPLOADED
+    assert await jobs.replay_all(tenant.id, JobQuery(error_code="cancelled")) == 5
+    assert (await document_of(tenant, documents[0].id)).state is DocumentState.UPLOADED
+
+
+async def test_cancelling_all_tells_running_ones_to_stop_where_they_are_meant(tenant: Tenant) -> None:
+    running = (await tenant.upload("r.txt", "runs")).document
+    claimed = await tenant.application.jobs.claim([JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=30)
+    assert claimed is not None
+    waiting = (await tenant.upload("w.txt", "waits")).document
+    jobs = tenant.application.job_operations
+    only_waiting = await jobs.cancel_all(tenant.id, JobQuery(states=(JobState.AVAILABLE,)))
+    assert (only_waiting.cancelled, only_waiting.stopping) == (1, 0)
+    assert (await job_of(tenant, f"extract:{waiting.id}")).state is JobState.DEAD
+    assert not (await job_of(tenant, f"extract:{running.id}")).is_cancel_wanted
+    only_running = await jobs.cancel_all(tenant.id, JobQuery(states=(JobState.RUNNING,)))
+    assert (only_running.cancelled, only_running.stopping) == (0, 1)
+    assert (await job_of(tenant, f"extract:{running.id}")).is_cancel_wanted
+
+
+async def test_cancelling_all_leaves_deletions_to_run_to_their_end(tenant: Tenant) -> None:
+    document = await tenant.document("gone.txt", "text")
+    await tenant.application.documents.delete(tenant.id, document.id)
+    jobs = tenant.application.job_operations
+    before = {item.kind for item in await jobs.counts(tenant.id) if item.waiting}
+    assert JobKind.CLEAN_DOCUMENT in before
+    await jobs.cancel_all(tenant.id, JobQuery())
+    counts = {item.kind: item for item in await jobs.counts(tenant.id)}
+    assert counts[JobKind.CLEAN_DOCUMENT].waiting == 1
+    with pytest.raises(ConflictError, match="run to their end"):
+        await jobs.cancel_all(tenant.id, JobQuery(kinds=(JobKind.CLEAN_DOCUMENT,)))

@@ -9,6 +9,7 @@ import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { BasePicker } from "@/components/base-picker";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
 
@@ -78,9 +79,11 @@ export function Chat() {
                   >
                     <span className="truncate">{thread.title || "New conversation"}</span>
                   </button>
-                  <button type="button" className="button button-quiet button-icon button-small" aria-label={`Delete ${thread.title || "the conversation"}`} onClick={() => setLeaving(thread)}>
-                    <Trash2 aria-hidden size={14} />
-                  </button>
+                  <May to="delete_chat_thread">
+                    <button type="button" className="button button-quiet button-icon button-small" aria-label={`Delete ${thread.title || "the conversation"}`} onClick={() => setLeaving(thread)}>
+                      <Trash2 aria-hidden size={14} />
+                    </button>
+                  </May>
                 </li>
               ))}
             </ul>

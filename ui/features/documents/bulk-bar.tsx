@@ -6,7 +6,8 @@ import { useState } from "react";
 import { ConfirmDialog } from "@/components/dialog";
 import { TagPicker } from "@/components/tag-picker";
 import { formatCount, plural } from "@/lib/format";
-import { useShortcuts } from "@/lib/shortcuts";
+import { useMay } from "@/lib/permissions";
+import { type Shortcut, useShortcuts } from "@/lib/shortcuts";
 
 import { FailedDialog } from "./failed-dialog";
 import { MetadataDialog } from "./metadata-dialog";
@@ -30,6 +31,7 @@ export function BulkBar({
   onChanged: () => void;
 }) {
   const bulk = useBulkActions(selection, filter, onChanged);
+  const mayChange = useMay("change_documents");
   const [isDeleting, setDeleting] = useState(false);
   const [isDescribing, setDescribing] = useState(false);
   const [areTagsOpen, setTagsOpen] = useState(false);
@@ -37,11 +39,12 @@ export function BulkBar({
   // What the API takes one by one is not begun for so many.
   const isTooMany = count > MOST_SELECTED;
   const oneByOne = { disabled: isTooMany, ...(isTooMany && { title: `Up to ${formatCount(MOST_SELECTED)} at once: narrow the filter` }) };
-  useShortcuts([
+  const changes: Shortcut[] = [
     { keys: "t", label: "Tags of the selection", group: "List", run: () => setTagsOpen(true) },
     { keys: "r", label: "Read the selection again", group: "List", run: () => !isTooMany && void bulk.retry() },
     { keys: "Delete", label: "Delete the selection", group: "List", run: () => !isTooMany && setDeleting(true) },
-  ]);
+  ];
+  useShortcuts(mayChange ? changes : []);
   const first = [...selection.documents.values()][0];
   return (
     <div className="bar bg-selected" role="region" aria-label="Selection">
@@ -61,29 +64,35 @@ export function BulkBar({
       )}
       <span className="flex-1" />
       <fieldset disabled={bulk.busy !== null} className="contents">
-        <TagPicker
-          ticked={bulk.ticked}
-          onToggle={(changed, isOn) => void bulk.tag(changed, isOn)}
-          align="end"
-          open={areTagsOpen}
-          onOpenChange={setTagsOpen}
-        >
-          <button type="button" className="button">
-            <TagIcon aria-hidden size={14} /> Tags…
-          </button>
-        </TagPicker>
-        <button type="button" className="button max-md:hidden" onClick={() => setDescribing(true)}>
-          <PencilLine aria-hidden size={14} /> Metadata…
-        </button>
-        <button type="button" className="button max-lg:hidden" onClick={() => void bulk.retry()} title="Read the files again" {...oneByOne}>
-          <RotateCw aria-hidden size={14} /> Read again
-        </button>
+        {mayChange && (
+          <>
+            <TagPicker
+              ticked={bulk.ticked}
+              onToggle={(changed, isOn) => void bulk.tag(changed, isOn)}
+              align="end"
+              open={areTagsOpen}
+              onOpenChange={setTagsOpen}
+            >
+              <button type="button" className="button">
+                <TagIcon aria-hidden size={14} /> Tags…
+              </button>
+            </TagPicker>
+            <button type="button" className="button max-md:hidden" onClick={() => setDescribing(true)}>
+              <PencilLine aria-hidden size={14} /> Metadata…
+            </button>
+            <button type="button" className="button max-lg:hidden" onClick={() => void bulk.retry()} title="Read the files again" {...oneByOne}>
+              <RotateCw aria-hidden size={14} /> Read again
+            </button>
+          </>
+        )}
         <button type="button" className="button max-lg:hidden" onClick={() => void bulk.downloadAll()} {...oneByOne}>
           <Download aria-hidden size={14} /> Download
         </button>
-        <button type="button" className="button text-failed" onClick={() => setDeleting(true)} {...oneByOne}>
-          <Trash2 aria-hidden size={14} /> Delete…
-        </button>
+        {mayChange && (
+          <button type="button" className="button text-failed" onClick={() => setDeleting(true)} {...oneByOne}>
+            <Trash2 aria-hidden size={14} /> Delete…
+          </button>
+        )}
         <button type="button" className="button button-quiet button-icon" onClick={selection.clear} aria-label="Clear the selection">
           <X aria-hidden size={16} />
         </button>

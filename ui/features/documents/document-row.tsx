@@ -15,6 +15,7 @@ import { Time } from "@/components/time";
 import { documentState, extractionState, type Progress, searchableIn } from "@/lib/document-state";
 import { formatBytes, formatCount } from "@/lib/format";
 import { pollEvery } from "@/lib/live";
+import { useMay } from "@/lib/permissions";
 import { useInView } from "@/lib/use-in-view";
 
 import { changeTag, extractAgain, replayJobs } from "./actions";
@@ -40,6 +41,7 @@ export const DocumentRow = memo(function DocumentRow({
   onChanged: () => void;
 }) {
   const [row, isInView] = useInView<HTMLTableRowElement>();
+  const mayChange = useMay("update_document");
   const id = document.document_id;
   // The list does not tell knowledge bases: each row that is in view asks for its own.
   const { data: detail } = useQuery({
@@ -86,10 +88,10 @@ export const DocumentRow = memo(function DocumentRow({
         </div>
       </td>
       <td className="max-md:hidden">
-        <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} />
+        {mayChange ? <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} /> : <TagChips tagIds={document.tag_ids} index={tagIndex} most={2} />}
       </td>
       <td className="max-md:hidden">
-        <StateCell document={document} detail={current} progress={progress} canRetry onChanged={onChanged} />
+        <StateCell document={document} detail={current} progress={progress} canRetry={mayChange} onChanged={onChanged} />
       </td>
       <td className="tabular-nums max-lg:hidden">{current ? searchableIn(current) : ""}</td>
       <td className="number max-lg:hidden">{formatCount(document.page_count)}</td>

@@ -12,6 +12,7 @@ import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
 import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
+import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
 
@@ -28,6 +29,8 @@ const idOf = (document: Document) => document.document_id;
 export function Documents() {
   const router = useRouter();
   const client = useQueryClient();
+  const permissions = usePermissions();
+  const mayUpload = permissions.may("upload_documents");
   const { url, setUrl } = useDocumentsUrl();
   const filter: DocumentFilter = {
     nameSearch: url.q,
@@ -79,7 +82,7 @@ export function Documents() {
   const open = (document: Document) => router.push(`/documents/view/?id=${document.document_id}`);
   useShortcuts([
     { keys: "/", label: "Filter by name", group: "List", run: () => filterField.current?.focus() },
-    { keys: "u", label: "Upload files", group: "List", run: chooseFiles },
+    ...(mayUpload ? [{ keys: "u", label: "Upload files", group: "List" as const, run: chooseFiles }] : []),
     { keys: "j", label: "Next row", group: "List", run: () => setCursor((now) => Math.min(now + 1, (rows?.length ?? 0) - 1)) },
     { keys: "k", label: "Previous row", group: "List", run: () => setCursor((now) => Math.max(now - 1, 0)) },
     { keys: "Enter", label: "Open", group: "List", run: () => at && open(at) },
@@ -100,11 +103,13 @@ export function Documents() {
           <span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>
         }
       >
-        <button type="button" className="button button-primary" onClick={chooseFiles}>
-          <Upload aria-hidden size={14} /> Upload
-        </button>
+        {mayUpload && (
+          <button type="button" className="button button-primary" onClick={chooseFiles}>
+            <Upload aria-hidden size={14} /> Upload
+          </button>
+        )}
       </PageHead>
-      {firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
+      {mayUpload && firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
       {selection.count > 0 ? (
         <BulkBar
           selection={selection}
@@ -152,7 +157,12 @@ export function Documents() {
             }
           />
         ) : isEmpty ? (
-          <FirstSteps />
+          permissions.isKnown &&
+          (mayUpload ? (
+            <FirstSteps />
+          ) : (
+            <EmptyState title="No documents yet">{permissions.whoMay("upload_documents")} can upload some.</EmptyState>
+          ))
         ) : (
           <DocumentTable
             rows={rows}

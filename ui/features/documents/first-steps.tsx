@@ -6,13 +6,18 @@ import Link from "next/link";
 import { useEffect } from "react";
 
 import { knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
+import { EmptyState } from "@/components/feedback";
 import { beginFirstSteps, endFirstSteps, useFirstSteps } from "@/lib/first-steps";
+import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
 
 /** What to do in an empty organization, and which of it is done. */
 export function FirstSteps() {
+  const { isKnown, may, whoMay } = usePermissions();
   const { hasTags, hasBases, progress } = useDone();
   useEffect(beginFirstSteps, []);
+  if (!isKnown) return null;
+  if (!may("upload_documents")) return <EmptyState title="No documents yet">{whoMay("upload_documents")} upload them.</EmptyState>;
   return (
     <div className="mx-auto flex max-w-[520px] flex-col gap-4 px-4 py-16 max-md:py-6">
       <h2 className="text-lg font-semibold">No documents yet. Drop files anywhere.</h2>

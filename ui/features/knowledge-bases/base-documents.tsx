@@ -6,6 +6,7 @@ import Link from "next/link";
 import { documentQuery, type KnowledgeBase } from "@/api/queries";
 import type { Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
+import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
@@ -32,9 +33,11 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
             title={base.tag_ids.length === 0 ? "It has no tags, so it stays empty" : "No documents yet"}
             action={
               base.tag_ids.length === 0 ? (
-                <Link className="button" href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>
-                  Give it tags
-                </Link>
+                <May to="update_knowledge_base">
+                  <Link className="button" href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>
+                    Give it tags
+                  </Link>
+                </May>
               ) : (
                 <Link className="button" href="/documents/">
                   Go to documents

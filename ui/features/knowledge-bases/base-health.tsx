@@ -7,6 +7,7 @@ import { parseAsString, useQueryState } from "nuqs";
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import type { KnowledgeBase } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { May } from "@/components/may";
 import { Banner, State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount, plural } from "@/lib/format";
@@ -76,17 +77,19 @@ export function BaseHealth({ base }: { base: KnowledgeBase }) {
   return (
     <div className="min-h-0 flex-1 overflow-auto" role="region" aria-label="Health" tabIndex={0}>
       <div className="flex max-w-[960px] flex-col gap-4 p-4">
-        <div className="flex flex-wrap items-center gap-2">
-          <button type="button" className="button" disabled={isBusy} onClick={() => start.mutate(true)}>
-            Dry run
-          </button>
-          <button type="button" className="button button-primary" disabled={isBusy} onClick={() => start.mutate(false)}>
-            Run now
-          </button>
-          <span className="text-text-2">
-            Every vector, file and text is compared with what there should be. A dry run only tells; Run now has it mended.
-          </span>
-        </div>
+        <May to="create_knowledge_base_reconcile_run">
+          <div className="flex flex-wrap items-center gap-2">
+            <button type="button" className="button" disabled={isBusy} onClick={() => start.mutate(true)}>
+              Dry run
+            </button>
+            <button type="button" className="button button-primary" disabled={isBusy} onClick={() => start.mutate(false)}>
+              Run now
+            </button>
+            <span className="text-text-2">
+              Every vector, file and text is compared with what there should be. A dry run only tells; Run now has it mended.
+            </span>
+          </div>
+        </May>
         {start.error && <Banner tone="failed">{start.error.message}</Banner>}
         {!data ? (
           <SkeletonBlock lines={4} />

@@ -8,14 +8,18 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
 import { formError } from "@/components/form";
+import { May } from "@/components/may";
 import { Banner } from "@/components/state";
 import { formatCount } from "@/lib/format";
+import { usePermissions } from "@/lib/permissions";
 
 import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
 
 export function BaseSettings({ base }: { base: KnowledgeBase }) {
   const client = useQueryClient();
   const { data: tagIndex } = useQuery(tagIndexQuery());
+  const { isKnown, may, whoMay } = usePermissions();
+  const mayChange = may("update_knowledge_base");
   const kept = fieldsOf(base);
   const [values, setValues] = useState(kept);
   const isChanged =
@@ -47,35 +51,42 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
           save.mutate();
         }}
       >
+        {isKnown && !mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_knowledge_base")} change them.</Banner>}
         {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
-        <BaseFields
-          values={values}
-          onChange={setValues}
-          error={save.error}
-          tagNote={
-            leaving.length > 0 && (
-              <span className="text-warn">
-                Documents whose last shared tag is {leaving.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(" or ")} leave as soon
-                as you save.
-              </span>
-            )
-          }
-        />
-        <div className="flex items-center gap-2">
-          <button type="submit" className="button button-primary" disabled={!isChanged || save.isPending}>
-            {save.isPending ? "Saving…" : "Save"}
-          </button>
-          {isChanged && <span className="text-text-2">Not saved yet</span>}
-        </div>
+        <fieldset disabled={!mayChange} className="contents">
+          <BaseFields
+            values={values}
+            onChange={setValues}
+            error={save.error}
+            tagNote={
+              leaving.length > 0 && (
+                <span className="text-warn">
+                  Documents whose last shared tag is {leaving.map((id) => tagIndex?.get(id)?.name ?? "unknown").join(" or ")} leave as soon
+                  as you save.
+                </span>
+              )
+            }
+          />
+        </fieldset>
+        {mayChange && (
+          <div className="flex items-center gap-2">
+            <button type="submit" className="button button-primary" disabled={!isChanged || save.isPending}>
+              {save.isPending ? "Saving…" : "Save"}
+            </button>
+            {isChanged && <span className="text-text-2">Not saved yet</span>}
+          </div>
+        )}
       </form>
       <section className="max-w-[640px] border-t border-line p-4">
         <h2 className="text-lg font-semibold">Fixed after creation</h2>
-        <p className="mb-3 text-text-2">
-          <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link underline">
-            Clone it
-          </Link>{" "}
-          to change these.
-        </p>
+        <May to="create_knowledge_base">
+          <p className="mb-3 text-text-2">
+            <Link href={`/kbs/new/?from=${base.kb_id}`} className="text-link underline">
+              Clone it
+            </Link>{" "}
+            to change these.
+          </p>
+        </May>
         <dl className="grid grid-cols-[160px_minmax(0,1fr)] gap-x-4 gap-y-1.5">
           <dt className="text-text-2">Embedding model</dt>
           <dd className="break-words">{base.embedding_model}</dd>

@@ -12,6 +12,7 @@ import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { State } from "@/components/state";
@@ -132,12 +133,16 @@ function Head({ base }: { base: KnowledgeBase }) {
       <Link href={`/search/?kb=${base.kb_id}`} className="button button-primary">
         <ScanSearch aria-hidden size={14} /> Search it
       </Link>
-      <Link href={`/kbs/new/?from=${base.kb_id}`} className="button">
-        <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Clone</span>
-      </Link>
-      <button type="button" className="button button-icon text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
-        <Trash2 aria-hidden size={14} />
-      </button>
+      <May to="create_knowledge_base">
+        <Link href={`/kbs/new/?from=${base.kb_id}`} className="button">
+          <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Clone</span>
+        </Link>
+      </May>
+      <May to="delete_knowledge_base">
+        <button type="button" className="button button-icon text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
+          <Trash2 aria-hidden size={14} />
+        </button>
+      </May>
       <ConfirmDialog
         open={isDeleting}
         onOpenChange={setDeleting}

@@ -13,6 +13,7 @@ import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
 
@@ -35,7 +36,7 @@ export function KnowledgeBases() {
   useShortcuts([
     { keys: "/", label: "Filter by name", group: "List", run: () => document.getElementById("kb-filter")?.focus() },
   ]);
-  const create = (
+  const create = useMay("create_knowledge_base") && (
     <Link href="/kbs/new/" className="button button-primary">
       <Plus aria-hidden size={14} /> <span>
         New<span className="max-md:sr-only"> knowledge base</span>

@@ -10,6 +10,7 @@ import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
+import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { Banner } from "@/components/state";
 import { plural } from "@/lib/format";
@@ -48,7 +49,9 @@ export function NewKnowledgeBase() {
     <>
       <PageHead title={from === null ? "New knowledge base" : `Clone ${original.data?.name ?? ""}`} parent={PARENT} />
       <div className="min-h-0 flex-1 overflow-auto">
-        {from !== null && !original.data ? <SkeletonBlock lines={8} /> : <CreateForm original={original.data} />}
+        <OnlyWhoMay to="create_knowledge_base" what="make knowledge bases">
+          {from !== null && !original.data ? <SkeletonBlock lines={8} /> : <CreateForm original={original.data} />}
+        </OnlyWhoMay>
       </div>
     </>
   );

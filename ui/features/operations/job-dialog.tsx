@@ -6,6 +6,7 @@ import Link from "next/link";
 import { isNotFound } from "@/api/errors";
 import { Dialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { May } from "@/components/may";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
@@ -35,13 +36,17 @@ export function JobDialog({
         </Link>
       )}
       {job.state === "dead" ? (
-        <button type="button" className="button button-primary" onClick={() => void onReplay(job).then(onClose)}>
-          Replay
-        </button>
+        <May to="replay_job">
+          <button type="button" className="button button-primary" onClick={() => void onReplay(job).then(onClose)}>
+            Replay
+          </button>
+        </May>
       ) : (
-        <button type="button" className="button" onClick={() => void onCancel(job)}>
-          Cancel the job
-        </button>
+        <May to="cancel_job">
+          <button type="button" className="button" onClick={() => void onCancel(job)}>
+            Cancel the job
+          </button>
+        </May>
       )}
     </>
   );

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "react";
 
 import { documentQuery, knowledgeBaseQuery } from "@/api/queries";
 import { SkeletonRows } from "@/components/feedback";
+import { May } from "@/components/may";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
@@ -94,13 +95,17 @@ export function JobTable({
                 </td>
                 <td className="text-right">
                   {isOver ? null : job.state === "dead" ? (
-                    <button type="button" className="button button-small" onClick={() => void onReplay(job)}>
-                      Replay
-                    </button>
+                    <May to="replay_job">
+                      <button type="button" className="button button-small" onClick={() => void onReplay(job)}>
+                        Replay
+                      </button>
+                    </May>
                   ) : (
-                    <button type="button" className="button button-quiet button-small" onClick={() => void onCancel(job)}>
-                      Cancel
-                    </button>
+                    <May to="cancel_job">
+                      <button type="button" className="button button-quiet button-small" onClick={() => void onCancel(job)}>
+                        Cancel
+                      </button>
+                    </May>
                   )}
                 </td>
               </tr>

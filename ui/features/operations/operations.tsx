@@ -7,17 +7,21 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { knowledgeBaseQuery } from "@/api/queries";
+import { ConfirmDialog } from "@/components/dialog";
 import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
 import { useHeldRows } from "@/lib/held-rows";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
+import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 
+import { ErrorGroups } from "./error-groups";
 import { JobDialog } from "./job-dialog";
 import { JobTable } from "./job-table";
-import { cancelJob, groupByError, type Job, jobCountQuery, type JobFilter, jobPageQuery, type JobState, replayJob, replayMatching } from "./queries";
+import { cancelJob, cancelMatching, type Job, jobCountsQuery, type JobFilter, jobPageQuery, type JobState, replayJob, replayMatching } from "./queries";
+import { QueueDepth } from "./queue-depth";
 
 const PAGE = 50;
 const STATES = ["dead", "running", "available"] as const satisfies readonly JobState[];
@@ -27,6 +31,7 @@ const KINDS = Object.keys(KIND_WORDS) as JobKind[];
 
 export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const client = useQueryClient();
+  const { may } = usePermissions();
   const [url, setUrl] = useQueryStates(
     {
       state: parseAsStringLiteral(STATES),
@@ -74,6 +79,14 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
     onError: (failure) => tellFailure("Nothing is replayed", failure),
     onSettled: renew,
   });
+  const cancelAll = useMutation({
+    mutationFn: () => cancelMatching(filter),
+    onSuccess: ({ cancelled, stopping }) =>
+      toast(`${plural(cancelled, "job")} given up${stopping > 0 ? `, ${formatCount(stopping)} being stopped` : ""}; they can be replayed`),
+    onError: (failure) => tellFailure("Nothing is cancelled", failure),
+    onSettled: renew,
+  });
+  const [isCancelling, setCancelling] = useState(false);
   const jobs = held?.rows ?? data?.jobs ?? [];
   const present = new Set(data?.jobs.map(idOf));
   const isGone = (job: Job) => held !== null && !present.has(job.job_id);
@@ -83,18 +96,25 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
     { keys: "k", label: "Previous row", group: "List", run: () => setCursor((now) => Math.max(now - 1, 0)) },
     { keys: "Enter", label: "Show the job", group: "List", run: () => at && void setUrl({ peek: at.job_id }) },
     { keys: "Space", label: "Show the job", group: "List", run: () => at && void setUrl({ peek: at.job_id }) },
-    { keys: "r", label: "Replay a job that was given up", group: "List", run: () => at?.state === "dead" && void replay(at) },
+    ...(may("replay_job")
+      ? [{ keys: "r", label: "Replay a job that was given up", group: "List" as const, run: () => at?.state === "dead" && void replay(at) }]
+      : []),
   ]);
-  const groups = url.state === "dead" ? groupByError(jobs).filter((group) => group.count > 1) : [];
   const hasFilter = url.state !== null || url.kind !== null || url.kb !== null || url.error !== null;
+  const isNarrowed = Boolean(url.kind ?? url.kb ?? url.error);
+  const unfinishedShown = url.state === "available" || url.state === "running" ? (data?.total_count ?? 0) : 0;
   const deadShown = url.state === "dead" ? (data?.total_count ?? 0) : 0;
   return (
     <>
       <PageHead title="Operations">
-        {deadShown > 0 && (
+        {unfinishedShown > 0 && may("cancel_jobs") && (
+          <button type="button" className="button text-failed" disabled={cancelAll.isPending} onClick={() => setCancelling(true)}>
+            Cancel {isNarrowed ? "all matching" : "all"} {count(unfinishedShown, data)}
+          </button>
+        )}
+        {deadShown > 0 && may("replay_jobs") && (
           <button type="button" className="button button-primary" disabled={replayAll.isPending} onClick={() => replayAll.mutate()}>
-            <RotateCw aria-hidden size={14} /> Replay {hasFilter && (url.kind || url.kb || url.error) ? "all matching" : "all"}{" "}
-            {formatCount(deadShown)}
+            <RotateCw aria-hidden size={14} /> Replay {isNarrowed ? "all matching" : "all"} {count(deadShown, data)}
           </button>
         )}
       </PageHead>
@@ -138,21 +158,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
       </div>
       <BusyLine isBusy={isPlaceholderData} />
       <div className="min-h-0 flex-1 overflow-auto">
-        {groups.length > 0 && (
-          <ul aria-label="Errors" className="border-b border-line">
-            {groups.map((group) => (
-              <li key={group.code} className="flex items-center gap-3 px-4 py-1.5">
-                <span className="w-12 shrink-0 font-semibold tabular-nums">×{formatCount(group.count)}</span>
-                <span className="min-w-0 flex-1 truncate text-failed" title={group.detail}>
-                  {group.detail}
-                </span>
-                <button type="button" className="button button-small" onClick={() => void setUrl({ error: group.code, page: 1 })}>
-                  Only these
-                </button>
-              </li>
-            ))}
-          </ul>
-        )}
+        {!hasFilter && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
+        {url.state === "dead" && <ErrorGroups filter={filter} onOnly={(error) => void setUrl({ error, page: 1 })} />}
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
           <div className="flex justify-center border-b border-line bg-working-bg">
             <button type="button" className="button button-quiet text-working" onClick={() => void renew()}>
@@ -192,18 +199,31 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
           onPage={(next) => void setUrl({ page: next })}
         />
       )}
+      <ConfirmDialog
+        open={isCancelling}
+        onOpenChange={setCancelling}
+        title={`Cancel ${count(unfinishedShown, data)} ${unfinishedShown === 1 ? "job" : "jobs"}?`}
+        action={unfinishedShown === 1 ? "Cancel the job" : "Cancel the jobs"}
+        onConfirm={() => cancelAll.mutate()}
+      >
+        They are given up, and can be replayed. Files that were still to be read show as failed until then. Jobs that delete run to their end.
+      </ConfirmDialog>
       {url.peek && <JobDialog jobId={url.peek} onClose={() => void setUrl({ peek: null })} onReplay={replay} onCancel={cancel} />}
     </>
   );
 }
 
+function count(shown: number, page: { total_count_is_at_least: boolean } | undefined): string {
+  return `${formatCount(shown)}${page?.total_count_is_at_least ? "+" : ""}`;
+}
+
 function StateButton({ state, isOn, onToggle }: { state: JobState; isOn: boolean; onToggle: () => void }) {
-  const { data } = useQuery(jobCountQuery(state));
+  const { data } = useQuery(jobCountsQuery());
   return (
     <button type="button" className={`button ${isOn ? "bg-selected" : ""}`} aria-pressed={isOn} onClick={onToggle}>
       {STATE_WORDS[state]}
       <span className="min-w-4 text-right text-text-2 tabular-nums">
-        {data ? `${formatCount(data.total_count)}${data.total_count_is_at_least ? "+" : ""}` : ""}
+        {data ? formatCount(state === "available" ? data.waiting : data[state]) : ""}
       </span>
     </button>
   );

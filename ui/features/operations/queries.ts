@@ -37,21 +37,6 @@ export function jobPageQuery(filter: JobFilter, skip: number, limit: number) {
   });
 }
 
-/** How many jobs are in a state. */
-export function jobCountQuery(state: JobState) {
-  return queryOptions({
-    queryKey: ["jobs", "count", state],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/jobs", {
-          params: { path: organizationPath(), query: { state: [state], limit: 1 } },
-          signal,
-        }),
-      ),
-    refetchInterval: 4_000,
-  });
-}
-
 export function jobQuery(jobId: string) {
   return queryOptions({
     queryKey: ["jobs", "one", jobId],
@@ -99,20 +84,52 @@ export function replayMatching({ kinds, kbId, errorCode }: JobFilter) {
   );
 }
 
-export interface ErrorGroup {
-  code: string;
-  detail: string;
-  count: number;
+/** Stop every waiting or running job that fits; without a filter, all of the organization's but those that delete. */
+export function cancelMatching({ states, kinds, kbId, errorCode }: JobFilter) {
+  const [kind] = kinds;
+  const [state] = states;
+  const isNarrowed = kind !== undefined || kbId !== null || errorCode !== null;
+  return answered(
+    api.POST("/v0/orgs/{organization_id}/jobs/cancel", {
+      params: { path: organizationPath() },
+      body: {
+        all: !isNarrowed,
+        ...(kind && { kind }),
+        ...(kbId && { kb_id: kbId }),
+        ...(errorCode && { error_code: errorCode }),
+        ...((state === "available" || state === "running") && { state }),
+      },
+      headers: idempotencyKey(),
+    }),
+  );
 }
 
-/** The same error repeated is one line with its number; most frequent first. */
-export function groupByError(jobs: readonly Job[]): ErrorGroup[] {
-  const groups = new Map<string, ErrorGroup>();
-  for (const { error } of jobs) {
-    if (!error) continue;
-    const group = groups.get(error.code);
-    if (group) group.count += 1;
-    else groups.set(error.code, { code: error.code, detail: error.detail, count: 1 });
-  }
-  return [...groups.values()].sort((first, second) => second.count - first.count);
+/** The queue by kind, of this organization. */
+export function jobCountsQuery() {
+  return queryOptions({
+    queryKey: ["jobs", "counts"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/jobs/counts", { params: { path: organizationPath() }, signal })),
+    refetchInterval: 4_000,
+  });
+}
+
+export type ErrorGroup = Schemas["JobErrorResponse"];
+
+/** All dead jobs that fit, by error: the same error repeated is one line with its number. */
+export function jobErrorsQuery({ kinds, kbId }: Pick<JobFilter, "kinds" | "kbId">) {
+  return queryOptions({
+    queryKey: ["jobs", "errors", kinds, kbId],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/jobs/errors", {
+          params: {
+            path: organizationPath(),
+            query: { ...(kinds.length > 0 && { kind: kinds }), ...(kbId && { kb_id: kbId }) },
+          },
+          signal,
+        }),
+      ),
+    refetchInterval: 10_000,
+  });
 }

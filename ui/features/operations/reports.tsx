@@ -6,6 +6,7 @@ import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { knowledgeBaseQuery } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
@@ -56,23 +57,25 @@ export function Reports() {
     <>
       <div className="min-h-0 flex-1 overflow-auto" role="region" aria-label="Reports" tabIndex={0}>
         <div className="flex max-w-[960px] flex-col gap-4 p-4">
-          <div className="flex flex-wrap items-center gap-2">
-            <button type="button" className="button" disabled={isBusy} onClick={() => start.mutate(true)}>
-              Dry run
-            </button>
-            <button type="button" className="button button-primary" disabled={isBusy} onClick={() => start.mutate(false)}>
-              Run now
-            </button>
-            <span className="text-text-2">
-              Every document and knowledge base of the organization is looked at. A dry run only tells; Run now has it mended.
-            </span>
-          </div>
+          <May to="create_reconcile_run">
+            <div className="flex flex-wrap items-center gap-2">
+              <button type="button" className="button" disabled={isBusy} onClick={() => start.mutate(true)}>
+                Dry run
+              </button>
+              <button type="button" className="button button-primary" disabled={isBusy} onClick={() => start.mutate(false)}>
+                Run now
+              </button>
+              <span className="text-text-2">
+                Every document and knowledge base of the organization is looked at. A dry run only tells; Run now has it mended.
+              </span>
+            </div>
+          </May>
           {start.error && <Banner tone="failed">{start.error.message}</Banner>}
           {!data ? (
             <SkeletonBlock lines={4} />
           ) : shown === null ? (
             <EmptyState title="No reports yet">
-              Passes run by themselves, and are listed here when they find something; a dry run tells now.
+              Passes run by themselves, and are listed here when they find something<May to="create_reconcile_run">; a dry run tells now</May>.
             </EmptyState>
           ) : (
             <Report key={shown} runId={shown} />

@@ -7,11 +7,12 @@ import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
-import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
+import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
+import { useMay } from "@/lib/permissions";
 
 import { bodyOf, type Draft, draftOf, EMPTY_DRAFT, isSameDraft } from "./draft";
-import { useMayChange } from "./may-change";
 import { PromptForm } from "./prompt-form";
 import { promptQuery } from "./queries";
 import { UnsavedGuard } from "./unsaved-guard";
@@ -22,12 +23,14 @@ const PARENT = { href: "/prompts/", label: "Prompts" };
 export function NewPrompt() {
   const [from] = useQueryState("from", parseAsString);
   const original = useQuery(promptQuery(from ?? ""));
-  const mayChange = useMayChange();
+  const mayChange = useMay("create_prompt");
   if (!mayChange) {
     return (
       <>
         <PageHead title="New prompt" parent={PARENT} />
-        <EmptyState title="Viewers do not make prompts">An editor, an admin or an owner of the organization can.</EmptyState>
+        <OnlyWhoMay to="create_prompt" what="make prompts">
+          {null}
+        </OnlyWhoMay>
       </>
     );
   }

@@ -13,10 +13,10 @@ import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
 
-import { useMayChange } from "./may-change";
 import { type Prompt, promptListQuery, runsQuery } from "./queries";
 import { runState } from "./run-words";
 
@@ -25,7 +25,7 @@ const PAGE = 50;
 export function Prompts() {
   const [url, setUrl] = useQueryStates({ q: parseAsString.withDefault(""), page: parseAsInteger.withDefault(1) });
   const page = Math.max(1, url.page);
-  const mayChange = useMayChange();
+  const mayChange = useMay("create_prompt");
   const [text, setText] = useTypedText(url.q, (q) => void setUrl({ q, page: 1 }));
   const { data, error, isPlaceholderData, refetch } = useQuery(promptListQuery(url.q, (page - 1) * PAGE, PAGE));
   const { data: tagIndex } = useQuery(tagIndexQuery());

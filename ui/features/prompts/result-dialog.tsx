@@ -13,11 +13,11 @@ import { Dialog } from "@/components/dialog";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { useMay } from "@/lib/permissions";
 
 import { isObject, type Json, type JsonObject } from "./answer-schema";
 import { columnsOf, type Input, inputOf, read, shortly, typed, valueAt } from "./answer-values";
 import { AnswerView } from "./answer-view";
-import { useMayChange } from "./may-change";
 import type { Prompt, PromptVersion, Result } from "./queries";
 import { ResultMark } from "./results-tab";
 
@@ -69,7 +69,7 @@ function editedAnswer(result: Result, schema: JsonObject | null, texts: Readonly
 
 function Editor({ result, version, title, onClose, reload }: { result: Result; version: PromptVersion; title: string; onClose: () => void; reload: () => void }) {
   const client = useQueryClient();
-  const mayChange = useMayChange();
+  const mayChange = useMay("update_prompt_result");
   const schema = version.answer_schema as JsonObject | null;
   const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map());
   const { answer, problems } = editedAnswer(result, schema, texts);

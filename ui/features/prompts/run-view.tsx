@@ -13,9 +13,9 @@ import { PageHead } from "@/components/page-head";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount, formatMilliseconds, plural } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 
 import { AnswerView } from "./answer-view";
-import { useMayChange } from "./may-change";
 import { isUnfinished, promptQuery, type RunDetail, type RunPassage, runQuery } from "./queries";
 import { RunSteps } from "./run-steps";
 import { costWords, runState, whatToDo } from "./run-words";
@@ -50,7 +50,7 @@ function passagesOf(run: RunDetail): ReadonlyMap<number, RunPassage> {
 
 function Shown({ run, parent }: { run: RunDetail; parent: { href: string; label: string } }) {
   const document = useQuery({ ...documentQuery(run.document_id ?? ""), enabled: run.document_id !== null, retry: false });
-  const mayChange = useMayChange();
+  const mayChange = useMay("run_prompt");
   const state = runState(run);
   const passages = passagesOf(run);
   const next = run.error && whatToDo(run.error.code, run.prompt_id);

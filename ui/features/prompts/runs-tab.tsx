@@ -12,8 +12,8 @@ import { Pager } from "@/components/pager";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount, formatMilliseconds } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 
-import { useMayChange } from "./may-change";
 import { isUnfinished, LIVE_MILLISECONDS, type Prompt, type Run, type RunStatus, runsQuery } from "./queries";
 import { costWords, runState, STATUS_WORDS, STATUSES } from "./run-words";
 
@@ -26,7 +26,7 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
     status: parseAsArrayOf(parseAsStringLiteral(STATUSES)).withDefault([]),
   });
   const page = Math.max(1, url.page);
-  const mayChange = useMayChange();
+  const mayChange = useMay("cancel_prompt_run");
   const { data, error, isPlaceholderData, refetch } = useQuery(runsQuery({ promptId: prompt.prompt_id, statuses: url.status }, (page - 1) * PAGE, PAGE));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;

@@ -11,17 +11,17 @@ import { ConfirmDialog } from "@/components/dialog";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Time } from "@/components/time";
 import { plural } from "@/lib/format";
+import { useMay } from "@/lib/permissions";
 
 import { changedSettings, restoringBody, schemaText, type Setting } from "./draft";
 import { type DiffLine, diffLines, partsOf } from "./line-diff";
-import { useMayChange } from "./may-change";
 import { type Prompt, type PromptVersion, versionsQuery } from "./queries";
 
 /** Any two versions beside each other, line by line; an old one can be made the latest again. */
 export function VersionsTab({ prompt }: { prompt: Prompt }) {
   const { data: versions, error, refetch } = useQuery(versionsQuery(prompt.prompt_id));
   const [url, setUrl] = useQueryStates({ v: parseAsInteger, vs: parseAsInteger }, { history: "push" });
-  const mayChange = useMayChange();
+  const mayChange = useMay("update_prompt");
   if (error && !versions) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!versions) return <SkeletonBlock lines={8} />;
   const chosen = versions.find(({ version }) => version === url.v) ?? versions[0];

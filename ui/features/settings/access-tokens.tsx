@@ -10,10 +10,12 @@ import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
+import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { SecretOnce } from "@/components/secret-once";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { usePermissions } from "@/lib/permissions";
 
 import { SettingsHead } from "./settings-tabs";
 
@@ -21,6 +23,20 @@ type AccessToken = Schemas["AccessTokenResponse"];
 const PAGE = 50;
 
 export function AccessTokens() {
+  const { isKnown, may } = usePermissions();
+  if (isKnown && may("list_access_tokens")) return <TokenList />;
+  return (
+    <>
+      <SettingsHead />
+      <OnlyWhoMay to="list_access_tokens" what="see and make access tokens">
+        {null}
+      </OnlyWhoMay>
+    </>
+  );
+}
+
+function TokenList() {
+  const { permission } = usePermissions();
   const client = useQueryClient();
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
   const skip = (Math.max(1, page) - 1) * PAGE;
@@ -94,7 +110,7 @@ export function AccessTokens() {
                     </td>
                     <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
                     <td className="text-right">
-                      {!token.revoked_at && (
+                      {!token.revoked_at && (token.scope !== "admin" || permission === "owner") && (
                         <button type="button" className="button button-quiet button-small text-failed" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
                           Revoke
                         </button>
@@ -146,6 +162,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const [name, setName] = useState("");
   const [days, setDays] = useState(90);
+  const { permission } = usePermissions();
   const [scope, setScope] = useState<Schemas["TokenScope"]>("write");
   const create = useMutation({
     mutationFn: () =>
@@ -193,7 +210,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
         </Field>
         <Field label="May" hint={SCOPES.find((item) => item.scope === scope)?.may ?? ""}>
           <select className="field" value={scope} onChange={(event) => setScope(event.target.value as Schemas["TokenScope"])}>
-            {SCOPES.map((item) => (
+            {SCOPES.filter((item) => item.scope !== "admin" || permission === "owner").map((item) => (
               <option key={item.scope}>{item.scope}</option>
             ))}
           </select>

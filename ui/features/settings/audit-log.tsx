@@ -5,10 +5,12 @@ import { parseAsInteger, useQueryState } from "nuqs";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
+import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
+import { useMay } from "@/lib/permissions";
 
 import { actionWords, AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
@@ -19,6 +21,19 @@ const actorOf = ({ actor }: Schemas["AuditEntryResponse"]) => (actor.kind === "t
 
 /** Who did what, latest first. */
 export function AuditLog() {
+  const may = useMay("list_audit_entries");
+  if (may) return <Entries />;
+  return (
+    <>
+      <SettingsHead />
+      <OnlyWhoMay to="list_audit_entries" what="read the audit log">
+        {null}
+      </OnlyWhoMay>
+    </>
+  );
+}
+
+function Entries() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
   const [filter, setFilter] = useAuditFilter();
   const isFiltered = Object.values(filter).some((value) => value !== "");

@@ -4,7 +4,14 @@ import { changesOf, deletesSooner, draftOf, type Stored } from "./organization-d
 
 const none = { requests_per_minute: null, tokens_per_minute: null, documents_per_minute: null, models: [] };
 const stored: Stored = {
-  organization: { organization_id: "o", name: "Acme", cache_scope: "global", created_at: "2026-01-01T00:00:00Z" },
+  organization: {
+    organization_id: "o",
+    name: "Acme",
+    cache_scope: "global",
+    created_at: "2026-01-01T00:00:00Z",
+    permission: "owner",
+    permission_needed: {},
+  },
   retention: { document_days: 30 },
   settings: { ocr_languages: null, available_ocr_languages: ["eng"], rate_limits: none, server: { ocr_languages: ["eng"], rate_limits: none } },
 };

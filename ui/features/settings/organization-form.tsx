@@ -12,7 +12,7 @@ import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import { UnsavedBar } from "@/components/unsaved-bar";
 import { plural } from "@/lib/format";
-import { isPerson, useSession } from "@/lib/session";
+import { usePermissions } from "@/lib/permissions";
 
 import { LanguageFields } from "./language-fields";
 import { LimitFields } from "./limit-fields";
@@ -32,9 +32,8 @@ async function put(changes: Changes): Promise<void> {
 
 export function OrganizationForm({ stored }: { stored: Stored }) {
   const client = useQueryClient();
-  const held = useSession();
-  const role = isPerson(held) ? held.organizations.find((item) => item.organization_id === held.organizationId)?.role : undefined;
-  const mayChange = role === undefined || role === "admin" || role === "owner";
+  const { may, whoMay } = usePermissions();
+  const mayChange = may("update_organization");
   const [edited, setEdited] = useState<OrganizationDraft | null>(null);
   const [isAsking, setAsking] = useState(false);
   const draft = edited ?? draftOf(stored);
@@ -63,7 +62,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
           }}
         >
           <fieldset disabled={!mayChange || save.isPending} className="flex max-w-[640px] flex-col gap-5">
-            {!mayChange && <Banner tone="working">You may look at these settings. Admins and owners change them.</Banner>}
+            {!mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_organization")} change them.</Banner>}
             {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
             <Field label="Name" error={save.error} field="name">
               <input className="field" required maxLength={100} value={draft.name} onChange={(event) => change({ name: event.target.value })} />

@@ -14,6 +14,7 @@ import { Pager } from "@/components/pager";
 import { SecretOnce } from "@/components/secret-once";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { type Permission, usePermissions } from "@/lib/permissions";
 import type { Role } from "@/lib/session";
 
 import { SettingsHead } from "./settings-tabs";
@@ -29,9 +30,14 @@ const ROLES: { role: Role; may: string }[] = [
   { role: "owner", may: "Everything" },
 ];
 
+function rolesFor(permission: Permission | null) {
+  return ROLES.filter(({ role }) => role !== "owner" || permission === "owner");
+}
+
 /** Members with their roles, and invitations that nobody has accepted yet. */
 export function People() {
   const client = useQueryClient();
+  const { may, permission } = usePermissions();
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
   const skip = (Math.max(1, page) - 1) * PAGE;
   const members = useQuery({
@@ -44,6 +50,7 @@ export function People() {
     queryKey: ["invitations"],
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/invitations", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+    enabled: may("list_invitations"),
     retry: false,
   });
   const [isInviting, setInviting] = useState(false);
@@ -85,18 +92,22 @@ export function People() {
   // Of the other pages nothing is known here; the server protects the last owner in any case.
   const lastOwner = members.data && members.data.total_count <= PAGE && owners.length === 1 ? owners[0]?.user_id : undefined;
   const open = invitations.data?.invitations ?? [];
+  // Owners are made, changed and removed by owners only.
+  const mayChange = (member: Member) => may("update_member") && (member.role !== "owner" || permission === "owner");
   return (
     <>
       <SettingsHead>
-        <button type="button" className="button button-primary" onClick={() => setInviting(true)}>
-          <Plus aria-hidden size={14} /> Invite
-        </button>
+        {may("create_invitation") && (
+          <button type="button" className="button button-primary" onClick={() => setInviting(true)}>
+            <Plus aria-hidden size={14} /> Invite
+          </button>
+        )}
       </SettingsHead>
       <div className="min-h-0 flex-1 overflow-auto">
         {members.error && !members.data ? (
           <ErrorState error={members.error} retry={() => void members.refetch()} />
         ) : members.data?.total_count === 0 && open.length === 0 ? (
-          <EmptyState title="Nobody yet">This organization is opened by access tokens only. Invite somebody, who then signs in with a password.</EmptyState>
+          <EmptyState title="Nobody yet">This organization is opened by access tokens only.{may("create_invitation") && " Invite somebody, who then signs in with a password."}</EmptyState>
         ) : (
           <table className="table">
             <caption className="sr-only">People</caption>
@@ -121,6 +132,7 @@ export function People() {
                       <span className="text-text-2 max-md:block max-md:truncate">{member.email}</span>
                     </td>
                     <td>
+                      {mayChange(member) ? (
                       <select
                         className="field"
                         aria-label={`Role of ${member.email}`}
@@ -129,16 +141,21 @@ export function People() {
                         title={member.user_id === lastOwner ? LAST_OWNER : undefined}
                         onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
                       >
-                        {ROLES.map(({ role }) => (
+                        {rolesFor(permission).map(({ role }) => (
                           <option key={role}>{role}</option>
                         ))}
                       </select>
+                      ) : (
+                        <span className="text-text-2">{member.role}</span>
+                      )}
                     </td>
                     <td className="text-text-2 max-md:hidden">{member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}</td>
                     <td className="text-right">
-                      <button type="button" disabled={member.user_id === lastOwner} title={member.user_id === lastOwner ? LAST_OWNER : undefined} className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
+                      {mayChange(member) && (
+                        <button type="button" disabled={member.user_id === lastOwner} title={member.user_id === lastOwner ? LAST_OWNER : undefined} className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
                         Remove
                       </button>
+                      )}
                     </td>
                   </tr>
                 ))
@@ -151,9 +168,11 @@ export function People() {
                     until <Time at={invitation.expires_at} isPlanned />
                   </td>
                   <td className="text-right">
-                    <button type="button" className="button button-quiet button-small" aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`} onClick={() => withdraw.mutate(invitation)}>
+                    {may("delete_invitation") && (
+                      <button type="button" className="button button-quiet button-small" aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`} onClick={() => withdraw.mutate(invitation)}>
                       Withdraw
                     </button>
+                    )}
                   </td>
                 </tr>
               ))}
@@ -180,6 +199,7 @@ export function People() {
 
 function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: () => unknown }) {
   const [email, setEmail] = useState("");
+  const { permission } = usePermissions();
   const [role, setRole] = useState<Role>("editor");
   const invite = useMutation({
     mutationFn: () =>
@@ -235,7 +255,7 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
         </Field>
         <Field label="Role" hint={ROLES.find((item) => item.role === role)?.may ?? ""}>
           <select className="field" value={role} onChange={(event) => setRole(event.target.value as Role)}>
-            {ROLES.map((item) => (
+            {rolesFor(permission).map((item) => (
               <option key={item.role}>{item.role}</option>
             ))}
           </select>

@@ -12,6 +12,7 @@ import { Field, formError } from "@/components/form";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
+import { useMay, usePermissions } from "@/lib/permissions";
 
 import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";
@@ -26,7 +27,7 @@ export function Providers() {
       answered(api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
   });
   const [edited, setEdited] = useState<string | null>(null);
-  const add = (
+  const add = useMay("put_llm_provider") && (
     <button type="button" className="button button-primary" onClick={() => setEdited("")}>
       <Plus aria-hidden size={14} /> Add a key
     </button>
@@ -58,6 +59,7 @@ export function Providers() {
 
 function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: () => void }) {
   const client = useQueryClient();
+  const { may } = usePermissions();
   const [isForgetting, setForgetting] = useState(false);
   const name = provider.litellm_provider;
   const path = { ...organizationPath(), litellm_provider: name };
@@ -88,13 +90,17 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
         )}
         {test.data?.is_working && <ProviderModels name={name} />}
       </div>
-      <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate()}>
-        {test.isPending ? "Testing…" : "Test"}
-      </button>
-      <button type="button" className="button" onClick={onReplace}>
-        {provider.source === "organization" ? "Replace the key" : "Use a key of our own"}
-      </button>
-      {provider.source === "organization" && (
+      {may("test_llm_provider") && (
+        <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate()}>
+          {test.isPending ? "Testing…" : "Test"}
+        </button>
+      )}
+      {may("put_llm_provider") && (
+        <button type="button" className="button" onClick={onReplace}>
+          {provider.source === "organization" ? "Replace the key" : "Use a key of our own"}
+        </button>
+      )}
+      {provider.source === "organization" && may("delete_llm_provider") && (
         <button type="button" className="button text-failed" onClick={() => setForgetting(true)}>
           Forget
         </button>

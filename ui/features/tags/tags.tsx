@@ -14,8 +14,10 @@ import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/c
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
+import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
 
@@ -67,7 +69,8 @@ export function TagsList() {
   const [edited, setEdited] = useState<Tag | null>(null);
   const [deleted, setDeleted] = useState<Tag | null>(null);
   const uses = usePromptUses(deleted && { tagId: deleted.tag_id });
-  const isNew = url.new !== null;
+  const { isKnown, may, whoMay } = usePermissions();
+  const isNew = url.new !== null && may("create_tag");
   const remove = useMutation({
     mutationFn: ({ tag, onUse }: { tag: Tag; onUse: "detach" | "refuse" }) =>
       answered(
@@ -85,7 +88,7 @@ export function TagsList() {
     { keys: "/", label: "Filter by name", group: "List", run: () => document.getElementById("tag-filter")?.focus() },
   ]);
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
-  const create = (
+  const create = may("create_tag") && (
     <button type="button" className="button button-primary" onClick={() => void setUrl({ new: "1" })}>
       <Plus aria-hidden size={14} /> New tag
     </button>
@@ -101,6 +104,7 @@ export function TagsList() {
           <input id="tag-filter" className="field" placeholder="Filter by name" value={text} onChange={(event) => setText(event.target.value)} />
         </label>
       </div>
+      {url.new !== null && isKnown && !may("create_tag") && <Banner tone="working">{whoMay("create_tag")} make tags.</Banner>}
       <BusyLine isBusy={isPlaceholderData} />
       <div className="min-h-0 flex-1 overflow-auto">
         {error && !data ? (
@@ -158,12 +162,16 @@ export function TagsList() {
                       <Time at={tag.updated_at} />
                     </td>
                     <td className="text-right">
-                      <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
-                        Edit
-                      </button>
-                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
-                        Delete
-                      </button>
+                      {may("update_tag") && (
+                        <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
+                          Edit
+                        </button>
+                      )}
+                      {may("delete_tag") && (
+                        <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
+                          Delete
+                        </button>
+                      )}
                     </td>
                   </tr>
                 ))

@@ -7,6 +7,7 @@ import { useState } from "react";
 
 import { type DocumentDetail, tagIndexQuery } from "@/api/queries";
 import { EmptyState, tellFailure } from "@/components/feedback";
+import { May } from "@/components/may";
 import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { TagChip } from "@/components/tag-chip";
@@ -111,16 +112,18 @@ function Metadata({ document }: { document: DocumentDetail }) {
     <>
       <div className="mt-6 mb-2 flex items-center gap-3">
         <h2 className="text-lg font-semibold">Metadata</h2>
-        <button
-          type="button"
-          className="button button-small"
-          onClick={() => {
-            save.reset();
-            setOpen(true);
-          }}
-        >
-          <PencilLine aria-hidden size={13} /> {fields.length === 0 ? "Add" : "Edit"}
-        </button>
+        <May to="update_document">
+          <button
+            type="button"
+            className="button button-small"
+            onClick={() => {
+              save.reset();
+              setOpen(true);
+            }}
+          >
+            <PencilLine aria-hidden size={13} /> {fields.length === 0 ? "Add" : "Edit"}
+          </button>
+        </May>
       </div>
       {fields.length === 0 ? (
         <p className="text-text-2">None. Searches and lists can filter by it.</p>
@@ -182,21 +185,25 @@ function TagLine({ document }: { document: DocumentDetail }) {
           tag && (
             <span key={id} className="inline-flex items-center">
               <TagChip tag={tag} />
-              <button type="button" className="button button-quiet button-small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
-                <X aria-hidden size={12} />
-              </button>
+              <May to="update_document">
+                <button type="button" className="button button-quiet button-small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
+                  <X aria-hidden size={12} />
+                </button>
+              </May>
             </span>
           )
         );
       })}
-      <TagPicker
-        ticked={(id) => (document.tag_ids.includes(id) ? "all" : "none")}
-        onToggle={(tag, isOn) => void change(tag.tag_id, isOn)}
-      >
-        <button type="button" className="button button-small">
-          <Plus aria-hidden size={13} /> Tag
-        </button>
-      </TagPicker>
+      <May to="update_document">
+        <TagPicker
+          ticked={(id) => (document.tag_ids.includes(id) ? "all" : "none")}
+          onToggle={(tag, isOn) => void change(tag.tag_id, isOn)}
+        >
+          <button type="button" className="button button-small">
+            <Plus aria-hidden size={13} /> Tag
+          </button>
+        </TagPicker>
+      </May>
     </div>
   );
 }

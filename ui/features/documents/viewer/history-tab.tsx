@@ -12,6 +12,7 @@ import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
+import { useMay } from "@/lib/permissions";
 
 import { documentLogQuery } from "./queries";
 
@@ -28,6 +29,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
   const [page, setPage] = useState(1);
   const { data, error, refetch } = useQuery(documentLogQuery(document.document_id, (page - 1) * PAGE, PAGE));
   const client = useQueryClient();
+  const mayReplay = useMay("replay_job");
   const replay = async (jobId: string) => {
     try {
       await answered(
@@ -58,7 +60,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                     {job.max_attempts}
                   </State>
                   <span className="min-w-0 flex-1 break-words text-text-2">{job.error?.detail}</span>
-                  {job.state === "dead" && (
+                  {job.state === "dead" && mayReplay && (
                     <button type="button" className="button button-small" onClick={() => void replay(job.job_id)}>
                       Try again
                     </button>

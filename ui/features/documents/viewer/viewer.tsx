@@ -10,6 +10,7 @@ import { toast } from "sonner";
 import { type DocumentDetail, documentQuery } from "@/api/queries";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
+import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
@@ -121,15 +122,19 @@ function Head({ document }: { document: DocumentDetail }) {
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.label}
       </State>
-      <button type="button" className="button max-lg:hidden" onClick={() => void readAgain()}>
-        <RotateCw aria-hidden size={14} /> Read again
-      </button>
+      <May to="extract_document">
+        <button type="button" className="button max-lg:hidden" onClick={() => void readAgain()}>
+          <RotateCw aria-hidden size={14} /> Read again
+        </button>
+      </May>
       <button type="button" className="button" onClick={() => void attempt("It was not downloaded", () => download(document))}>
         <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
       </button>
-      <button type="button" className="button button-icon text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
-        <Trash2 aria-hidden size={14} />
-      </button>
+      <May to="delete_document">
+        <button type="button" className="button button-icon text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
+          <Trash2 aria-hidden size={14} />
+        </button>
+      </May>
       <ConfirmDialog
         open={isDeleting}
         onOpenChange={setDeleting}

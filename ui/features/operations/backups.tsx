@@ -1,0 +1,125 @@
+"use client";
+
+import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { parseAsInteger, useQueryState } from "nuqs";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
+import { Pager } from "@/components/pager";
+import { ScrollArea } from "@/components/scroll-area";
+import { State, type Tone } from "@/components/state";
+import { Time } from "@/components/time";
+import { formatBytes, formatCount, plural } from "@/lib/format";
+
+type Backup = Schemas["BackupResponse"];
+const PAGE = 20;
+const RUNNING_MILLISECONDS = 4_000;
+
+function backupsQuery(skip: number) {
+  return queryOptions({
+    queryKey: ["backups", skip],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/backups", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) => (query.state.data?.backups.some((backup) => backup.outcome === "running") ? RUNNING_MILLISECONDS : 60_000),
+  });
+}
+
+const OUTCOMES: Record<Backup["outcome"], { tone: Tone; words: string }> = {
+  running: { tone: "working", words: "Running" },
+  done: { tone: "ready", words: "Done" },
+  failed: { tone: "failed", words: "Failed" },
+  interrupted: { tone: "failed", words: "Interrupted" },
+};
+/** Of an archive, what people know by a name; the rest is told as rows. */
+const NAMED: [collection: string, one: string][] = [
+  ["docs", "document"],
+  ["knowledge_bases", "knowledge base"],
+  ["kb_vectors_", "chunk"],
+  ["prompts", "prompt"],
+];
+
+/** Which archives of the organization were made, which were brought back, and how to make one. */
+export function Backups() {
+  const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1).withOptions({ history: "push" }));
+  const at = Math.max(1, page);
+  const { data, error, refetch } = useQuery(backupsQuery((at - 1) * PAGE));
+  if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
+  return (
+    <>
+      <ScrollArea label="Backups">
+        <p className="max-w-[760px] px-4 py-3 text-text-2">
+          An operator makes one beside the running system, with <code className="font-mono text-xs">analytiq backup --to FILE</code>, checks it
+          with <code className="font-mono text-xs">analytiq backup --check FILE</code>, and brings it back with{" "}
+          <code className="font-mono text-xs">analytiq restore FILE</code>. The archive lies where the operator put it.
+        </p>
+        {data?.total_count === 0 ? (
+          <EmptyState title="No backup was made yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
+        ) : (
+          <table className="table">
+            <caption className="sr-only">Backups and restores</caption>
+            <thead>
+              <tr>
+                <th className="w-[130px] pl-4!">When</th>
+                <th className="w-[120px]">What</th>
+                <th className="w-[130px]">Result</th>
+                <th>In it</th>
+                <th className="number w-[100px] max-md:hidden">Size</th>
+                <th className="w-[150px] max-lg:hidden">SHA-256</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data === undefined ? (
+                <SkeletonRows rows={4} columns={["60%", "60%", "60%", "70%", "50%", "60%"]} />
+              ) : (
+                data.backups.map((backup) => <BackupRow key={backup.backup_id} backup={backup} />)
+              )}
+            </tbody>
+          </table>
+        )}
+      </ScrollArea>
+      {data && data.total_count > PAGE && (
+        <Pager skip={data.skip} shown={data.backups.length} total={data.total_count} page={at} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next)} />
+      )}
+    </>
+  );
+}
+
+function BackupRow({ backup }: { backup: Backup }) {
+  const { tone, words } = OUTCOMES[backup.outcome];
+  const reason = backup.outcome === "interrupted" ? "Its process was killed. It left no archive: make another." : backup.error_detail;
+  return (
+    <tr>
+      <td className="pl-4! text-text-2">
+        <Time at={backup.started_at} />
+      </td>
+      <td title={backup.command}>{backup.kind === "backup" ? "Backup" : "Restore"}</td>
+      <td>
+        <State tone={tone} {...(reason && { title: reason })}>
+          {words}
+        </State>
+      </td>
+      <td className={reason ? "whitespace-normal! break-words text-failed" : "text-text-2"} title={rowsOf(backup)}>
+        {reason ?? contentsOf(backup)}
+      </td>
+      <td className="number max-md:hidden" title={backup.byte_size === null ? "The archive holds other organizations too" : undefined}>
+        {formatBytes(backup.byte_size)}
+      </td>
+      <td className="font-mono text-xs text-text-2 max-lg:hidden" title={backup.sha256 ?? undefined}>
+        {backup.sha256 ? `${backup.sha256.slice(0, 16)}…` : "–"}
+      </td>
+    </tr>
+  );
+}
+
+function contentsOf(backup: Backup): string {
+  const rows = new Map(backup.contents.map(({ collection, rows: count }) => [collection, count]));
+  const named = NAMED.filter(([collection]) => (rows.get(collection) ?? 0) > 0).map(([collection, one]) => plural(rows.get(collection) ?? 0, one));
+  if (backup.has_secrets) named.push("access tokens and encrypted keys");
+  return named.join(", ") || "–";
+}
+
+function rowsOf(backup: Backup): string | undefined {
+  if (backup.contents.length === 0) return undefined;
+  return backup.contents.map(({ collection, rows }) => `${collection}: ${formatCount(rows)}`).join("\n");
+}

@@ -1,0 +1,54 @@
+"use client";
+
+import { useQuery } from "@tanstack/react-query";
+
+import { formatCount } from "@/lib/format";
+import { type JobKind, KIND_WORDS } from "@/lib/job-words";
+
+import { jobCountsQuery } from "./queries";
+
+/** How much of each kind waits, runs, or was given up; each number opens its rows. */
+export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "available" | "running" | "dead") => void }) {
+  const { data } = useQuery(jobCountsQuery());
+  if (!data || data.kinds.length === 0) return null;
+  return (
+    <details open className="border-b border-line">
+      <summary className="px-4 py-1.5 font-semibold">By kind</summary>
+      <table className="table max-w-[640px]">
+        <caption className="sr-only">Jobs by kind</caption>
+        <thead>
+          <tr>
+            <th className="pl-4!">Kind</th>
+            <th className="number w-[90px]">Waiting</th>
+            <th className="number w-[90px]">Running</th>
+            <th className="number w-[90px]">Given up</th>
+          </tr>
+        </thead>
+        <tbody>
+          {data.kinds.map(({ kind, waiting, running, dead }) => (
+            <tr key={kind}>
+              <td className="pl-4!">{KIND_WORDS[kind]}</td>
+              <Depth count={waiting} label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
+              <Depth count={running} label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
+              <Depth count={dead} label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function Depth({ count, label, isBad = false, onOpen }: { count: number; label: string; isBad?: boolean; onOpen: () => void }) {
+  return (
+    <td className="number">
+      {count === 0 ? (
+        <span className="text-text-3">0</span>
+      ) : (
+        <button type="button" className={`min-h-6 hover:underline ${isBad ? "text-failed" : "text-link"}`} aria-label={`${label}, ${formatCount(count)}`} onClick={onOpen}>
+          {formatCount(count)}
+        </button>
+      )}
+    </td>
+  );
+}
