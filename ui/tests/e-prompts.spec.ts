@@ -260,7 +260,7 @@ test("a viewer reads prompts and results, and is offered nothing else", async ({
   await expect(visitor.getByRole("link", { name: /^Versions/ })).toHaveAttribute("aria-current", "page");
   await expect(visitor.getByRole("button", { name: /Run|Delete|Restore/ })).toHaveCount(0);
   await visitor.goto("/prompts/new/");
-  await expect(visitor.getByText("Viewers do not make prompts")).toBeVisible();
+  await expect(visitor.getByText("Editors, admins and owners make prompts")).toBeVisible();
 });
 
 for (const theme of ["light", "dark"] as const) {

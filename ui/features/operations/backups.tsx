@@ -60,9 +60,9 @@ export function Backups() {
             <caption className="sr-only">Backups and restores</caption>
             <thead>
               <tr>
-                <th className="w-[130px] pl-4!">When</th>
-                <th className="w-[120px]">What</th>
-                <th className="w-[130px]">Result</th>
+                <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
+                <th className="w-[120px] max-md:w-[76px]">What</th>
+                <th className="w-[130px] max-md:w-[110px]">Result</th>
                 <th>In it</th>
                 <th className="number w-[100px] max-md:hidden">Size</th>
                 <th className="w-[150px] max-lg:hidden">SHA-256</th>
