@@ -7,7 +7,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery } from "@/api/queries";
-import { useActiveItem } from "@/lib/use-active-item";
+import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 const MOST = 20;
 
@@ -16,8 +16,10 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   const chosen = useQueries({ queries: kbIds.map((id) => ({ ...knowledgeBaseQuery(id), staleTime: 60_000 })) });
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
-  const { data } = useQuery({ ...knowledgeBaseListQuery(wanted, 50), placeholderData: keepPreviousData });
-  const active = useActiveItem(data?.knowledge_bases.map((base) => base.kb_id) ?? []);
+  const { data, isPlaceholderData } = useQuery({ ...knowledgeBaseListQuery(wanted, 50), placeholderData: keepPreviousData });
+  const isAwaited = isPlaceholderData || text.trim() !== wanted;
+  const bases = data && stillMatching(data.knowledge_bases, isAwaited, (base) => base.name, text);
+  const active = useActiveItem(bases?.map((base) => base.kb_id) ?? []);
   const names = chosen.map((query) => query.data?.name ?? (query.error ? "unknown" : "…"));
   const label = names.length === 0 ? "Choose a knowledge base" : names.length <= 2 ? names.join(" and ") : `${names.length} knowledge bases`;
   const toggle = (id: string) => {
@@ -43,8 +45,8 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
               className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
             />
             <Command.List className="max-h-[300px] overflow-y-auto p-1">
-              {data?.knowledge_bases.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
-              {data?.knowledge_bases.map((base) => (
+              {!isAwaited && bases?.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
+              {bases?.map((base) => (
                 <Command.Item
                   key={base.kb_id}
                   value={base.kb_id}

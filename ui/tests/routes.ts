@@ -62,6 +62,7 @@ export async function routes(): Promise<Record<string, string>> {
     "operations-waiting": "/operations/?state=available",
     "operations-workers": "/operations/?tab=workers",
     "operations-reports": "/operations/?tab=reports",
+    "operations-backups": "/operations/?tab=backups",
     account: "/account/",
     people: "/settings/people/",
     tokens: "/settings/tokens/",

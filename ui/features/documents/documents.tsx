@@ -12,7 +12,7 @@ import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
 import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
-import { useMay } from "@/lib/permissions";
+import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
 
@@ -29,7 +29,8 @@ const idOf = (document: Document) => document.document_id;
 export function Documents() {
   const router = useRouter();
   const client = useQueryClient();
-  const mayUpload = useMay("upload_documents");
+  const permissions = usePermissions();
+  const mayUpload = permissions.may("upload_documents");
   const { url, setUrl } = useDocumentsUrl();
   const filter: DocumentFilter = {
     nameSearch: url.q,
@@ -108,7 +109,7 @@ export function Documents() {
           </button>
         )}
       </PageHead>
-      {firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
+      {mayUpload && firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
       {selection.count > 0 ? (
         <BulkBar
           selection={selection}
@@ -156,7 +157,12 @@ export function Documents() {
             }
           />
         ) : isEmpty ? (
-          <FirstSteps />
+          permissions.isKnown &&
+          (mayUpload ? (
+            <FirstSteps />
+          ) : (
+            <EmptyState title="No documents yet">{permissions.whoMay("upload_documents")} can upload some.</EmptyState>
+          ))
         ) : (
           <DocumentTable
             rows={rows}
