@@ -116,10 +116,22 @@ class ModelCatalogue:
             return error.detail
         except (httpx.HTTPError, ValueError) as error:
             log.info("llm.models_not_listed", provider=provider, reason=type(error).__name__)
-            return f"its server gave no list of models ({type(error).__name__})"
+            return _why_not_listed(error)
         if credential.is_own:
             return models
         return [model for model in models if _is_free_to_all(model, self._chat)]
+
+
+def _why_not_listed(error: httpx.HTTPError | ValueError) -> str:
+    match error:
+        case httpx.HTTPStatusError():
+            return f"its server answered {error.response.status_code} when asked for them"
+        case httpx.TimeoutException():
+            return "its server did not answer in time"
+        case httpx.HTTPError():
+            return "its server could not be reached"
+        case _:
+            return "its server answered with something else than a list"
 
 
 def _is_free_to_all(model: ListedModel, chat: ChatService) -> bool:

@@ -215,15 +215,26 @@ async def spawn(binary: Path, files: ServerFiles, limits: ServerLimits, port: in
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     with os.fdopen(os.open(files.output, flags, 0o600), "wb") as output:
         # Not asyncio's: that reaps a child that ends at once before its pidfd can be opened.
-        child = await asyncio.to_thread(
-            subprocess.Popen[bytes],
-            command(binary, files, limits, port),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-            cwd=files.root,
+        starting = asyncio.ensure_future(
+            asyncio.to_thread(
+                subprocess.Popen[bytes],
+                command(binary, files, limits, port),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                cwd=files.root,
+            )
         )
+        try:
+            child = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The thread starts it all the same, and nobody else would know of it.
+            await asyncio.wait([starting])
+            if starting.exception() is None:
+                starting.result().kill()
+                await asyncio.to_thread(starting.result().wait)
+            raise
     return MongodProcess(child.pid, port, child)
 
 

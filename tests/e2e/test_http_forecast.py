@@ -128,7 +128,8 @@ def test_commands_show_and_change_the_scope_and_tell_the_size(running: Running) 
     assert "shared with all" in run_command("cache", "scope", "global", *data_dir).stderr
     size = run_command("cache", "size", *data_dir)
     rows, size_bytes, most, kept, unit = size.stdout.splitlines()[1].split()
-    assert (int(rows) * 1000 < int(size_bytes), most, kept, unit) == (True, "8589934592", "180", "days")
+    # A row of few dimensions, as some tests on this platform have, is a little longer than its key.
+    assert (int(rows) * 100 < int(size_bytes), most, kept, unit) == (True, "8589934592", "180", "days")
     evicted = run_command("cache", "evict", *data_dir)
     assert "0 unused and 0 surplus embeddings are gone." in evicted.stderr
     with Client(running.url, running.organization_id, running.token) as library, pytest.raises(ProblemError):

@@ -11,6 +11,7 @@ import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/
 import { DESTINATIONS } from "@/components/navigation";
 import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
+import { useActiveItem } from "@/lib/use-active-item";
 
 /** Ctrl K: pages, actions, and by name documents, tags and knowledge bases, as the server finds them. */
 export function CommandPalette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
@@ -55,14 +56,21 @@ function Palette({ close }: { close: () => void }) {
   ] as const;
   const actions = known.filter((action) => may(action.needs) && matches(action.label));
   const pages = DESTINATIONS.filter((destination) => matches(destination.label));
+  const active = useActiveItem([
+    ...(wanted === "" ? [] : ["search-passages", ...(documents.data?.documents.map((document) => document.document_id) ?? [])]),
+    ...(bases.data?.knowledge_bases.map((base) => base.kb_id) ?? []),
+    ...(wanted === "" ? [] : (tags.data?.tags.map((tag) => tag.tag_id) ?? [])),
+    ...actions.map((action) => action.label),
+    ...pages.map((destination) => destination.href),
+  ]);
   return (
-    <Command shouldFilter={false} label="Search everything">
+    <Command shouldFilter={false} label="Search everything" {...active}>
       <Command.Input
         autoFocus
         value={text}
         onValueChange={setText}
         placeholder="Documents, knowledge bases, tags, pages"
-        className="h-12 w-full border-b border-line bg-transparent px-4 text-lg outline-none"
+        className="h-12 w-full border-b border-line bg-transparent px-4 text-lg outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[56vh] overflow-y-auto p-2">
         <Command.Empty className="px-2 py-6 text-center text-text-2">

@@ -40,7 +40,7 @@ export function PageHead({
           </span>
         </>
       )}
-      <h1 ref={heading} tabIndex={-1} className="min-w-0 truncate text-xl font-semibold max-md:min-w-[40%]" title={title}>
+      <h1 ref={heading} tabIndex={-1} className="min-w-0 truncate text-xl font-semibold" title={title}>
         {title}
       </h1>
       {aside}

@@ -9,7 +9,7 @@ export interface TabLink {
 /** Tabs are links: each has its address, and Back goes to the one before. */
 export function Tabs({ tabs, current, label }: { tabs: readonly TabLink[]; current: string; label: string }) {
   return (
-    <nav aria-label={label} className="flex overflow-x-auto border-b border-line px-3">
+    <nav aria-label={label} className="flex flex-wrap border-b border-line px-3">
       {tabs.map((tab) => (
         <Link key={tab.id} href={tab.href} className="tab" aria-current={tab.id === current ? "page" : undefined} scroll={false}>
           {tab.label}

@@ -11,6 +11,7 @@ import { type Tag, tagListQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
 import { useMay } from "@/lib/permissions";
 import { colourFor } from "@/lib/tag-colours";
+import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 export type Ticked = "all" | "some" | "none";
 
@@ -63,7 +64,7 @@ function TagList({
   const [text, setText] = useState("");
   const canCreate = useMay("create_tag") && isCreating;
   const wanted = useDeferredValue(text.trim());
-  const { data, isPending } = useQuery({ ...tagListQuery(wanted), placeholderData: keepPreviousData });
+  const { data, isPending, isPlaceholderData } = useQuery({ ...tagListQuery(wanted), placeholderData: keepPreviousData });
   const client = useQueryClient();
   const create = useMutation({
     mutationFn: (name: string) =>
@@ -81,19 +82,22 @@ function TagList({
     },
     onError: (error) => tellFailure("The tag was not made", error),
   });
-  const tags = data?.tags ?? [];
+  const isAwaited = isPlaceholderData || text.trim() !== wanted;
+  const tags = stillMatching(data?.tags ?? [], isAwaited, (tag) => tag.name, text);
   const hasExact = tags.some((tag) => tag.name.toLowerCase() === wanted.toLowerCase());
+  const offersNew = canCreate && wanted !== "" && !hasExact && !isPending && !isAwaited;
+  const active = useActiveItem([...tags.map((tag) => tag.tag_id), ...(offersNew ? ["create-tag"] : [])]);
   return (
-    <Command shouldFilter={false} label="Tags">
+    <Command shouldFilter={false} label="Tags" {...active}>
       <Command.Input
         autoFocus
         value={text}
         onValueChange={setText}
         placeholder="Find a tag"
-        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[280px] overflow-y-auto p-1">
-        {!isPending && tags.length === 0 && (wanted === "" || !canCreate) && (
+        {!isPending && !isAwaited && tags.length === 0 && (wanted === "" || !canCreate) && (
           <div className="px-2 py-3 text-text-2">
             {wanted === "" ? (canCreate ? "No tags yet. Type a name to make one." : "No tags yet.") : "No such tag."}
           </div>
@@ -117,12 +121,12 @@ function TagList({
             </Command.Item>
           );
         })}
-        {canCreate && wanted !== "" && !hasExact && !isPending && (
+        {offersNew && (
           <Command.Item className="menu-item" value="create-tag" onSelect={() => create.mutate(wanted)} disabled={create.isPending}>
             <Plus aria-hidden size={14} /> Make the tag “{wanted}”
           </Command.Item>
         )}
-        {data && data.total_count > tags.length && (
+        {data && !isAwaited && data.total_count > tags.length && (
           <div className="px-2 py-1 text-xs text-text-3">{data.total_count - tags.length} more: type to find them</div>
         )}
       </Command.List>

@@ -3,7 +3,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { RotateCw, Tag as TagIcon, UploadCloud, X } from "lucide-react";
 import Link from "next/link";
-import { useEffect, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 
 import { documentQuery, tagIndexQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
@@ -60,13 +60,14 @@ function Tray({ uploads }: { uploads: readonly Upload[] }) {
   const [policy, setPolicy] = useState<DuplicatePolicy>("return");
   const { data: tagIndex } = useQuery(tagIndexQuery());
   const chosen = uploads.filter((upload) => upload.phase === "chosen").length;
+  const heading = useFocusWhileOpen();
   return (
     <section
       aria-label="Uploads"
       className="layer appear fixed right-3 bottom-3 z-30 flex max-h-[70dvh] w-[400px] max-w-[calc(100vw-24px)] flex-col max-md:bottom-[68px]"
     >
       <div className="flex items-center gap-2 border-b border-line px-3 py-2">
-        <h2 className="flex-1 font-semibold">{titleOf(uploads)}</h2>
+        <h2 ref={heading} tabIndex={-1} className="flex-1 font-semibold outline-none">{titleOf(uploads)}</h2>
         <button type="button" className="button button-small" onClick={chooseFiles}>
           Add files
         </button>
@@ -119,6 +120,22 @@ function Tray({ uploads }: { uploads: readonly Upload[] }) {
       )}
     </section>
   );
+}
+
+/** The tray is last in the page: who chose files by the keyboard is taken to it, and back when it closes. */
+function useFocusWhileOpen() {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    const tray = heading.current?.closest("section");
+    heading.current?.focus();
+    return () => {
+      // Afterwards, when the tray is gone: only a focus that went with it is brought back.
+      const hadFocus = tray?.contains(document.activeElement) ?? false;
+      if (hadFocus && before instanceof HTMLElement) queueMicrotask(() => before.isConnected && before.focus());
+    };
+  }, []);
+  return heading;
 }
 
 function titleOf(uploads: readonly Upload[]): string {

@@ -25,6 +25,11 @@ test("an empty organization says what to do first", async ({ page }) => {
   await page.goto("/documents/");
   await expect(page.getByText("No documents yet. Drop files anywhere.")).toBeVisible();
   await expectAccessible(page);
+  await page.getByRole("button", { name: "Dismiss these steps" }).click();
+  await expect(page.getByText("Create a knowledge base")).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByText("No documents yet. Drop files anywhere.")).toBeVisible();
+  await expect(page.getByText("Create a knowledge base")).toHaveCount(0);
 });
 
 test("files are uploaded with a new tag, a bad one fails alone, and the others become searchable", async ({ page }) => {
@@ -47,6 +52,10 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
   await expect(tray.getByRole("listitem").filter({ hasText: "broken.pdf" })).toContainText(/damaged|broken|read/i);
   await tray.getByRole("button", { name: "Close uploads" }).click();
   await expect(page.getByRole("row")).toHaveCount(4);
+  const steps = page.getByRole("region", { name: "First steps" });
+  await expect(steps.getByRole("listitem").filter({ hasText: "(done)" })).toHaveText([/^Upload/, /^Tag/]);
+  await page.reload();
+  await expect(steps.getByRole("link", { name: "Create a knowledge base" })).toBeVisible();
   await expect(page.getByRole("row", { name: /broken\.pdf/ })).toContainText("File is damaged");
 
   await page.getByRole("link", { name: "Knowledge bases" }).first().click();

@@ -8,6 +8,20 @@ interface Invitation {
   token: string;
 }
 
+test("an invitation that was accepted is not asked for again", async ({ visitor }) => {
+  const invitation = await call<Invitation>("POST", "/invitations", { email: "eve@example.com", role: "viewer" });
+  const refused: string[] = [];
+  visitor.on("response", (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}`);
+  });
+  await visitor.goto(`/invite/#${invitation.token}`);
+  await visitor.getByLabel("Name").fill("Eve");
+  await visitor.getByLabel("Password").fill(PASSWORD);
+  await visitor.getByRole("button", { name: "Join" }).click();
+  await expect(visitor.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
+  expect(refused).toEqual([]);
+});
+
 /** What the page's own session is answered when it makes somebody an owner. */
 function makeOwner(page: Page, email: string): Promise<number> {
   return page.evaluate(async (wanted) => {
@@ -70,6 +84,6 @@ test("an invited owner joins, invites somebody, signs out and in again, and it i
   await second.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(second.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();
   await second.goto("/settings/audit-log/");
-  await expect(second.getByRole("row", { name: /bob@example\.com.*update member.*Refused/ })).toBeVisible();
-  await expect(second.getByRole("row", { name: /ada@example\.com.*create invitation.*Done/ })).toBeVisible();
+  await expect(second.getByRole("row", { name: /bob@example\.com.*Update member.*Refused/ })).toBeVisible();
+  await expect(second.getByRole("row", { name: /ada@example\.com.*Create invitation.*Done/ })).toBeVisible();
 });

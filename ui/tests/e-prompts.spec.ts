@@ -170,6 +170,8 @@ test("a result is corrected, verified and exported, and a re-run says what it re
   await page.getByRole("button", { name: "Run on 1 document" }).click();
   await expect(page.getByRole("row", { name: /agreement-7\.pdf/ }).first()).toContainText("Answered");
   await page.getByRole("link", { name: "Results" }).click();
+  await expect(page).toHaveURL(/tab=results/);
+  await expect(page.getByRole("row", { name: /agreement-7\.pdf/ })).toHaveCount(1);
   await expect(page.getByRole("row", { name: /agreement-7\.pdf/ })).toContainText("Not verified60");
   await page.getByRole("button", { name: "agreement-7.pdf" }).click();
   await page.getByText("Earlier answers (1)").click();

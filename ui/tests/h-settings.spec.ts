@@ -116,9 +116,9 @@ test("a person changes the password, and signing out everywhere ends another bro
 
 test("the audit log is filtered by what was done", async ({ page }) => {
   await page.goto("/settings/audit-log/");
-  await page.getByLabel("What").selectOption("update organization settings");
+  await page.getByLabel("What").selectOption("Update organization settings");
   await expect(page).toHaveURL(/action=update_organization_settings/);
-  await expect(page.getByRole("row", { name: /update organization settings/ }).first()).toBeVisible();
-  await expect(page.getByRole("row", { name: /create invitation/ })).toHaveCount(0);
+  await expect(page.getByRole("row", { name: /Update organization settings/ }).first()).toBeVisible();
+  await expect(page.getByRole("row", { name: /Create invitation/ })).toHaveCount(0);
   await expectAccessible(page);
 });

@@ -11,13 +11,14 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 from pymongo.asynchronous.client_session import AsyncClientSession
 
 from analytiq.errors import AccessDeniedError, InvalidInputError, PermanentError, TransientError
-from analytiq.mongo import embedded, embedded_disk
+from analytiq.mongo import embedded, embedded_disk, embedded_process
 from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
@@ -31,6 +32,7 @@ REPOSITORY = Path(__file__).parents[3]
 PARENT = """
 import asyncio, json, sys
 from pathlib import Path
+from typing import Any
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
 
@@ -472,6 +474,30 @@ async def test_cancelled_start_leaves_no_process(tmp_path: Path, eventually: Eve
         with pytest.raises(asyncio.CancelledError):
             await starting
     assert not is_running(pid)
+
+
+async def test_start_that_is_cancelled_while_the_process_is_made_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, may_go_on = list[subprocess.Popen[bytes]](), asyncio.Event()
+
+    async def slowly(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        result = function(*arguments, **options)
+        if isinstance(result, subprocess.Popen):
+            made.append(result)
+            await may_go_on.wait()
+        return result
+
+    monkeypatch.setattr(embedded_process.asyncio, "to_thread", slowly)
+    starting = asyncio.create_task(running(tmp_path / "data").__aenter__())
+    while not made:
+        await asyncio.sleep(0)
+    starting.cancel()
+    await asyncio.sleep(0)
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert made[0].returncode is not None
 
 
 async def test_machine_without_any_mongod_is_told_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { BasePicker } from "@/components/base-picker";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
-import { BasePicker } from "@/features/search/base-picker";
 
 import { Conversation } from "./conversation";
 import { type Thread, threadsQuery } from "./queries";
@@ -60,7 +60,7 @@ export function Chat() {
         </button>
       </PageHead>
       <div className="flex min-h-0 flex-1 max-md:flex-col">
-        <ScrollArea label="Conversations" className="max-w-[260px] border-r border-line p-2 max-md:max-h-[28dvh] max-md:max-w-none max-md:border-r-0 max-md:border-b">
+        <ScrollArea label="Conversations" className="max-w-[260px] border-r border-line p-2 max-md:max-h-[28dvh] max-md:max-w-none max-md:flex-none max-md:border-r-0 max-md:border-b">
           {error && !data ? (
             <ErrorState error={error} retry={() => void refetch()} />
           ) : data === undefined ? (

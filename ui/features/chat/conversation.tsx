@@ -164,7 +164,7 @@ function Said({ message, live }: { message: Message; live?: { text: string; doin
           {message.citations.map((citation) => (
             <li key={citation.number}>
               [{citation.number}]{" "}
-              <Link className="text-link hover:underline" href={placeOf(citation)}>
+              <Link className="text-link underline" href={placeOf(citation)}>
                 {citation.source}, page {citation.page}
               </Link>{" "}
               <q className="break-words">{citation.quote}</q>
@@ -195,7 +195,7 @@ function WithCitations({ message }: { message: Message }) {
     return citation === undefined ? (
       piece
     ) : (
-      <Link key={place} className="text-link hover:underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
+      <Link key={place} className="text-link underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
         {piece}
       </Link>
     );

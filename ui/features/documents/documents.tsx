@@ -10,15 +10,16 @@ import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
+import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
-import { useMay } from "@/lib/permissions";
+import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
 
 import { BulkBar } from "./bulk-bar";
 import { DocumentTable } from "./document-table";
 import { FilterBar } from "./filter-bar";
-import { FirstSteps } from "./first-steps";
+import { FirstSteps, RemainingSteps } from "./first-steps";
 import { type DocumentFilter, documentCountQuery, documentPageQuery, extractionProgressQuery, isExtracting } from "./queries";
 import { useSelection } from "./use-selection";
 import { useDocumentsUrl } from "./use-documents-url";
@@ -28,7 +29,8 @@ const idOf = (document: Document) => document.document_id;
 export function Documents() {
   const router = useRouter();
   const client = useQueryClient();
-  const mayUpload = useMay("upload_documents");
+  const permissions = usePermissions();
+  const mayUpload = permissions.may("upload_documents");
   const { url, setUrl } = useDocumentsUrl();
   const filter: DocumentFilter = {
     nameSearch: url.q,
@@ -57,6 +59,7 @@ export function Documents() {
   const rows = held?.rows ?? data?.documents;
   const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
+  const firstSteps = useFirstSteps();
   const filterField = useRef<HTMLInputElement>(null);
   const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
 
@@ -106,6 +109,7 @@ export function Documents() {
           </button>
         )}
       </PageHead>
+      {mayUpload && firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
       {selection.count > 0 ? (
         <BulkBar
           selection={selection}
@@ -153,7 +157,12 @@ export function Documents() {
             }
           />
         ) : isEmpty ? (
-          <FirstSteps />
+          permissions.isKnown &&
+          (mayUpload ? (
+            <FirstSteps />
+          ) : (
+            <EmptyState title="No documents yet">{permissions.whoMay("upload_documents")} can upload some.</EmptyState>
+          ))
         ) : (
           <DocumentTable
             rows={rows}

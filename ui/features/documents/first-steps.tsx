@@ -1,49 +1,102 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { CircleCheck, CircleDashed } from "lucide-react";
+import { CircleCheck, CircleDashed, X } from "lucide-react";
 import Link from "next/link";
+import { useEffect } from "react";
 
 import { knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
+import { beginFirstSteps, endFirstSteps, useFirstSteps } from "@/lib/first-steps";
 import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
 
 /** What to do in an empty organization, and which of it is done. */
 export function FirstSteps() {
   const { isKnown, may, whoMay } = usePermissions();
-  const tags = useQuery(tagListQuery("", 1));
-  const bases = useQuery(knowledgeBaseListQuery("", 1));
-  const hasTags = (tags.data?.total_count ?? 0) > 0;
-  const hasBases = (bases.data?.total_count ?? 0) > 0;
+  const { hasTags, hasBases, progress } = useDone();
+  useEffect(beginFirstSteps, []);
   if (!isKnown) return null;
   if (!may("upload_documents")) return <EmptyState title="No documents yet">{whoMay("upload_documents")} upload them.</EmptyState>;
   return (
-    <div className="mx-auto flex max-w-[520px] flex-col gap-4 px-4 py-16">
+    <div className="mx-auto flex max-w-[520px] flex-col gap-4 px-4 py-16 max-md:py-6">
       <h2 className="text-lg font-semibold">No documents yet. Drop files anywhere.</h2>
-      <ol className="flex flex-col">
-        <Step isDone={false} title="Upload files" action={<button type="button" className="button button-primary" onClick={chooseFiles}>Upload</button>}>
-          PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
-        </Step>
-        <Step isDone={hasTags} title="Give them a tag" action={<Link className="button" href="/tags/">Tags</Link>}>
-          In the tray that opens, or here beforehand.
-        </Step>
-        <Step isDone={hasBases} title="Create a knowledge base" action={<Link className="button" href="/kbs/new/">Create</Link>}>
-          It gathers every document that shares its tags.
-        </Step>
-        <Step isDone={false} title="Search it" action={<Link className="button" href="/search/">Search</Link>}>
-          Passages come with file, page and place.
-        </Step>
-      </ol>
+      {progress.stage === "over" ? (
+        <button type="button" className="button button-primary self-start" onClick={chooseFiles}>
+          Upload
+        </button>
+      ) : (
+        <>
+          <ol className="flex flex-col">
+            <Step isDone={false} title="Upload files" action={<button type="button" className="button button-primary" onClick={chooseFiles}>Upload</button>}>
+              PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
+            </Step>
+            <Step isDone={hasTags} title="Give them a tag" action={<Link className="button" href="/tags/">Tags</Link>}>
+              In the tray that opens, or here beforehand.
+            </Step>
+            <Step isDone={hasBases} title="Create a knowledge base" action={<Link className="button" href="/kbs/new/">Create</Link>}>
+              It gathers every document that shares its tags.
+            </Step>
+            <Step isDone={progress.hasSearched} title="Search it" action={<Link className="button" href="/search/">Search</Link>}>
+              Passages come with file, page and place.
+            </Step>
+          </ol>
+          <button type="button" className="button button-quiet self-start" onClick={endFirstSteps}>
+            Dismiss these steps
+          </button>
+        </>
+      )}
     </div>
   );
 }
 
-function Step({ isDone, title, action, children }: { isDone: boolean; title: string; action: React.ReactNode; children: React.ReactNode }) {
+/** The same in one line above the first documents, until everything is done or it is dismissed. */
+export function RemainingSteps() {
+  const { hasTags, hasBases, progress } = useDone();
+  const isDone = hasTags && hasBases && progress.hasSearched;
+  useEffect(() => {
+    if (isDone) endFirstSteps();
+  }, [isDone]);
+  return (
+    <section aria-label="First steps" className="bar bg-sunken">
+      <ol className="flex min-w-0 flex-1 flex-wrap items-center gap-x-4 gap-y-1">
+        <ShortStep isDone title="Upload" />
+        <ShortStep isDone={hasTags} title="Tag" href="/tags/" />
+        <ShortStep isDone={hasBases} title="Create a knowledge base" href="/kbs/new/" />
+        <ShortStep isDone={progress.hasSearched} title="Search" href="/search/" />
+      </ol>
+      <button type="button" className="button button-quiet button-icon" aria-label="Dismiss the first steps" onClick={endFirstSteps}>
+        <X aria-hidden size={14} />
+      </button>
+    </section>
+  );
+}
+
+function useDone() {
+  const tags = useQuery(tagListQuery("", 1));
+  const bases = useQuery(knowledgeBaseListQuery("", 1));
+  return { hasTags: (tags.data?.total_count ?? 0) > 0, hasBases: (bases.data?.total_count ?? 0) > 0, progress: useFirstSteps() };
+}
+
+function Mark({ isDone, size }: { isDone: boolean; size: number }) {
   const Icon = isDone ? CircleCheck : CircleDashed;
+  return <Icon aria-hidden size={size} className={`shrink-0 ${isDone ? "text-ready" : "text-text-3"}`} />;
+}
+
+function ShortStep({ isDone, title, href }: { isDone: boolean; title: string; href?: string }) {
+  return (
+    <li className="flex items-center gap-1.5">
+      <Mark isDone={isDone} size={15} />
+      {isDone || href === undefined ? <span className="text-text-2">{title}</span> : <Link href={href} className="text-link hover:underline">{title}</Link>}
+      {isDone && <span className="sr-only"> (done)</span>}
+    </li>
+  );
+}
+
+function Step({ isDone, title, action, children }: { isDone: boolean; title: string; action: React.ReactNode; children: React.ReactNode }) {
   return (
     <li className="flex items-center gap-3 border-b border-line py-3 last:border-0">
-      <Icon aria-hidden size={18} className={`shrink-0 ${isDone ? "text-ready" : "text-text-3"}`} />
+      <Mark isDone={isDone} size={18} />
       <div className="min-w-0 flex-1">
         <div className="font-semibold">
           {title}

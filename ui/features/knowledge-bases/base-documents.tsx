@@ -55,7 +55,7 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
                 <th className="pl-4!">Name</th>
                 <th className="w-[120px] max-md:hidden">State</th>
                 <th className="number w-[90px]">Chunks</th>
-                <th className="w-[130px]">Indexed</th>
+                <th className="w-[130px] max-md:w-[110px]">Indexed</th>
               </tr>
             </thead>
             <tbody>
@@ -68,6 +68,9 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
                       <Link className="block truncate hover:underline" href={`/documents/view/?id=${document.document_id}`} title={document.document_name}>
                         {document.document_name}
                       </Link>
+                      <span className="md:hidden">
+                        <State tone="ready">Ready</State>
+                      </span>
                     </td>
                     <td className="max-md:hidden">
                       <State tone="ready">Ready</State>

@@ -95,7 +95,11 @@ export function BaseHealth({ base }: { base: KnowledgeBase }) {
           <SkeletonBlock lines={4} />
         ) : shown === null ? (
           <EmptyState title="Nobody has had it looked at yet">
-            All knowledge bases are looked at regularly by themselves; those passes are listed under their organization.
+            All knowledge bases are looked at regularly by themselves; what was found stands in the{" "}
+            <Link href="/operations/?tab=reports" className="text-link underline">
+              reports
+            </Link>
+            .
           </EmptyState>
         ) : (
           <Report key={shown} runId={shown} />

@@ -37,8 +37,8 @@ export function WorkersTable() {
               <th className="pl-4!">Worker</th>
               <th className="max-md:hidden">Host</th>
               <th className="w-[130px] max-lg:hidden">Since</th>
-              <th className="w-[120px]">Last seen</th>
-              <th className="number w-[90px]">At most</th>
+              <th className="w-[120px] max-md:w-[92px]">Last seen</th>
+              <th className="number w-[90px] max-md:hidden">At most</th>
               <th className="w-[30%]">Runs for you</th>
             </tr>
           </thead>
@@ -57,7 +57,7 @@ export function WorkersTable() {
                 <td className="text-text-2">
                   <Time at={worker.seen_at} />
                 </td>
-                <td className="number">{formatCount(worker.slots)}</td>
+                <td className="number max-md:hidden">{formatCount(worker.slots)}</td>
                 <td>
                   {worker.jobs.length === 0 ? (
                     <span className="text-text-3">Nothing now</span>

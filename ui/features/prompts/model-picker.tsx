@@ -8,6 +8,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { FieldError } from "@/components/form";
+import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 import { chatModelsQuery, type Model, providersQuery } from "./queries";
 
@@ -71,19 +72,21 @@ function priceWords({ input_usd_per_million_tokens: asked, output_usd_per_millio
 function ModelList({ model, onChoose }: { model: string | null; onChoose: (model: string | null) => void }) {
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
-  const { data, error, isPending } = useQuery(chatModelsQuery(wanted));
+  const { data, error, isPending, isPlaceholderData } = useQuery(chatModelsQuery(wanted));
   const providers = useQuery(providersQuery());
-  const models = data?.models ?? [];
+  const isAwaited = isPlaceholderData || text.trim() !== wanted;
+  const models = stillMatching(data?.models ?? [], isAwaited, (item) => item.model, text);
   const unreachable = Object.entries(data?.unreachable ?? {});
   const configured = providers.data?.llm_providers.map((provider) => provider.litellm_provider) ?? [];
+  const active = useActiveItem([...(wanted === "" ? ["default"] : []), ...models.map((item) => item.model)]);
   return (
-    <Command shouldFilter={false} label="Models">
+    <Command shouldFilter={false} label="Models" {...active}>
       <Command.Input
         autoFocus
         value={text}
         onValueChange={setText}
         placeholder="Find a model"
-        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+        className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
       />
       <Command.List className="max-h-[300px] overflow-y-auto p-1">
         {wanted === "" && (
@@ -102,10 +105,10 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
         ))}
         {isPending && <div className="px-2 py-2 text-text-2">Asking for the models…</div>}
         {error && !data && <div className="px-2 py-2 text-failed">{error.message}</div>}
-        {data && models.length === 0 && (
+        {data && !isAwaited && models.length === 0 && (
           <div className="px-2 py-2 text-text-2">{wanted === "" ? "No provider of chat models has a key yet." : `No model with a key is called “${wanted}”.`}</div>
         )}
-        {data && data.total_count > models.length && (
+        {data && !isAwaited && data.total_count > models.length && (
           <div className="px-2 py-1 text-xs text-text-3">{data.total_count - models.length} more: type to find them</div>
         )}
       </Command.List>

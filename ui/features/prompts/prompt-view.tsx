@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Copy, Play, Trash2 } from "lucide-react";
+import dynamic from "next/dynamic";
 import Link from "next/link";
 import { useRouter } from "next/navigation";
 import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
@@ -19,9 +20,11 @@ import { useMay } from "@/lib/permissions";
 import { EditTab } from "./edit-tab";
 import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery } from "./queries";
 import { ResultsTab } from "./results-tab";
-import { RunDialog } from "./run-dialog";
 import { RunsTab } from "./runs-tab";
 import { VersionsTab } from "./versions-tab";
+
+// Loaded when it is first wanted.
+const RunDialog = dynamic(() => import("./run-dialog").then((module) => module.RunDialog), { ssr: false });
 
 const PARENT = { href: "/prompts/", label: "Prompts" };
 const TABS = ["edit", "versions", "runs", "results"] as const;

@@ -63,11 +63,11 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
       ) : (
         rows.map((row, at) => (
           <div key={at} className="flex flex-wrap items-center gap-2">
-            <label className="w-[190px] max-md:flex-1">
+            <label className="w-[190px] max-md:basis-full">
               <span className="sr-only">Field {at + 1}</span>
               <input className="field" list="filter-fields" value={row.field} onChange={(event) => put(at, { field: event.target.value })} />
             </label>
-            <label className="w-[150px]">
+            <label className="w-[150px] max-md:w-[120px]">
               <span className="sr-only">Comparison {at + 1}</span>
               <select className="field" value={row.operator} onChange={(event) => put(at, { operator: event.target.value as Operator })}>
                 {OPERATORS.map(({ operator, label }) => (
@@ -86,7 +86,7 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
                 </select>
               </label>
             ) : (
-              <label className="min-w-[160px] flex-1 md:max-w-[320px]">
+              <label className="min-w-[120px] flex-1 md:max-w-[320px]">
                 <span className="sr-only">Value {at + 1}</span>
                 <input
                   className="field"

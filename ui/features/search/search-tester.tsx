@@ -7,12 +7,13 @@ import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
 import { useEffect, useState } from "react";
 
 import { knowledgeBaseListQuery } from "@/api/queries";
+import { BasePicker } from "@/components/base-picker";
 import { EmptyState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { noteSearch } from "@/lib/first-steps";
 import { useShortcuts } from "@/lib/shortcuts";
 import { NARROW, useMedia } from "@/lib/use-media";
 
-import { BasePicker } from "./base-picker";
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { FilterBuilder } from "./filter-builder";
 import { filterProblem } from "./filter";
@@ -54,6 +55,7 @@ export function SearchTester() {
     const query = text.trim();
     if (query === "" || kbIds.length === 0) return;
     rememberQuestion(query);
+    noteSearch();
     setPreview(null);
     if (query === url.q) void answerA.refetch();
     void setUrl({ q: query, kb: kbIds });

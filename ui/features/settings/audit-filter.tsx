@@ -41,6 +41,12 @@ export function auditQuery({ action, who, since, until }: AuditFilterValues) {
   return { ...(action && { action }), ...(who && { actor_id: who }), ...(from && { since: from }), ...(to && { until: to }) };
 }
 
+/** "put_llm_provider" as one would say it. */
+export function actionWords(action: string): string {
+  const words = action.replace(/^put_/, "set_").replaceAll("_", " ").replaceAll("llm provider", "provider key").replace("reconcile run", "health run");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 export function AuditFilter({ values, onChange }: { values: AuditFilterValues; onChange: (change: Partial<AuditFilterValues>) => void }) {
   const members = useQuery({
     queryKey: ["members", "names"],
@@ -70,7 +76,7 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
         <option value="">Anything</option>
         {ACTIONS.map((action) => (
           <option key={action} value={action}>
-            {action.replaceAll("_", " ")}
+            {actionWords(action)}
           </option>
         ))}
       </select>

@@ -3,18 +3,21 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { parseAsInteger, useQueryState } from "nuqs";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
+import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { useMay } from "@/lib/permissions";
 
-import { AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
+import { actionWords, AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
 
 const PAGE = 50;
+
+const actorOf = ({ actor }: Schemas["AuditEntryResponse"]) => (actor.kind === "token" ? `token ${actor.name}` : actor.name);
 
 /** Who did what, latest first. */
 export function AuditLog() {
@@ -51,7 +54,7 @@ function Entries() {
           void setFilter(change);
         }}
       />
-      <div className="min-h-0 flex-1 overflow-auto">
+      <ScrollArea label="Entries">
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
@@ -63,8 +66,8 @@ function Entries() {
             <caption className="sr-only">Audit log</caption>
             <thead>
               <tr>
-                <th className="w-[130px] pl-4!">When</th>
-                <th>Who</th>
+                <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
+                <th className="max-md:hidden">Who</th>
                 <th>What</th>
                 <th className="max-md:hidden">To what</th>
                 <th className="w-[140px] max-lg:hidden">From</th>
@@ -80,8 +83,13 @@ function Entries() {
                     <td className="pl-4! text-text-2">
                       <Time at={entry.at} />
                     </td>
-                    <td title={entry.actor.name}>{entry.actor.kind === "token" ? `token ${entry.actor.name}` : entry.actor.name}</td>
-                    <td>{entry.action.replaceAll("_", " ")}</td>
+                    <td className="max-md:hidden" title={entry.actor.name}>
+                      {actorOf(entry)}
+                    </td>
+                    <td title={actionWords(entry.action)}>
+                      {actionWords(entry.action)}
+                      <span className="block truncate text-text-2 md:hidden">{actorOf(entry)}</span>
+                    </td>
                     <td className="font-mono text-xs text-text-2 max-md:hidden">
                       {Object.values(entry.target).join(" ")}
                     </td>
@@ -93,7 +101,7 @@ function Entries() {
             </tbody>
           </table>
         )}
-      </div>
+      </ScrollArea>
       {data && data.total_count > PAGE && (
         <Pager skip={data.skip} shown={data.entries.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
       )}

@@ -114,9 +114,9 @@ export function People() {
             <thead>
               <tr>
                 <th className="pl-4!">Person</th>
-                <th className="w-[140px]">Role</th>
+                <th className="w-[140px] max-md:w-[112px]">Role</th>
                 <th className="w-[150px] max-md:hidden">Last signed in</th>
-                <th className="w-[120px]">
+                <th className="w-[120px] max-md:w-[100px]">
                   <span className="sr-only">Actions</span>
                 </th>
               </tr>
@@ -128,12 +128,13 @@ export function People() {
                 members.data.members.map((member) => (
                   <tr key={member.user_id}>
                     <td className="pl-4!" title={member.email}>
-                      <span className="font-medium">{member.name}</span> <span className="text-text-2">{member.email}</span>
+                      <span className="font-medium max-md:block max-md:truncate">{member.name}</span>{" "}
+                      <span className="text-text-2 max-md:block max-md:truncate">{member.email}</span>
                     </td>
                     <td>
                       {mayChange(member) ? (
                       <select
-                        className="field h-7! py-0!"
+                        className="field"
                         aria-label={`Role of ${member.email}`}
                         value={member.role}
                         disabled={change.isPending || member.user_id === lastOwner}
@@ -164,7 +165,7 @@ export function People() {
                   <td className="pl-4! text-text-2">{invitation.email ?? "Whoever has the link"} (invited)</td>
                   <td className="text-text-2">{invitation.role}</td>
                   <td className="text-text-2 max-md:hidden">
-                    until <Time at={invitation.expires_at} />
+                    until <Time at={invitation.expires_at} isPlanned />
                   </td>
                   <td className="text-right">
                     {may("delete_invitation") && (

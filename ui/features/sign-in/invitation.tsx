@@ -27,6 +27,7 @@ export function Invitation() {
     queryFn: () => answered(api.POST("/v0/auth/invitations/preview", { body: { token: token ?? "" } })),
     enabled: token !== null && token !== "",
     retry: false,
+    staleTime: Infinity,
   });
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
@@ -39,7 +40,8 @@ export function Invitation() {
       return answered(api.POST("/v0/auth/invitations/accept", { body: { ...secret, ...own }, headers }));
     },
     onSuccess: (person) => {
-      client.clear();
+      // All but the invitation itself: this page would ask for it again, and it is used up.
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "invitation" });
       const joined = person.organizations.find((item) => item.organization_name === invitation.data?.organization_name);
       session.beginAs(person, joined?.organization_id ?? null);
       router.replace("/documents/");

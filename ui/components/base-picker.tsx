@@ -7,6 +7,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery } from "@/api/queries";
+import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 const MOST = 20;
 
@@ -15,7 +16,10 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   const chosen = useQueries({ queries: kbIds.map((id) => ({ ...knowledgeBaseQuery(id), staleTime: 60_000 })) });
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
-  const { data } = useQuery({ ...knowledgeBaseListQuery(wanted, 50), placeholderData: keepPreviousData });
+  const { data, isPlaceholderData } = useQuery({ ...knowledgeBaseListQuery(wanted, 50), placeholderData: keepPreviousData });
+  const isAwaited = isPlaceholderData || text.trim() !== wanted;
+  const bases = data && stillMatching(data.knowledge_bases, isAwaited, (base) => base.name, text);
+  const active = useActiveItem(bases?.map((base) => base.kb_id) ?? []);
   const names = chosen.map((query) => query.data?.name ?? (query.error ? "unknown" : "…"));
   const label = names.length === 0 ? "Choose a knowledge base" : names.length <= 2 ? names.join(" and ") : `${names.length} knowledge bases`;
   const toggle = (id: string) => {
@@ -25,24 +29,24 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   return (
     <Popover.Root onOpenChange={() => setText("")}>
       <Popover.Trigger asChild>
-        <button type="button" className="button w-[200px] justify-between max-md:w-auto max-md:flex-1">
+        <button type="button" className="button w-[220px] justify-between max-md:w-auto max-md:flex-1">
           <span className="truncate">{label}</span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className="layer appear z-50 w-[300px] overflow-hidden" align="end" sideOffset={4} collisionPadding={8} aria-label="Knowledge bases">
-          <Command shouldFilter={false} label="Knowledge bases">
+          <Command shouldFilter={false} label="Knowledge bases" {...active}>
             <Command.Input
               autoFocus
               value={text}
               onValueChange={setText}
               placeholder="Find a knowledge base"
-              className="h-9 w-full border-b border-line bg-transparent px-3 outline-none"
+              className="h-9 w-full border-b border-line bg-transparent px-3 outline-none focus-visible:border-focus"
             />
             <Command.List className="max-h-[300px] overflow-y-auto p-1">
-              {data?.knowledge_bases.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
-              {data?.knowledge_bases.map((base) => (
+              {!isAwaited && bases?.length === 0 && <div className="px-2 py-3 text-text-2">None is called so.</div>}
+              {bases?.map((base) => (
                 <Command.Item
                   key={base.kb_id}
                   value={base.kb_id}
