@@ -6,6 +6,7 @@ import { Plus, X } from "lucide-react";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
 import { Field } from "@/components/form";
 import { TagChip } from "@/components/tag-chip";
+import { May } from "@/components/may";
 import { TagPicker } from "@/components/tag-picker";
 
 /** What can be changed at any time. */
@@ -64,21 +65,25 @@ export function BaseFields({
               tag && (
                 <span key={id} className="inline-flex items-center">
                   <TagChip tag={tag} />
-                  <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => setTagIds(tagIds.filter((other) => other !== id))}>
-                    <X aria-hidden size={12} />
-                  </button>
+                  <May to="update_knowledge_base">
+                    <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => setTagIds(tagIds.filter((other) => other !== id))}>
+                      <X aria-hidden size={12} />
+                    </button>
+                  </May>
                 </span>
               )
             );
           })}
-          <TagPicker
-            ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
-            onToggle={(tag, isOn) => setTagIds(isOn ? [...tagIds, tag.tag_id] : tagIds.filter((id) => id !== tag.tag_id))}
-          >
-            <button type="button" className="button button-small">
-              <Plus aria-hidden size={13} /> Tag
-            </button>
-          </TagPicker>
+          <May to="update_knowledge_base">
+            <TagPicker
+              ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
+              onToggle={(tag, isOn) => setTagIds(isOn ? [...tagIds, tag.tag_id] : tagIds.filter((id) => id !== tag.tag_id))}
+            >
+              <button type="button" className="button button-small">
+                <Plus aria-hidden size={13} /> Tag
+              </button>
+            </TagPicker>
+          </May>
         </div>
         {tagNote}
       </div>
