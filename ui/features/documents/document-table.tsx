@@ -77,6 +77,7 @@ export function DocumentTable({
               type="checkbox"
               aria-label="Select all on this page"
               checked={shown.length > 0 && selectedHere === shown.length}
+              disabled={shown.length === 0}
               ref={(box) => {
                 if (box) box.indeterminate = selectedHere > 0 && selectedHere < shown.length;
               }}
