@@ -7,7 +7,7 @@ import { useState } from "react";
 import { Dialog } from "@/components/dialog";
 
 import type { MetadataChanges } from "./bulk-changes";
-import { type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
+import { asDeclared, type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
 import { type Declared, DeclaredNames, declaredFieldsQuery, MetadataField } from "./metadata-fields";
 
 const NONE: Declared = {};
@@ -36,7 +36,8 @@ export function MetadataDialog({
   const { data: declared = NONE, isPending } = useQuery(declaredFieldsQuery());
   const [edited, setEdited] = useState<FieldDraft[] | null>(null);
   const [problems, setProblems] = useState<ReadonlyMap<number, string>>(new Map());
-  const drafts = edited ?? draftsOf(present, declared);
+  // What is declared may become known while a name is being typed.
+  const drafts = edited?.map((draft) => asDeclared(draft, declared)) ?? draftsOf(present, declared);
   const put = (at: number, draft: FieldDraft | null) => {
     setProblems(new Map());
     setEdited(drafts.flatMap((other, place) => (place === at ? (draft ?? []) : other)));

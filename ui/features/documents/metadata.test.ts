@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { type FieldDraft, metadataChanges, readValue, typed, typeOf } from "./metadata";
+import { asDeclared, type FieldDraft, metadataChanges, readValue, typed, typeOf } from "./metadata";
 
 const draft = (name: string, type: FieldDraft["type"], text: string, before: string | null = null): FieldDraft => ({ name, type, text, before });
 
@@ -10,6 +10,14 @@ describe("typeOf", () => {
     expect(typeOf(["a"], "string")).toBe("json");
     expect(typeOf(true, undefined)).toBe("boolean");
     expect(typeOf(null, undefined)).toBe("json");
+  });
+});
+
+describe("asDeclared", () => {
+  it("gives a new field its type also when the declarations come after its name", () => {
+    expect(asDeclared(draft(" amount", "string", ""), { amount: "number" }).type).toBe("number");
+    expect(asDeclared(draft("other", "string", "x"), { amount: "number" })).toEqual(draft("other", "string", "x"));
+    expect(asDeclared(draft("amount", "string", "many", "many"), { amount: "number" }).type).toBe("string");
   });
 });
 

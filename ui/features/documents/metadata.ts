@@ -59,6 +59,12 @@ export interface FieldDraft {
   before: string | null;
 }
 
+/** A new field with its declared type; one that was kept may have a value from before the declaration. */
+export function asDeclared(draft: FieldDraft, declared: Readonly<Record<string, ValueType>>): FieldDraft {
+  const type = draft.before === null ? declared[draft.name.trim()] : undefined;
+  return type === undefined || type === draft.type ? draft : { ...draft, type };
+}
+
 /** What has to be sent for the drafts: changed values, and null for keys that are gone. Empty where nothing changed. */
 export function metadataChanges(
   present: Readonly<Record<string, unknown>>,
