@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from analytiq.cli.console import note, print_rows
 from analytiq.client import Client, Forecast
-from analytiq.client.models import PriceRange, Range
+from analytiq.client.organization_models import PriceRange, Range
 from analytiq.errors import NotFoundError
 
 

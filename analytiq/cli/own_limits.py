@@ -1,6 +1,6 @@
 """What becomes of an organization's rate limits when some of them are changed."""
 
-from analytiq.client.models import ModelRateLimit, RateLimits
+from analytiq.client.organization_models import ModelRateLimit, RateLimits
 from analytiq.errors import InvalidInputError
 
 

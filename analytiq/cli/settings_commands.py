@@ -8,7 +8,7 @@ from analytiq.cli.console import errors_as_sentences, note, print_rows
 from analytiq.cli.options import DataDir
 
 if TYPE_CHECKING:
-    from analytiq.client.models import OrganizationSettings
+    from analytiq.client.organization_models import OrganizationSettings
 
 app = typer.Typer(help="The organization's OCR languages and rate limits.", no_args_is_help=True)
 

@@ -6,23 +6,14 @@ with Client("http://127.0.0.1:8000", organization_id, token) as client:
     client.wait_until_indexed([item.document_id for item in uploaded.documents if item.document_id])
 """
 
+from analytiq.client.answers import Page
 from analytiq.client.chat import ChatCitation, ChatEvent, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.client.client import Client
 from analytiq.client.errors import FieldProblem, ProblemError, UnreachableError
-from analytiq.client.models import (
-    AccessToken,
-    Degradation,
-    Document,
-    DocumentDetail,
+from analytiq.client.job_models import (
     DocumentLog,
     DocumentStatus,
-    DocumentText,
-    Explanation,
-    Forecast,
     FoundDrift,
-    IndexedChunk,
-    IndexingState,
-    IssuedAccessToken,
     Job,
     JobAttempt,
     JobCancellation,
@@ -30,22 +21,29 @@ from analytiq.client.models import (
     JobDetail,
     JobErrorGroup,
     JobProgress,
-    Judgement,
     KindCounts,
+    ReconcileReport,
+    ReconcileRun,
+)
+from analytiq.client.models import (
+    Document,
+    DocumentDetail,
+    DocumentText,
+    IndexedChunk,
+    IndexingState,
     KnowledgeBase,
+    Tag,
+    UploadAnswer,
+    UploadedDocument,
+)
+from analytiq.client.organization_models import (
+    AccessToken,
+    Forecast,
+    IssuedAccessToken,
     LlmProvider,
     LlmProviderTest,
     MetadataDeclaration,
     Organization,
-    Page,
-    Passage,
-    ReconcileReport,
-    ReconcileRun,
-    Scores,
-    SearchAnswer,
-    Tag,
-    UploadAnswer,
-    UploadedDocument,
     Usage,
 )
 from analytiq.client.prompt_models import (
@@ -58,6 +56,7 @@ from analytiq.client.prompt_models import (
     PromptVersion,
     RunUsage,
 )
+from analytiq.client.search_models import Degradation, Explanation, Judgement, Passage, Scores, SearchAnswer
 from analytiq.models.upload import DuplicatePolicy
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, ConfigDict
 
+from analytiq.client.answers import Failure
 from analytiq.client.connection import Connection
 from analytiq.client.errors import UnreachableError
-from analytiq.client.models import Failure
 
 MOST_RECONNECTS = 30
 """In a row; with the pauses about a minute: an API that was killed is back after ten seconds on a busy machine."""

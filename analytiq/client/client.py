@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter
 
+from analytiq.client.answers import Page
 from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
 from analytiq.client.errors import ProblemError
@@ -16,28 +17,21 @@ from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
 from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
-    AccessToken,
     Document,
     DocumentDetail,
     DocumentText,
-    Explanation,
     IndexedChunk,
-    IssuedAccessToken,
     KnowledgeBase,
-    MetadataFilter,
-    Organization,
-    Page,
     PassagePlace,
-    Quota,
-    SearchAnswer,
     Tag,
     UploadAnswer,
-    Usage,
 )
+from analytiq.client.organization_models import AccessToken, IssuedAccessToken, Organization, Quota, Usage
 from analytiq.client.organization_settings import OrganizationSettingCalls
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
+from analytiq.client.search_models import Explanation, MetadataFilter, SearchAnswer
 from analytiq.client.upload import CountedFile, OnBytes, content_type_of
 from analytiq.errors import TransientError
 from analytiq.models.upload import DuplicatePolicy

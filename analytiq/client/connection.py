@@ -5,7 +5,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, TypeAdapter
 
-from analytiq.client.models import Page
+from analytiq.client.answers import Page
 from analytiq.client.transport import QueryValue, Transport
 
 Item = TypeVar("Item", bound=BaseModel)

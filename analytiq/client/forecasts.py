@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from analytiq.client.connection import Connection
-from analytiq.client.models import Forecast
+from analytiq.client.organization_models import Forecast
 
 
 class ForecastCalls(Connection):

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
-from analytiq.client.models import (
+from analytiq.client.job_models import (
     DocumentLog,
     DocumentStatus,
     Job,
@@ -15,7 +16,6 @@ from analytiq.client.models import (
     JobErrorGroup,
     JobErrors,
     JobReplay,
-    Page,
 )
 
 

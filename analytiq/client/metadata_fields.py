@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from analytiq.client.connection import Connection
-from analytiq.client.models import MetadataDeclaration
+from analytiq.client.organization_models import MetadataDeclaration
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 
 

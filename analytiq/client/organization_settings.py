@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from analytiq.client.connection import Connection
-from analytiq.client.models import OrganizationSettings, RateLimits, Storage
+from analytiq.client.organization_models import OrganizationSettings, RateLimits, Storage
 
 
 class OrganizationSettingCalls(Connection):

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
-from analytiq.client.models import Page
 from analytiq.client.prompt_models import (
     LlmUsage,
     Model,

@@ -4,8 +4,9 @@ from urllib.parse import quote
 
 from pydantic import SecretStr
 
+from analytiq.client.answers import Page
 from analytiq.client.connection import Connection
-from analytiq.client.models import LlmProvider, LlmProviderTest, Page
+from analytiq.client.organization_models import LlmProvider, LlmProviderTest
 
 
 class ProviderCalls(Connection):

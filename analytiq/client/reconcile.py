@@ -2,8 +2,9 @@
 
 import time
 
+from analytiq.client.answers import Page
 from analytiq.client.connection import Connection
-from analytiq.client.models import Page, ReconcileReport, ReconcileRun
+from analytiq.client.job_models import ReconcileReport, ReconcileRun
 from analytiq.errors import TransientError
 
 FIRST_LOOK_SECONDS = 0.1

@@ -4,7 +4,7 @@ import pytest
 
 from analytiq.cli.own_limits import changed_limits
 from analytiq.cli.storage import parsed_bytes, parsed_documents
-from analytiq.client.models import ModelRateLimit, RateLimits
+from analytiq.client.organization_models import ModelRateLimit, RateLimits
 from analytiq.errors import InvalidInputError
 
 NOTHING = {"model": None, "requests_per_minute": None, "tokens_per_minute": None, "documents_per_minute": None}

@@ -1,0 +1,166 @@
+"""What the API answers about jobs, runs of the reconciler, and logs of documents."""
+
+from datetime import datetime
+
+from analytiq.client.answers import Answer, Failure
+
+
+class JobProgress(Answer):
+    """How far a running job is: `done` of `total` `unit`s (pages, chunks)."""
+
+    done: int
+    total: int
+    unit: str
+
+
+class Job(Answer):
+    """A job that waits (available), runs (running), or was given up (dead).
+
+    `task_state` says the same as PENDING, RUNNING and FAILURE; `error` is that of the last attempt that failed.
+    """
+
+    job_id: str
+    kind: str
+    state: str
+    task_state: str
+    priority: int
+    attempt: int
+    max_attempts: int
+    kb_id: str | None
+    document_id: str | None
+    progress: JobProgress | None
+    error: Failure | None
+    is_cancel_wanted: bool
+    worker: str | None
+    run_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    request_id: str | None
+
+
+class JobAttempt(Answer):
+    """An attempt that has ended: `outcome` is done, retried, dead or cancelled; `task_state` SUCCESS or FAILURE."""
+
+    job_id: str
+    kind: str
+    task_state: str
+    outcome: str
+    attempt: int
+    kb_id: str | None
+    document_id: str | None
+    error: Failure | None
+    worker: str | None
+    started_at: datetime
+    ended_at: datetime
+
+
+class JobDetail(Job):
+    """A job, where its last attempt failed, and its latest attempts, latest first."""
+
+    stack: str | None
+    attempts: list[JobAttempt]
+
+
+class JobReplay(Answer):
+    """How many dead jobs are waiting again."""
+
+    replayed: int
+
+
+class JobCancellation(Answer):
+    """How many waiting jobs are given up now, and how many running ones stop within seconds."""
+
+    cancelled: int
+    stopping: int
+
+
+class KindCounts(Answer):
+    """How many jobs of a kind wait, run, or were given up."""
+
+    kind: str
+    waiting: int
+    running: int
+    dead: int
+
+
+class JobCounts(Answer):
+    """The queue in numbers, of this organization; kinds of which there is no job are left out."""
+
+    kinds: list[KindCounts]
+    waiting: int
+    running: int
+    dead: int
+
+
+class JobErrorGroup(Answer):
+    """Dead jobs with the same error, and what one of them says."""
+
+    error_code: str
+    detail: str
+    count: int
+
+
+class JobErrors(Answer):
+    """All dead jobs that match, by error; most frequent first."""
+
+    errors: list[JobErrorGroup]
+
+
+class FoundDrift(Answer):
+    """Something that was not as it should be, with the names that it had then."""
+
+    kind: str
+    kb_id: str | None
+    kb_name: str | None
+    document_id: str | None
+    document_name: str | None
+    detail: str | None
+
+
+class ReconcileRun(Answer):
+    """A run of the reconciler: queued, running, done or failed; `counts` says how much of each kind it found."""
+
+    run_id: str
+    kb_id: str | None
+    depth: str
+    dry_run: bool
+    state: str
+    progress: JobProgress | None
+    counts: dict[str, int]
+    repairs: int
+    is_cut: bool
+    knowledge_bases: int
+    checked: int
+    error: Failure | None
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.state in ("done", "failed")
+
+
+class ReconcileReport(ReconcileRun):
+    """A run, and what it found: some of each kind by name; `more` says how many of a kind are not named."""
+
+    drift: list[FoundDrift]
+    more: dict[str, int]
+
+
+class DocumentStatus(Answer):
+    """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
+
+    document_id: str
+    status: str
+
+
+class DocumentLog(Answer):
+    """A page of the attempts at a document's jobs, latest first, and its jobs that still wait or run."""
+
+    document_id: str
+    attempts: list[JobAttempt]
+    total_count: int
+    skip: int
+    jobs: list[Job]

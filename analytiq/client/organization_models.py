@@ -1,0 +1,187 @@
+"""What the API answers about organizations: settings, tokens, providers, metering, forecasts."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from analytiq.client.answers import Answer
+from analytiq.models.metadata_field import FieldType
+
+
+class Organization(Answer):
+    """The organization that the token opens."""
+
+    organization_id: str
+    name: str
+    cache_scope: str
+    created_at: datetime
+
+
+class ModelRateLimit(Answer):
+    """Limits of one model for a minute."""
+
+    model: str
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class RateLimits(Answer):
+    """What is let through in a minute; None: nothing is said."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    documents_per_minute: int | None = None
+    models: list[ModelRateLimit] = Field(default_factory=list)
+
+
+class ServerSettings(Answer):
+    """What counts where the organization says nothing."""
+
+    ocr_languages: list[str]
+    rate_limits: RateLimits
+
+
+class OrganizationSettings(Answer):
+    """What the organization sets for itself; `ocr_languages` None: the server's."""
+
+    ocr_languages: list[str] | None
+    available_ocr_languages: list[str]
+    rate_limits: RateLimits
+    server: ServerSettings
+
+
+class Storage(Answer):
+    """How much the organization may store, and stores; None: unlimited."""
+
+    max_bytes: int | None
+    used_bytes: int
+    max_documents: int | None
+    used_documents: int
+
+
+class AccessToken(Answer):
+    """An access token, without its secret."""
+
+    token_id: str
+    name: str
+    scope: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class IssuedAccessToken(AccessToken):
+    """A new access token; `token` is its secret, which is shown this once."""
+
+    token: str
+
+
+class LlmProvider(Answer):
+    """A provider of models that there is a key for; `source` says whose, `key_hint` is the end of one's own."""
+
+    litellm_provider: str
+    source: str
+    key_hint: str | None
+    is_readable: bool
+    api_base: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class LlmProviderTest(Answer):
+    """What one call to a provider came to; `detail` says it in a sentence."""
+
+    litellm_provider: str
+    model: str
+    is_working: bool
+    dimensions: int | None
+    milliseconds: int
+    code: str | None
+    detail: str
+
+
+class MetadataDeclaration(Answer):
+    """The declared fields of documents' metadata, and what declaring them did."""
+
+    fields: dict[str, FieldType]
+    documents_rewritten: int = 0
+    values_removed: int = 0
+
+
+class UsageItem(Answer):
+    """SPUs of one knowledge base, operation and model; `day` is None unless days are told apart."""
+
+    day: str | None = None
+    kb_id: str | None
+    operation: str
+    embedding_model: str
+    spus: int
+    saved_spus: int = 0
+    unconfirmed_spus: int = 0
+
+
+class Usage(Answer):
+    """SPUs that the organization was charged."""
+
+    total_spus: int
+    total_saved_spus: int = 0
+    total_unconfirmed_spus: int = 0
+    by_operation: dict[str, int]
+    items: list[UsageItem] = Field(default_factory=list)
+
+
+class Quota(Answer):
+    """How many SPUs the organization may use in all; None: unlimited."""
+
+    quota: int | None
+    used_spus: int
+    reserved_spus: int
+    left_spus: int | None
+
+
+class Range(Answer):
+    """A number, and where it probably lies where it is estimated; else all three are the same."""
+
+    value: int
+    low: int
+    high: int
+
+
+class PriceRange(Answer):
+    """US dollars, and where they probably lie."""
+
+    value: float
+    low: float
+    high: float
+
+
+class UnknownDocument(Answer):
+    """A document whose text is not extracted yet, or cannot be."""
+
+    document_id: str
+    document_name: str
+    state: str
+
+
+class Forecast(Answer):
+    """What indexing a knowledge base would need; `price_usd` is None where the model's price is not known.
+
+    `unknown_documents` are the first of `unknown_document_count`, which no number includes. Where `is_cache_known` is
+    False, all is taken to be new.
+    """
+
+    embedding_model: str
+    document_count: int
+    unknown_document_count: int
+    unknown_documents: list[UnknownDocument]
+    chunks: Range
+    tokens: Range
+    cached_chunks: Range
+    cached_share: float | None
+    spus: Range
+    price_usd: PriceRange | None
+    is_cache_known: bool
+    is_estimated: bool
+    sampled_documents: int
+    sampled_characters: int
