@@ -97,7 +97,8 @@ class Mirror:
             except DamagedIndexError as error:
                 log.warning("lexical.index_damaged", kb_id=self._knowledge_base.id, reason=error.detail)
                 await self._drop_index()
-                await self._run(self._workshop.following, self._place.clear)
+                if await self._run(self._workshop.following, self._place.is_there):
+                    await self._run(self._workshop.following, self._place.clear)
                 return True
         return False
 
@@ -178,9 +179,10 @@ class Mirror:
     async def _build(self) -> None:
         async with self._workshop.builds:
             await self._drop_index()
-            directory = self._place.directory if self._place is not None else None
-            if self._place is not None:
-                await self._run(self._workshop.following, self._place.clear)
+            place = await self._place_that_is_there()
+            if place is not None:
+                await self._run(self._workshop.following, place.clear)
+            directory = place.directory if place is not None else None
             index = await self._run(self._workshop.following, WordIndex.created, directory)
             async with self._workshop.texts.reading(*self._ids) as at:
                 if at is None:
@@ -193,6 +195,18 @@ class Mirror:
                     await self._drop_index()
                     raise
         log.info("lexical.built", kb_id=self._knowledge_base.id, chunks=self.view.chunk_count if self.view else 0)
+
+    async def _place_that_is_there(self) -> Place | None:
+        """Its place; another where that was removed with a knowledge base that is there again, as after a restore."""
+        place = self._place
+        if place is not None and not await self._run(self._workshop.following, place.is_there):
+            self._place = None
+            place.release()
+            if self._workshop.shelf is not None:
+                self._place = await self._run(
+                    self._workshop.following, self._workshop.shelf.take, self._knowledge_base.id
+                )
+        return self._place
 
     async def _add(self, index: WordIndex, at: TextsAt, generation_ids: set[str] | None, pool: Executor) -> None:
         languages: dict[str, str] = {}

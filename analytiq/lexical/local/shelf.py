@@ -41,6 +41,13 @@ class Place:
         """Note that it was used just now."""
         os.utime(self.lock)
 
+    def is_there(self) -> bool:
+        """Whether it is still this process's; not where its knowledge base was removed, which may be there again."""
+        lock_path = self.directory.with_name(f"{self.directory.name}.lock")
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return os.path.samestat(os.fstat(self.lock), lock_path.stat())
+        return False
+
     def clear(self) -> None:
         """Remove the files: they are about to be made anew."""
         shutil.rmtree(self.directory, ignore_errors=True)

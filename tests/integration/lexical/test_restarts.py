@@ -243,6 +243,24 @@ async def test_forgotten_knowledge_base_leaves_the_disk(
     await eventually(lambda: not (tmp_path / "lexical" / after_a_run.kb_id).exists())
 
 
+async def test_knowledge_base_that_another_process_removed_and_that_is_there_again_is_built_in_a_place_of_its_own(
+    start: Start, after_a_run: Texts, migrated: MongoConnection, tmp_path: Path, eventually: EventuallyTrue
+) -> None:
+    """As after an erasure and a restore under the same ids: what the process holds is gone from the disk."""
+    process = start()
+    await process.found(after_a_run, "whales")
+    start().index.forget(after_a_run.kb_id)
+    await eventually(lambda: not (tmp_path / "lexical" / after_a_run.kb_id).exists())
+    lost = {"kb_id": after_a_run.kb_id, "epoch": 20}
+    await migrated.database["kb_changes"].update_one(lost, {"$set": {"commit_id": new_id()}})
+    await after_a_run.write("new", "whales")
+    assert len(await process.found(after_a_run, "whales")) == 21
+    assert files_of(after_a_run, tmp_path).is_dir()
+    other = start()
+    assert len(await other.found(after_a_run, "whales")) == 21
+    assert files_of(after_a_run, tmp_path, 1).is_dir()
+
+
 async def test_what_a_process_that_died_was_removing_leaves_the_disk_with_the_next_removal(
     start: Start, after_a_run: Texts, tmp_path: Path, eventually: EventuallyTrue
 ) -> None:

@@ -71,11 +71,14 @@ def test_passage_that_the_page_does_not_show_has_no_box() -> None:
 
 
 @given(st.lists(st.text("abcdefg .-", min_size=1, max_size=30), min_size=1, max_size=6), st.data())
-def test_any_passage_is_covered_by_boxes_of_its_own_lines(lines: list[str], data: st.DataObject) -> None:
+def test_each_letter_of_any_passage_lies_in_one_of_its_boxes(lines: list[str], data: st.DataObject) -> None:
     text = "\n".join(lines)
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
     boxes = boxes_of(page_of(*lines), text, start, end)
-    row_of = [row for row, line in enumerate(lines) for _ in f"{line}\n"]
-    rows = {row_of[at] for at in range(start, end) if text[at] not in " \n-"}
-    assert {round(box.top / (2 * HEIGHT)) for box in boxes} == rows
+    places = [(row, column) for row, line in enumerate(lines) for column, _ in enumerate(f"{line}\n")]
+    wanted = [places[at] for at in range(start, end) if text[at] not in " \n-"]
+    assert bool(boxes) == bool(wanted)
+    for row, column in wanted:
+        x, y = (column + 0.5) * WIDTH, row * 2 * HEIGHT + HEIGHT / 2
+        assert any(box.left < x < box.right and box.top < y < box.bottom for box in boxes)
