@@ -2688,6 +2688,11 @@ export interface components {
              * @description Any of these
              */
             state?: components["schemas"]["DocumentState"][];
+            /**
+             * File Type
+             * @description Any of these: as the file was read, and until then as it was declared
+             */
+            file_type?: components["schemas"]["FileType"][];
             /** Metadata Filter */
             metadata_filter?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3178,6 +3183,12 @@ export interface components {
          * @enum {string}
          */
         FieldType: "string" | "number" | "boolean" | "date";
+        /**
+         * FileType
+         * @description What kind of file a document was uploaded as.
+         * @enum {string}
+         */
+        FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "image" | "other";
         /**
          * ForecastAnswer
          * @description What indexing would need now. Nothing was embedded or charged.
@@ -7588,6 +7599,8 @@ export interface operations {
                 tag_ids?: string | null;
                 /** @description Any of these */
                 state?: components["schemas"]["DocumentState"][] | null;
+                /** @description Any of these: as the file was read, and until then as it was declared */
+                file_type?: components["schemas"]["FileType"][] | null;
                 /** @description As in a search, written as JSON; without `page` */
                 metadata_filter?: string | null;
                 /** @description With a minus, descending */
