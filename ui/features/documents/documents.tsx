@@ -35,6 +35,7 @@ export function Documents() {
   const filter: DocumentFilter = {
     nameSearch: url.q,
     states: url.state,
+    fileTypes: url.type,
     tagIds: url.tags,
     tagOperator: url.tagop,
     from: url.from,
@@ -92,8 +93,8 @@ export function Documents() {
     { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
   ]);
 
-  const filterCount = (url.q ? 1 : 0) + url.state.length + url.tags.length + (url.from || url.to ? 1 : 0);
-  const clearFilters = () => void setUrl({ q: "", state: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
+  const filterCount = (url.q ? 1 : 0) + url.state.length + url.type.length + url.tags.length + (url.from || url.to ? 1 : 0);
+  const clearFilters = () => void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
     <>
