@@ -22,7 +22,6 @@ a POST to `/release` lets slow ones go on.
 
 import argparse
 import asyncio
-import itertools
 import json
 import threading
 from collections import deque
@@ -255,7 +254,9 @@ class ChatServer:
         response = web.StreamResponse(headers={"Content-Type": kind})
         await response.prepare(request)
         try:
-            for number in itertools.count():
+            number = 0
+            while True:
+                number += 1
                 delta = {"content": f"and {number} "}
                 piece = json.dumps(_piece(body, [{"index": 0, "delta": delta, "finish_reason": None}]))
                 await response.write(f"data: {piece}\n\n".encode() if body.get("stream") else b" ")

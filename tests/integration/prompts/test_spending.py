@@ -42,7 +42,7 @@ async def test_call_of_a_run_that_is_broken_off_is_counted(tenant: Prompting, ch
     application = tenant.application
     job = await application.jobs.claim([JobKind.RUN_PROMPT], worker="w", lease_token=new_id(), lease_seconds=60)
     assert job is not None
-    making = asyncio.create_task(application.handlers[JobKind.RUN_PROMPT](RunningJob(job, application.jobs)))
+    making = asyncio.ensure_future(application.handlers[JobKind.RUN_PROMPT](RunningJob(job, application.jobs)))
     await asyncio.to_thread(chat_server.wait_for_slow)
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
