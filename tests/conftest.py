@@ -6,6 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+
+# Before usearch, which some tests import: loaded after it, Tesseract cannot read its language data (both bring C++
+# libraries). In the product pages are read in processes that know no index.
+import tesserocr  # noqa: F401
 from pydantic import SecretStr
 from shared_mongod import share_of_mongod
 

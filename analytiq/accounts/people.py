@@ -137,12 +137,6 @@ class People:
 
         await run_in_transaction(self._connection, end)
 
-    async def has_owner(self, organization_id: str) -> bool:
-        """Whether anybody can sign in as its owner."""
-        return bool(
-            await run_in_transaction(self._connection, lambda session: self._members.owners(session, organization_id))
-        )
-
     async def _member(self, session: Session, organization_id: str, user_id: str, by: Permission) -> Member:
         member = await self._members.get(organization_id, user_id, session)
         if member is None:

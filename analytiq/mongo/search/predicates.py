@@ -112,7 +112,6 @@ _PATHS = {
     BuiltInField.CONTENT_TYPE: Path.CONTENT_TYPE,
     BuiltInField.UPLOAD_DATE: Path.UPLOAD_DATE,
 }
-_ORDERED = (Comparator.GREATER, Comparator.GREATER_OR_EQUAL, Comparator.LESS, Comparator.LESS_OR_EQUAL)
 _UPWARD = (Comparator.GREATER, Comparator.GREATER_OR_EQUAL)
 _STRICT = (Comparator.GREATER, Comparator.LESS)
 _PARTIAL = Condition(Path.IS_PARTIAL, Comparator.EQUAL, True)  # noqa: FBT003  # a literal of the filter
