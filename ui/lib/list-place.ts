@@ -1,6 +1,6 @@
 /** Where lists were left, so that Back shows them as they were: how far they were scrolled, and the item that was opened. */
 
-import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
+import { useCallback, useLayoutEffect, useRef, useSyncExternalStore } from "react";
 
 interface Place {
   top: number;
@@ -24,7 +24,7 @@ const MOST_PLACES = 200;
 
 let kept: Kept | null = null;
 /** The address that Back, Forward, a reload or a way back led to, and the lists that have taken their places there. */
-let arrival: { address: string; taken: Set<string> } | null = null;
+let arrival: { address: string; event: Event | null; taken: Set<string> } | null = null;
 
 function here(): string {
   return location.pathname + location.search;
@@ -45,7 +45,9 @@ function memory(): Kept {
     const { pathname, search } = new URL(entry.name);
     arriveAt(pathname + search);
   }
-  window.addEventListener("popstate", () => arriveAt(here()));
+  window.addEventListener("popstate", (event) => {
+    if (arrival?.event !== event) arriveAt(here(), event);
+  });
   window.addEventListener("pagehide", keep);
   return kept;
 }
@@ -64,12 +66,20 @@ function put<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.set(key, value);
 }
 
-function arriveAt(address: string): void {
-  arrival = { address, taken: new Set() };
+function arriveAt(address: string, event: Event | null = null): void {
+  arrival = { address, event, taken: new Set() };
+}
+
+/** The router hears of Back before this module does, and renders the list at once: then the event is still under way. */
+function noteTraversal(): void {
+  // The standard's only word for it; marked as deprecated, since libraries should be handed the event.
+  const { event } = window as { event?: Event };
+  if (event?.type === "popstate" && arrival?.event !== event) arriveAt(here(), event);
 }
 
 /** Whether the list comes back now; once for each arrival, so that a list that is opened anew begins at its top. */
 function comesBack(name: string): boolean {
+  noteTraversal();
   if (arrival?.address !== here() || arrival.taken.has(name)) return false;
   arrival.taken.add(name);
   return true;
@@ -108,12 +118,12 @@ export function useListPlace({ name, view, isReady, onBack }: { name: string; vi
   const shown = useRef<string | null>(null);
   const key = `${name} ${view}`;
   const latestOnBack = useRef(onBack);
-  useEffect(() => {
+  // Before the first paint, so that nobody sees the list jump.
+  useLayoutEffect(() => {
     latestOnBack.current = onBack;
   });
-  // So that Back is heard of from now on.
-  useEffect(() => void memory(), []);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    memory();
     if (!isReady || scroller.current === null || shown.current === key) return;
     const isFirst = shown.current === null;
     shown.current = key;
