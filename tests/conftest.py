@@ -10,10 +10,15 @@ import pytest
 # Before usearch, which some tests import: loaded after it, Tesseract cannot read its language data (both bring C++
 # libraries). In the product pages are read in processes that know no index.
 import tesserocr  # noqa: F401
+from hypothesis import HealthCheck, settings
 from pydantic import SecretStr
 from shared_mongod import share_of_mongod
 
 from analytiq.mongo.client import MongoConnection, connect
+
+# An example that takes long tells of what else the machine does, not of the code.
+settings.register_profile("analytiq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("analytiq")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -117,7 +117,7 @@ def run_restore(
         if item.erased_documents:
             note(f"{len(item.erased_documents)} documents that were erased since the backup are being erased again.")
     if restored:
-        note("What was under way when the backup was made, the reconciler takes up; the rest calls no provider.")
+        note("What was under way when the backup was made is taken up; the rest calls no provider.")
 
 
 def run_verify(path: Path) -> None:
