@@ -162,10 +162,15 @@ class Client(
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
     ) -> Iterator[Document]:
-        """All documents that fit, newest first; all of `tag_ids` must be on one, any of `states` may be its own."""
-        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        """All documents that fit, newest first.
+
+        All of `tag_ids` must be on one; any of `states` and of `file_types` may be its own (pdf, word, spreadsheet,
+        presentation, text, web, email, ebook, image, other).
+        """
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
         return self._all("/documents", "documents", Document, query)
 
     def documents_page(
@@ -174,12 +179,13 @@ class Client(
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
@@ -389,11 +395,16 @@ def _search_body(
 
 
 def _document_query(
-    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str], metadata_filter: MetadataFilter | None
+    name_search: str | None,
+    tag_ids: Sequence[str],
+    states: Sequence[str],
+    file_types: Sequence[str],
+    metadata_filter: MetadataFilter | None,
 ) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,
         "state": list(states) or None,
+        "file_type": list(file_types) or None,
         "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
     }
