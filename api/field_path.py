@@ -14,4 +14,4 @@ def field_path(location: Sequence[str | int]) -> str:
 def reason_of(kind: str, message: str) -> str:
     """Why a field is refused, from the kind and message of a validation error."""
     known = {"extra_forbidden": "there is no such field", "missing": "is required"}
-    return known.get(kind, message.removeprefix("Value error, "))
+    return known.get(kind, message.removeprefix("Value error, ").replace(" after validation", ""))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -124,7 +125,17 @@ def _of_http(request: Request, error: Exception) -> JSONResponse:
     code = {404: "not_found", 405: "method_not_allowed", 408: "too_slow", 413: "too_large"}.get(
         error.status_code, "http_error"
     )
-    return problem(request, error.status_code, {"code": code, "detail": str(error.detail)}, error.headers)
+    return problem(request, error.status_code, {"code": code, "detail": _detail_of_http(request, error)}, error.headers)
+
+
+def _detail_of_http(request: Request, error: HTTPException) -> str:
+    """The framework says of a path that leads nowhere no more than the status does."""
+    if error.detail == HTTPStatus.NOT_FOUND.phrase:
+        return f"{request.method} {request.url.path} leads nowhere; /openapi.json lists every path"
+    if error.detail == HTTPStatus.METHOD_NOT_ALLOWED.phrase:
+        allowed = (error.headers or {}).get("Allow", "another method")
+        return f"{request.url.path} does not take {request.method}, but {allowed}"
+    return str(error.detail)
 
 
 def _of_database(request: Request, error: Exception) -> JSONResponse:

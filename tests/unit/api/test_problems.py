@@ -191,3 +191,21 @@ def test_reason_is_a_sentence_without_the_validators_own_words() -> None:
     assert reason_of("extra_forbidden", "Extra inputs are not permitted") == "there is no such field"
     assert reason_of("missing", "Field required") == "is required"
     assert reason_of("value_error", "Value error, cannot be changed") == "cannot be changed"
+
+
+async def test_path_that_leads_nowhere_is_named_with_where_paths_are_listed(client: httpx.AsyncClient) -> None:
+    answer = await client.delete("/tkae")
+    assert answer.status_code == 404
+    assert answer.json()["detail"] == "DELETE /tkae leads nowhere; /openapi.json lists every path"
+
+
+async def test_method_that_a_path_does_not_take_is_told_which_it_takes(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/take")
+    assert answer.status_code == 405
+    assert answer.json()["detail"] == "/take does not take GET, but POST"
+
+
+def test_length_of_a_list_is_told_without_how_it_was_checked() -> None:
+    assert reason_of("too_long", "List should have at most 2 items after validation, not 3") == (
+        "List should have at most 2 items, not 3"
+    )
