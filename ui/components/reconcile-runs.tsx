@@ -81,7 +81,7 @@ export function ReconcileRuns({
                     onClick={() => onShow(run.run_id)}
                   >
                     <span className="w-[80px] font-medium">{run.dry_run ? "Dry run" : "Run"}</span>
-                    {subjectOf && <span className="max-w-[260px] min-w-0 truncate">{subjectOf(run)}</span>}
+                    {subjectOf && <span className="min-w-0 truncate md:w-[260px]">{subjectOf(run)}</span>}
                     <RunState run={run} />
                     <span className="flex-1" />
                     <span className="text-text-2">

@@ -186,7 +186,7 @@ function placeOf(citation: Citation): string {
 /** What was used until an answer was stopped. */
 function costOf({ usage }: Message): string {
   const tokens = usage.prompt_tokens + usage.completion_tokens;
-  const price = usage.unpriced_calls > 0 ? "" : `, $${usage.cost_usd.toFixed(4)}`;
+  const price = usage.unpriced_calls > 0 ? "" : `, US$${usage.cost_usd.toFixed(4)}`;
   return `${usage.is_estimated ? "About " : ""}${tokens.toLocaleString("en")} tokens${price} were used.`;
 }
 

@@ -42,7 +42,7 @@ export function FilterBar({
     setUrl({ state: url.state.includes(state) ? url.state.filter((other) => other !== state) : [...url.state, state] });
   return (
     <div className="bar" role="search" aria-label="Filter documents">
-      <label className="relative min-w-0 flex-1 md:max-w-[320px]">
+      <label className="relative min-w-0 flex-1 max-md:basis-full md:max-w-[320px]">
         <span className="sr-only">Filter by name</span>
         <Search aria-hidden size={14} className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-text-3" />
         <input

@@ -74,6 +74,9 @@ export function JobTable({
                   <button type="button" className="max-w-full truncate text-left font-medium hover:underline" onClick={() => onPeek(job)}>
                     {KIND_WORDS[job.kind]}
                   </button>
+                  <span className="block truncate text-xs text-text-2 md:hidden">
+                    <Subject job={job} />
+                  </span>
                 </td>
                 <td className="max-md:hidden">
                   <Subject job={job} />

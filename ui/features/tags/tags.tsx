@@ -98,11 +98,11 @@ export function TagsList() {
           <caption className="sr-only">Tags</caption>
           <thead>
             <tr>
-              <th className="w-[36%] pl-4!">Name</th>
+              <th className="pl-4! md:w-[36%]">Name</th>
               <th className="max-md:hidden">Description</th>
-              <th className="number w-[110px]">Documents</th>
+              <th className="number w-[110px] max-md:w-[84px]">Documents</th>
               <th className="w-[130px] max-lg:hidden">Changed</th>
-              <th className="w-[150px]">
+              <th className="w-[150px] max-md:w-[132px]">
                 <span className="sr-only">Actions</span>
               </th>
             </tr>
