@@ -5,6 +5,7 @@ import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 import { useRef } from "react";
 
 import { formatCount } from "@/lib/format";
+import { useListPlace } from "@/lib/list-place";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
 
@@ -55,6 +56,7 @@ export function NameList({
   const field = useRef<HTMLInputElement>(null);
   const [text, setText] = useTypedText(list.search, list.find);
   useShortcuts([{ keys: "/", label: "Filter by name", group: "List", run: () => field.current?.focus() }]);
+  const place = useListPlace({ name: title, view: JSON.stringify([list.search, list.page]), isReady: data !== undefined && !isPlaceholderData });
   const hasNoRows = data !== undefined && rows === 0 && !isPlaceholderData;
   return (
     <>
@@ -79,7 +81,7 @@ export function NameList({
       </div>
       {banner}
       <BusyLine isBusy={isPlaceholderData} />
-      <div className="min-h-0 flex-1 overflow-auto">
+      <div {...place.props} className="min-h-0 flex-1 overflow-auto">
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : !hasNoRows ? (

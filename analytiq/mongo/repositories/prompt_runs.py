@@ -1,6 +1,6 @@
 """Collection `prompt_runs`: one row a run, with every step of it."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
@@ -140,6 +140,20 @@ class PromptRunRepository:
         cursor = self._collection.find(wanted, _WITHOUT_STEPS).sort([("created_at", -1), ("_id", -1)])
         found = [decode(PromptRun, row) async for row in cursor.skip(skip).limit(limit)]
         return found, await self._collection.count_documents(wanted)
+
+    async def unfinished(
+        self, organization_id: str, prompt_id: str, *, batch_size: int
+    ) -> AsyncGenerator[list[PromptRun]]:
+        """A prompt's runs that wait or run, without their steps, in batches."""
+        query: Row = {"organization_id": organization_id, "prompt_id": prompt_id, "status": _UNFINISHED}
+        batch: list[PromptRun] = []
+        async for row in self._collection.find(query, _WITHOUT_STEPS, batch_size=batch_size):
+            batch.append(decode(PromptRun, row))
+            if len(batch) == batch_size:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     async def begin(self, run: PromptRun, *, model: str, text_hash: str | None, usage: RunUsage) -> PromptRun | None:
         """Show that a worker has begun, or goes on; None where the run was cancelled or is over.

@@ -6,6 +6,8 @@ import { Copy } from "lucide-react";
 import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
+import { useListPlace } from "@/lib/list-place";
+import { useShortcuts } from "@/lib/shortcuts";
 
 import { type Chunk, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
 import { PageBeside } from "./page-beside";
@@ -30,6 +32,8 @@ export function ChunkBrowser({
   onOpen: (chunkId: string | null) => void;
 }) {
   const { data, error, refetch, isPlaceholderData } = useQuery(chunksQuery(kbId, documentId, page));
+  const place = useListPlace({ name: "chunks", view: JSON.stringify([kbId, documentId, page]), isReady: data !== undefined && !isPlaceholderData });
+  useShortcuts(opened === null ? [] : [{ keys: "Escape", label: "Close the page beside", group: "Document", run: () => onOpen(null) }]);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!data) return <SkeletonBlock lines={10} />;
   if (data.total_count === 0) {
@@ -44,7 +48,7 @@ export function ChunkBrowser({
     <>
       <BusyLine isBusy={isPlaceholderData} />
       <div className="flex min-h-0 flex-1">
-        <div className="min-h-0 min-w-0 flex-1 overflow-auto" role="region" aria-label="Chunks" tabIndex={0}>
+        <div {...place.props} className="min-h-0 min-w-0 flex-1 overflow-auto" role="region" aria-label="Chunks" tabIndex={0}>
           <ol>
             {data.chunks.map((item) => (
               <ChunkRow

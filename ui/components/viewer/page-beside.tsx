@@ -6,6 +6,7 @@ import Link from "next/link";
 
 import { documentQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { noteLeaving } from "@/lib/list-place";
 
 import { canShowPage, PagePane } from "./page-pane";
 import { partOnPage, type Passage, passageHref } from "./passage";
@@ -41,7 +42,7 @@ export function PageBeside({
           </span>
           <span className="shrink-0 text-text-2">page {page}</span>
         </span>
-        <Link href={passageHref(documentId, passage)} className="button button-quiet button-small">
+        <Link href={passageHref(documentId, passage)} onClick={() => noteLeaving(documentId)} className="button button-quiet button-small">
           <ExternalLink aria-hidden size={13} /> Open
         </Link>
         <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">

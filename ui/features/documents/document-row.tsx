@@ -57,6 +57,7 @@ export const DocumentRow = memo(function DocumentRow({
       ref={row}
       aria-selected={isSelected}
       data-cursor={hasCursor}
+      data-item={id}
       onClick={(event) => {
         if (event.target instanceof Element && !event.target.closest("a, button, input, label, [role=dialog]")) onOpen();
       }}

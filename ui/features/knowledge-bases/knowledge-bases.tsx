@@ -74,7 +74,7 @@ export function KnowledgeBases() {
 function BaseRow({ base, tagIndex, spus }: { base: ListedKnowledgeBase; tagIndex: ReadonlyMap<string, Tag> | undefined; spus: number | undefined }) {
   const state = listedState(base);
   return (
-    <tr>
+    <tr data-item={base.kb_id}>
       <td className="pl-4!">
         <Link href={`/kbs/view/?id=${base.kb_id}`} className="block truncate font-medium hover:underline" title={base.name}>
           {base.name}

@@ -66,7 +66,7 @@ export function Prompts() {
 
 function PromptRow({ prompt, tagIndex }: { prompt: Prompt; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
   return (
-    <tr>
+    <tr data-item={prompt.prompt_id}>
       <td className="pl-4!">
         <Link href={`/prompts/view/?id=${prompt.prompt_id}`} className="block truncate font-medium hover:underline" title={prompt.name}>
           {prompt.name}
