@@ -82,6 +82,12 @@ test("a damaged file says what is wrong with it, and the rest of its page is the
   await expect(page.getByText("File is damaged.")).toBeVisible();
 });
 
+test("an address of a page that a list does not have leads to its first", async ({ page }) => {
+  await page.goto("/tags/?page=9");
+  await page.getByRole("button", { name: "Go to the first page" }).click();
+  await expect(page.getByRole("row", { name: /contracts/ })).toBeVisible();
+});
+
 test("a search finds the passage, its page opens with the words marked, and the URL brings both back", async ({ page }) => {
   await page.goto("/search/");
   await page.getByLabel("Question").fill("How much notice is needed to end the agreement?");
