@@ -13,7 +13,7 @@ export function ErrorState({ error, retry, title }: { error: unknown; retry?: ()
     <div role="alert" className="mx-auto flex max-w-[560px] flex-col items-start gap-3 px-4 py-12">
       <h2 className="text-lg font-semibold">{title ?? titleOf(error)}</h2>
       <p className="text-base break-words text-text-2">
-        {sentence(known.message)}
+        {known.message}
         {error instanceof ApiError && error.status === 404 && " It may have been deleted, or be another organization's."}
       </p>
       <div className="flex flex-wrap gap-2">
@@ -31,12 +31,6 @@ export function ErrorState({ error, retry, title }: { error: unknown; retry?: ()
       {request && <p className="text-xs text-text-3">Request {request}</p>}
     </div>
   );
-}
-
-/** The API's details begin small and end without a stop, as they follow a title there. */
-function sentence(detail: string): string {
-  const [first = ""] = detail;
-  return `${first.toUpperCase()}${detail.slice(first.length)}${/[.!?…]$/.test(detail) ? "" : "."}`;
 }
 
 function titleOf(error: unknown): string {
