@@ -13,7 +13,7 @@ export class ApiError extends Error {
       errors: { field: string; reason: string }[] | null;
       request_id: string | null;
     }>;
-    super(problem.detail ?? `The server answered ${status}.`);
+    super(sentence(problem.detail ?? `The server answered ${status}.`));
     this.name = "ApiError";
     this.status = status;
     this.code = problem.code ?? "http_error";
@@ -22,6 +22,12 @@ export class ApiError extends Error {
     const retry = Number(headers?.get("retry-after"));
     this.retryAfterSeconds = Number.isFinite(retry) && retry > 0 ? retry : null;
   }
+}
+
+/** The API's details begin small and end without a stop, as what follows a title there. */
+export function sentence(detail: string): string {
+  const [first = ""] = detail;
+  return `${first.toUpperCase()}${detail.slice(first.length)}${/[.!?…]$/.test(detail) ? "" : "."}`;
 }
 
 /** The API could not be reached at all. */

@@ -12,7 +12,10 @@ export function ErrorState({ error, retry, title }: { error: unknown; retry?: ()
   return (
     <div role="alert" className="mx-auto flex max-w-[560px] flex-col items-start gap-3 px-4 py-12">
       <h2 className="text-lg font-semibold">{title ?? titleOf(error)}</h2>
-      <p className="text-base break-words text-text-2">{known.message}</p>
+      <p className="text-base break-words text-text-2">
+        {known.message}
+        {error instanceof ApiError && error.status === 404 && " It may have been deleted, or be another organization's."}
+      </p>
       <div className="flex flex-wrap gap-2">
         {retry && (
           <button type="button" className="button" onClick={retry}>

@@ -45,8 +45,7 @@ export function PageHead({
         {title}
       </h1>
       {aside}
-      <div className="flex-1" />
-      {children}
+      <div className="ml-auto flex min-w-0 flex-wrap items-center justify-end gap-2">{children}</div>
     </header>
   );
 }

@@ -2,7 +2,6 @@
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { NuqsAdapter } from "nuqs/adapters/next/app";
-import { Tooltip } from "radix-ui";
 import { useState } from "react";
 import { Toaster } from "sonner";
 
@@ -33,9 +32,7 @@ export function Providers({ children }: { children: React.ReactNode }) {
   const [client] = useState(createQueryClient);
   return (
     <QueryClientProvider client={client}>
-      <NuqsAdapter>
-        <Tooltip.Provider delayDuration={400}>{children}</Tooltip.Provider>
-      </NuqsAdapter>
+      <NuqsAdapter>{children}</NuqsAdapter>
       <Toaster
         position="bottom-right"
         closeButton

@@ -74,6 +74,20 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
   await expect(page.getByRole("row", { name: /pump-manual\.md/ })).toContainText("Ready");
 });
 
+test("a damaged file says what is wrong with it, and the rest of its page is there", async ({ page }) => {
+  await page.goto("/documents/?q=broken");
+  await page.getByRole("link", { name: "broken.pdf" }).click();
+  await expect(page.getByText("The page could not be drawn.")).toBeVisible();
+  await expect(page.getByRole("heading", { name: "broken.pdf", level: 1 })).toBeVisible();
+  await expect(page.getByText("File is damaged.")).toBeVisible();
+});
+
+test("an address of a page that a list does not have leads to its first", async ({ page }) => {
+  await page.goto("/tags/?page=9");
+  await page.getByRole("button", { name: "Go to the first page" }).click();
+  await expect(page.getByRole("row", { name: /contracts/ })).toBeVisible();
+});
+
 test("a search finds the passage, its page opens with the words marked, and the URL brings both back", async ({ page }) => {
   await page.goto("/search/");
   await page.getByLabel("Question").fill("How much notice is needed to end the agreement?");

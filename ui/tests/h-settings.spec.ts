@@ -71,7 +71,7 @@ test("an upload over the quota is refused on screen with the reason, and goes on
   const file = { name: "over the quota.txt", mimeType: "text/plain", buffer: Buffer.from("x".repeat(5000)) };
   await visitor.goto("/documents/");
   await upload(visitor, file);
-  await expect(visitor.getByText(/there is no room for this file/).first()).toBeVisible();
+  await expect(visitor.getByText(/no room for this file/).first()).toBeVisible();
   await visitor.goto("/settings/organization/");
   await expect(visitor.getByRole("meter", { name: "Storage" })).toBeVisible();
   await expectAccessible(visitor);

@@ -41,6 +41,7 @@ async function tabTo(page: Page, wanted: RegExp, key = "Tab"): Promise<void> {
 }
 
 test("a file is uploaded with a tag, found by a search, and its citation opened, by the keyboard alone", async ({ page }) => {
+  test.setTimeout(180_000);
   const { tag_id: tagId } = await call<{ tag_id: string }>("POST", "/tags", { name: NAME });
   await call("POST", "/knowledge-bases", { name: NAME, tag_ids: [tagId], chunk_size: 96, chunk_overlap: 0, embedding_model: "local/all-minilm-l6-v2" });
 

@@ -1,21 +1,17 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Copy, ExternalLink, X } from "lucide-react";
-import Link from "next/link";
+import { Copy } from "lucide-react";
 
-import { documentQuery } from "@/api/queries";
 import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
-import { noteLeaving, useListPlace } from "@/lib/list-place";
+import { useListPlace } from "@/lib/list-place";
 import { useShortcuts } from "@/lib/shortcuts";
 
-import { type Chunk, chunkHref, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
-import { canShowPage, PagePane } from "./page-pane";
-import { partOnPage } from "./passage";
-import { textPageQuery } from "./queries";
-import { TextPane } from "./text-pane";
+import { type Chunk, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
+import { PageBeside } from "./page-beside";
+import { passageOf } from "./passage";
 
 /** The chunks of a knowledge base in their order, and the page of the one that is opened. */
 export function ChunkBrowser({
@@ -66,7 +62,14 @@ export function ChunkBrowser({
             ))}
           </ol>
         </div>
-        {chunk && <ChunkPage chunk={chunk} onClose={() => onOpen(null)} />}
+        {chunk && (
+          <PageBeside
+            documentId={chunk.document_id}
+            documentName={chunk.document_name}
+            passage={passageOf(chunk)}
+            onClose={() => onOpen(null)}
+          />
+        )}
       </div>
       <Pager
         skip={data.skip}
@@ -121,50 +124,5 @@ function ChunkRow({
         <Copy aria-hidden size={13} />
       </button>
     </li>
-  );
-}
-
-/** The page that a chunk begins on, with its words marked; over everything on a phone. */
-function ChunkPage({ chunk, onClose }: { chunk: Chunk; onClose: () => void }) {
-  const { data: document, error, refetch } = useQuery(documentQuery(chunk.document_id));
-  const { data: text } = useQuery(textPageQuery(chunk.document_id, chunk.first_page));
-  const passage = { firstPage: chunk.first_page, lastPage: chunk.last_page, start: chunk.start, end: chunk.end };
-  const shown = text?.pages.find((page) => page.page_number === chunk.first_page);
-  const part = shown && partOnPage(passage, shown);
-  return (
-    <aside
-      aria-label={`Page ${chunk.first_page} of ${chunk.document_name}`}
-      className="flex w-[46%] min-w-[360px] flex-col border-l border-line bg-canvas max-lg:fixed max-lg:inset-0 max-lg:z-40 max-lg:w-auto max-lg:min-w-0"
-    >
-      <div className="flex items-center gap-2 border-b border-line px-3 py-1">
-        <span className="min-w-0 flex-1 truncate font-semibold">
-          {chunk.document_name} <span className="font-normal text-text-2">page {chunk.first_page}</span>
-        </span>
-        <Link href={chunkHref(chunk)} onClick={() => noteLeaving(chunk.document_id)} className="button button-quiet button-small">
-          <ExternalLink aria-hidden size={13} /> Open
-        </Link>
-        <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">
-          <X aria-hidden size={14} />
-        </button>
-      </div>
-      <div className="min-h-0 flex-1">
-        {error ? (
-          <ErrorState error={error} retry={() => void refetch()} />
-        ) : !document ? (
-          <SkeletonBlock lines={8} />
-        ) : canShowPage(document) ? (
-          <PagePane
-            key={chunk.document_id}
-            document={document}
-            page={chunk.first_page}
-            zoom={1}
-            passage={passage}
-            wanted={part && shown ? shown.text.slice(part[0], part[1]) : null}
-          />
-        ) : (
-          <TextPane documentId={chunk.document_id} page={chunk.first_page} passage={passage} />
-        )}
-      </div>
-    </aside>
   );
 }

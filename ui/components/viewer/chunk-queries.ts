@@ -25,10 +25,6 @@ export function chunksQuery(kbId: string, documentId: string | null, page: numbe
   });
 }
 
-export function chunkHref(chunk: Chunk): string {
-  return `/documents/view/?id=${chunk.document_id}&page=${chunk.first_page}&hl=${chunk.first_page}-${chunk.last_page}:${chunk.start}-${chunk.end}`;
-}
-
 export function pagesOf(chunk: Chunk): string {
   return chunk.first_page === chunk.last_page ? `p. ${chunk.first_page}` : `p. ${chunk.first_page}–${chunk.last_page}`;
 }

@@ -48,7 +48,7 @@ export function PagePane({
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const [isPlaced, setPlaced] = useState(true);
-  const [failure, setFailure] = useState<string | null>(null);
+  const [failure, setFailure] = useState<{ page: number; reason: string } | null>(null);
   const drawnWidth = Math.max(1, Math.round((width - 24) * zoom));
   const isPdf = document.content_type === "application/pdf";
   if (error) return <ErrorState error={error} retry={() => void refetch()} title="The file could not be loaded" />;
@@ -59,8 +59,8 @@ export function PagePane({
           <Banner tone="warning">The passage cannot be marked on the page itself; it is marked in the text.</Banner>
         </div>
       )}
-      {failure ? (
-        <Banner tone="failed">The page could not be drawn. {failure}</Banner>
+      {failure?.page === page ? (
+        <Banner tone="failed">The page could not be drawn. {failure.reason}</Banner>
       ) : file === undefined || width === 0 ? (
         <SkeletonBlock lines={8} />
       ) : isPdf ? (
@@ -76,7 +76,7 @@ export function PagePane({
             boxes={boxes}
             wanted={isBoxed || isLooking ? null : wanted}
             onPlaced={setPlaced}
-            onFailure={setFailure}
+            onFailure={(reason) => setFailure({ page, reason })}
           />
         </div>
       ) : (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { escapeHtml, partOnPage, placeInPieces, readPassage } from "./passage";
+import { escapeHtml, partOnPage, passageHref, passageOf, placeInPieces, readPassage } from "./passage";
 
 describe("readPassage", () => {
   it("reads pages and characters", () => {
@@ -13,6 +13,15 @@ describe("readPassage", () => {
       expect(readPassage(text)).toBeNull();
     },
   );
+});
+
+describe("passageHref", () => {
+  it("is read back by the viewer", () => {
+    const passage = passageOf({ first_page: 3, last_page: 4, start: 1200, end: 1450 });
+    const query = new URL(passageHref("abc", passage), "http://localhost").searchParams;
+    expect([query.get("id"), query.get("page")]).toEqual(["abc", "3"]);
+    expect(readPassage(query.get("hl"))).toEqual(passage);
+  });
 });
 
 describe("partOnPage", () => {

@@ -16,6 +16,16 @@ export function readPassage(text: string | null): Passage | null {
   return firstPage >= 1 && lastPage >= firstPage && end > start ? { firstPage, lastPage, start, end } : null;
 }
 
+/** The viewer, at the page that the passage begins on and with its words marked: what `readPassage` reads. */
+export function passageHref(documentId: string, { firstPage, lastPage, start, end }: Passage): string {
+  return `/documents/view/?id=${documentId}&page=${firstPage}&hl=${firstPage}-${lastPage}:${start}-${end}`;
+}
+
+/** Where the API says that a chunk, a hit or a passage is. */
+export function passageOf(place: { first_page: number; last_page: number; start: number; end: number }): Passage {
+  return { firstPage: place.first_page, lastPage: place.last_page, start: place.start, end: place.end };
+}
+
 /** The part of the passage that lies on a page, as [from, to) of the string that is that page's text.
 
 The API counts characters, JavaScript units of UTF-16: an emoji before the passage is one of the first and two of the second. */

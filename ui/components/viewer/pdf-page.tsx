@@ -67,6 +67,8 @@ export default function PdfPage({
         options={OPTIONS}
         loading={<SkeletonBlock lines={8} />}
         error={null}
+        // Otherwise a file that is damaged takes the whole page down with it, tabs and reasons too.
+        suspense={false}
         onLoadError={(error) => onFailure(error.message)}
         onPassword={() => onFailure("The file needs a password.")}
       >

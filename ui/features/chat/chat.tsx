@@ -2,10 +2,12 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { MessageSquarePlus, Trash2 } from "lucide-react";
+import Link from "next/link";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
@@ -50,6 +52,8 @@ export function Chat() {
     onSettled: () => client.invalidateQueries({ queryKey: ["chat", "threads"] }),
   });
   const threads = data?.threads ?? [];
+  const { data: bases } = useQuery(knowledgeBaseListQuery("", 50));
+  const hasNoBases = bases?.total_count === 0;
   const open = threads.find((thread) => thread.thread_id === threadId);
   return (
     <>
@@ -66,7 +70,7 @@ export function Chat() {
           ) : data === undefined ? (
             <SkeletonBlock lines={5} />
           ) : threads.length === 0 ? (
-            <p className="px-2 py-3 text-text-2">Choose knowledge bases above, and begin a conversation with them.</p>
+            <p className="px-2 py-3 text-text-2">{hasNoBases ? "No conversations yet." : "Choose knowledge bases above, and begin a conversation with them."}</p>
           ) : (
             <ul className="flex flex-col gap-0.5">
               {threads.map((thread) => (
@@ -90,7 +94,20 @@ export function Chat() {
           )}
         </ScrollArea>
         <div className="flex min-h-0 min-w-0 flex-[3] flex-col">
-          {threadId === "" ? (
+          {threadId === "" && hasNoBases ? (
+            <EmptyState
+              title="There is no knowledge base to ask"
+              action={
+                <May to="create_knowledge_base">
+                  <Link href="/kbs/new/" className="button button-primary">
+                    Create one
+                  </Link>
+                </May>
+              }
+            >
+              It gathers every document that shares its tags; answers come from there, with the page that each statement stands on.
+            </EmptyState>
+          ) : threadId === "" ? (
             <EmptyState title="No conversation is open">Answers come from the documents of the knowledge bases, with the page that each statement stands on.</EmptyState>
           ) : (
             <Conversation key={threadId} threadId={threadId} {...(open && { thread: open })} />

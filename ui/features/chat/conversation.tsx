@@ -8,6 +8,7 @@ import { useEffect, useRef, useState } from "react";
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Banner } from "@/components/state";
+import { passageHref } from "@/components/viewer/passage";
 
 import { splitAtCitations } from "./citations";
 import { follow } from "./follow";
@@ -179,13 +180,13 @@ function Said({ message, live }: { message: Message; live?: { text: string; doin
 type Citation = Message["citations"][number];
 
 function placeOf(citation: Citation): string {
-  return `/documents/view/?id=${citation.document_id}&page=${citation.page}&hl=${citation.page}-${citation.page}:${citation.start}-${citation.end}`;
+  return passageHref(citation.document_id, { firstPage: citation.page, lastPage: citation.page, start: citation.start, end: citation.end });
 }
 
 /** What was used until an answer was stopped. */
 function costOf({ usage }: Message): string {
   const tokens = usage.prompt_tokens + usage.completion_tokens;
-  const price = usage.unpriced_calls > 0 ? "" : `, $${usage.cost_usd.toFixed(4)}`;
+  const price = usage.unpriced_calls > 0 ? "" : `, US$${usage.cost_usd.toFixed(4)}`;
   return `${usage.is_estimated ? "About " : ""}${tokens.toLocaleString("en")} tokens${price} were used.`;
 }
 

@@ -41,7 +41,7 @@ export function FilterBar({
   const tagNames = url.tags.map((id) => tagIndex?.get(id)?.name ?? "unknown tag");
   return (
     <div className="bar" role="search" aria-label="Filter documents">
-      <label className="relative min-w-[130px] flex-1 md:max-w-[320px]">
+      <label className="relative min-w-[130px] flex-1 max-md:basis-full md:max-w-[320px]">
         <span className="sr-only">Filter by name</span>
         <Search aria-hidden size={14} className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-text-3" />
         <input

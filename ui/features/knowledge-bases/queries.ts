@@ -52,8 +52,10 @@ export function baseJobsQuery(kbId: string, state: "available" | "running" | "de
   });
 }
 
+export type ListedKnowledgeBase = Schemas["ListedKnowledgeBaseResponse"];
+
 /** A knowledge base of the list: jobs that were given up come before everything else. */
-export function listedState(base: Schemas["ListedKnowledgeBaseResponse"]): { tone: Tone; label: string; reason: string | null } {
+export function listedState(base: ListedKnowledgeBase): { tone: Tone; label: string; reason: string | null } {
   if (base.given_up_jobs > 0) return { tone: "failed", label: "Needs attention", reason: base.given_up_reason };
   const state = baseState(base);
   if (base.unfinished_jobs > 0 && state.tone !== "failed") {

@@ -49,7 +49,7 @@ export function JobTable({
       <caption className="sr-only">Jobs</caption>
       <thead>
         <tr>
-          <th className="w-[190px] pl-4! max-md:w-[44%]">Job</th>
+          <th className="w-[170px] pl-4! max-md:w-[44%]">Job</th>
           <th className="max-md:hidden">About</th>
           <th className="w-[140px] max-md:w-auto">State</th>
           <th className="number w-[84px] max-lg:hidden">Attempt</th>
@@ -74,6 +74,9 @@ export function JobTable({
                   <button type="button" className="max-w-full truncate text-left font-medium hover:underline" onClick={() => onPeek(job)}>
                     {KIND_WORDS[job.kind]}
                   </button>
+                  <span className="block truncate text-xs text-text-2 md:hidden">
+                    <Subject job={job} />
+                  </span>
                 </td>
                 <td className="max-md:hidden">
                   <Subject job={job} />

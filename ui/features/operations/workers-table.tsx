@@ -38,7 +38,7 @@ export function WorkersTable() {
               <th className="max-md:hidden">Host</th>
               <th className="w-[130px] max-lg:hidden">Since</th>
               <th className="w-[120px] max-md:w-[92px]">Last seen</th>
-              <th className="number w-[90px] max-md:hidden">At most</th>
+              <th className="number w-[110px] max-md:hidden">Jobs at once</th>
               <th className="w-[30%]">Runs for you</th>
             </tr>
           </thead>

@@ -1,12 +1,13 @@
 import Link from "next/link";
 
+import { passageHref, passageOf } from "@/components/viewer/passage";
+
 import { isObject, type Json } from "./answer-schema";
 import { shortly } from "./answer-values";
 import type { RunPassage } from "./queries";
 
 export function placeOf(passage: RunPassage): string {
-  const { document_id: id, first_page: first, last_page: last, start, end } = passage;
-  return `/documents/view/?id=${id}&page=${first}&hl=${first}-${last}:${start}-${end}`;
+  return passageHref(passage.document_id, passageOf(passage));
 }
 
 export function pagesOf({ first_page: first, last_page: last }: RunPassage): string {

@@ -19,11 +19,11 @@ import { useMay } from "@/lib/permissions";
 
 import { EditTab } from "./edit-tab";
 import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery } from "./queries";
-import { ResultsTab } from "./results-tab";
 import { RunsTab } from "./runs-tab";
-import { VersionsTab } from "./versions-tab";
 
-// Loaded when it is first wanted.
+// Loaded when they are first wanted.
+const ResultsTab = dynamic(() => import("./results-tab").then((module) => module.ResultsTab), { loading: () => <SkeletonBlock lines={6} /> });
+const VersionsTab = dynamic(() => import("./versions-tab").then((module) => module.VersionsTab), { loading: () => <SkeletonBlock lines={6} /> });
 const RunDialog = dynamic(() => import("./run-dialog").then((module) => module.RunDialog), { ssr: false });
 
 const PARENT = { href: "/prompts/", label: "Prompts" };

@@ -2,6 +2,7 @@
 
 import Link from "next/link";
 
+import { passageHref, passageOf } from "@/components/viewer/passage";
 import { formatScore } from "@/lib/format";
 
 import type { Hit } from "./queries";
@@ -35,7 +36,7 @@ export function HitCard({
           <button type="button" className="min-w-0 truncate text-left font-semibold hover:underline" onClick={onOpen} title={`Show the page of ${hit.source}`}>
             {hit.source}
           </button>
-          <Link className="text-text-2 hover:underline" href={viewerHref(hit)} title="Open the document at this page">
+          <Link className="text-text-2 hover:underline" href={passageHref(hit.document_id, passageOf(hit))} title="Open the document at this page">
             {pages}
           </Link>
           {place === null && <span className="text-text-3">neighbour of a match</span>}
@@ -57,11 +58,6 @@ export function HitCard({
       </div>
     </li>
   );
-}
-
-/** The viewer, at the passage's page with the passage marked. */
-export function viewerHref(hit: Hit): string {
-  return `/documents/view/?id=${hit.document_id}&page=${hit.first_page}&hl=${hit.first_page}-${hit.last_page}:${hit.start}-${hit.end}`;
 }
 
 function Score({ name, value, share, rank, series }: { name: string; value: number; share?: number; rank?: number | null; series?: 1 | 2 }) {

@@ -10,6 +10,8 @@ import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
 import { EmptyState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { PageBeside } from "@/components/viewer/page-beside";
+import { passageOf } from "@/components/viewer/passage";
 import { noteSearch } from "@/lib/first-steps";
 import { useShortcuts } from "@/lib/shortcuts";
 import { NARROW, useMedia } from "@/lib/use-media";
@@ -17,7 +19,6 @@ import { NARROW, useMedia } from "@/lib/use-media";
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { FilterBuilder } from "./filter-builder";
 import { filterProblem } from "./filter";
-import { HitPreview } from "./hit-preview";
 import { type Hit, searchQuery } from "./queries";
 import { recentQuestions, rememberQuestion } from "./recent";
 import { ResultColumn } from "./result-column";
@@ -153,7 +154,14 @@ export function SearchTester() {
             />
           ))
         )}
-        {preview && <HitPreview hit={preview} onClose={() => setPreview(null)} />}
+        {preview && (
+          <PageBeside
+            documentId={preview.document_id}
+            documentName={preview.source}
+            passage={passageOf(preview)}
+            onClose={() => setPreview(null)}
+          />
+        )}
       </div>
     </>
   );

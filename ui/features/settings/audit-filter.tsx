@@ -62,8 +62,8 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
   ];
   const isFiltered = Object.values(values).some((value) => value !== "");
   return (
-    <div role="search" aria-label="Audit log" className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2">
-      <select className="field w-auto! max-w-[240px]" aria-label="Who" value={values.who} onChange={(event) => onChange({ who: event.target.value })}>
+    <div role="search" aria-label="Audit log" className="bar max-md:grid max-md:grid-cols-2">
+      <select className="field md:w-auto md:max-w-[240px]" aria-label="Who" value={values.who} onChange={(event) => onChange({ who: event.target.value })}>
         <option value="">Anybody</option>
         {values.who && actors.every((actor) => actor.id !== values.who) && <option value={values.who}>{values.who}</option>}
         {actors.map((actor) => (
@@ -72,7 +72,7 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
           </option>
         ))}
       </select>
-      <select className="field w-auto! max-w-[240px]" aria-label="What" value={values.action} onChange={(event) => onChange({ action: event.target.value })}>
+      <select className="field md:w-auto md:max-w-[240px]" aria-label="What" value={values.action} onChange={(event) => onChange({ action: event.target.value })}>
         <option value="">Anything</option>
         {ACTIONS.map((action) => (
           <option key={action} value={action}>
@@ -80,11 +80,11 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
           </option>
         ))}
       </select>
-      <label className="flex items-center gap-1 text-text-2">
-        From <input className="field w-auto!" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
+      <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
+        From <input className="field md:w-auto" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
       </label>
-      <label className="flex items-center gap-1 text-text-2">
-        to <input className="field w-auto!" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
+      <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
+        To <input className="field md:w-auto" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
       </label>
       {isFiltered && (
         <button type="button" className="button button-quiet" onClick={() => onChange({ who: "", action: "", since: "", until: "" })}>

@@ -165,7 +165,7 @@ export function People() {
                   <td className="pl-4! text-text-2">{invitation.email ?? "Whoever has the link"} (invited)</td>
                   <td className="text-text-2">{invitation.role}</td>
                   <td className="text-text-2 max-md:hidden">
-                    until <Time at={invitation.expires_at} isPlanned />
+                    link until <Time at={invitation.expires_at} isPlanned />
                   </td>
                   <td className="text-right">
                     {may("delete_invitation") && (

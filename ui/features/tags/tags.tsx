@@ -3,23 +3,20 @@
 import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import Link from "next/link";
-import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
+import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
 import { ConfirmDialog } from "@/components/dialog";
-import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
-import { PageHead } from "@/components/page-head";
-import { Pager } from "@/components/pager";
+import { SkeletonRows, tellFailure } from "@/components/feedback";
+import { NameList, useNameList } from "@/components/name-list";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/lib/permissions";
-import { useShortcuts } from "@/lib/shortcuts";
-import { useTypedText } from "@/lib/use-debounced";
 
 import { TagDialog } from "./tag-dialog";
 
@@ -57,20 +54,16 @@ function tagUseQuery(tagId: string) {
 }
 
 export function TagsList() {
-  const [url, setUrl] = useQueryStates({
-    q: parseAsString.withDefault(""),
-    page: parseAsInteger.withDefault(1),
-    new: parseAsString,
-  });
-  const page = Math.max(1, url.page);
+  const list = useNameList(PAGE);
+  const [opened, setOpened] = useQueryState("new", parseAsString);
   const client = useQueryClient();
-  const [text, setText] = useTypedText(url.q, (q) => void setUrl({ q, page: 1 }));
-  const { data, error, isPlaceholderData, refetch } = useQuery(tagPageQuery(url.q, (page - 1) * PAGE));
+  const answer = useQuery(tagPageQuery(list.search, list.skip));
+  const { data } = answer;
   const [edited, setEdited] = useState<Tag | null>(null);
   const [deleted, setDeleted] = useState<Tag | null>(null);
   const uses = usePromptUses(deleted && { tagId: deleted.tag_id });
   const { isKnown, may, whoMay } = usePermissions();
-  const isNew = url.new !== null && may("create_tag");
+  const isNew = opened !== null && may("create_tag");
   const remove = useMutation({
     mutationFn: ({ tag, onUse }: { tag: Tag; onUse: "detach" | "refuse" }) =>
       answered(
@@ -84,119 +77,84 @@ export function TagsList() {
     },
     onError: (failure) => tellFailure("The tag was not deleted", failure),
   });
-  useShortcuts([
-    { keys: "/", label: "Filter by name", group: "List", run: () => document.getElementById("tag-filter")?.focus() },
-  ]);
-  const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   const create = may("create_tag") && (
-    <button type="button" className="button button-primary" onClick={() => void setUrl({ new: "1" })}>
+    <button type="button" className="button button-primary" onClick={() => void setOpened("1")}>
       <Plus aria-hidden size={14} /> New tag
     </button>
   );
   return (
     <>
-      <PageHead title="Tags" aside={<span className="text-text-3 tabular-nums">{data ? formatCount(data.total_count) : ""}</span>}>
-        {create}
-      </PageHead>
-      <div className="bar" role="search">
-        <label className="min-w-0 flex-1 md:max-w-[320px]">
-          <span className="sr-only">Filter by name</span>
-          <input id="tag-filter" className="field" placeholder="Filter by name" value={text} onChange={(event) => setText(event.target.value)} />
-        </label>
-      </div>
-      {url.new !== null && isKnown && !may("create_tag") && <Banner tone="working">{whoMay("create_tag")} make tags.</Banner>}
-      <BusyLine isBusy={isPlaceholderData} />
-      <div className="min-h-0 flex-1 overflow-auto">
-        {error && !data ? (
-          <ErrorState error={error} retry={() => void refetch()} />
-        ) : isEmpty ? (
-          url.q ? (
-            <EmptyState
-              title={`No tag is called “${url.q}”`}
-              action={
-                <button type="button" className="button" onClick={() => void setUrl({ q: "" })}>
-                  Clear the filter
-                </button>
-              }
-            />
-          ) : (
-            <EmptyState title="No tags yet" action={create}>
-              Tags decide which knowledge bases a document belongs to.
-            </EmptyState>
-          )
-        ) : (
-          <table className="table">
-            <caption className="sr-only">Tags</caption>
-            <thead>
-              <tr>
-                <th className="w-[36%] pl-4!">Name</th>
-                <th className="max-md:hidden">Description</th>
-                <th className="number w-[110px]">Documents</th>
-                <th className="w-[130px] max-lg:hidden">Changed</th>
-                <th className="w-[150px]">
-                  <span className="sr-only">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data === undefined ? (
-                <SkeletonRows rows={8} columns={["50%", "70%", "40%", "60%", "60%"]} />
-              ) : (
-                data.tags.map((tag) => (
-                  <tr key={tag.tag_id}>
-                    <td className="pl-4!">
-                      <span className="flex items-center gap-2">
-                        <span aria-hidden className="size-2.5 shrink-0 rounded-full" style={{ background: tag.color }} />
-                        <span className="truncate font-medium" title={tag.name}>
-                          {tag.name}
-                        </span>
+      <NameList
+        title="Tags"
+        called="No tag is called"
+        list={list}
+        answer={answer}
+        rows={data?.tags.length ?? 0}
+        create={create}
+        empty={{ title: "No tags yet", text: "Tags decide which knowledge bases a document belongs to." }}
+        banner={opened !== null && isKnown && !may("create_tag") && <Banner tone="working">{whoMay("create_tag")} make tags.</Banner>}
+      >
+        <table className="table">
+          <caption className="sr-only">Tags</caption>
+          <thead>
+            <tr>
+              <th className="pl-4! md:w-[36%]">Name</th>
+              <th className="max-md:hidden">Description</th>
+              <th className="number w-[110px] max-md:w-[84px]">Documents</th>
+              <th className="w-[130px] max-lg:hidden">Changed</th>
+              <th className="w-[150px] max-md:w-[132px]">
+                <span className="sr-only">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data === undefined ? (
+              <SkeletonRows rows={8} columns={["50%", "70%", "40%", "60%", "60%"]} />
+            ) : (
+              data.tags.map((tag) => (
+                <tr key={tag.tag_id}>
+                  <td className="pl-4!">
+                    <span className="flex items-center gap-2">
+                      <span aria-hidden className="size-2.5 shrink-0 rounded-full" style={{ background: tag.color }} />
+                      <span className="truncate font-medium" title={tag.name}>
+                        {tag.name}
                       </span>
-                    </td>
-                    <td className="text-text-2 max-md:hidden" title={tag.description}>
-                      {tag.description}
-                    </td>
-                    <td className="number">
-                      <TagUse tag={tag} />
-                    </td>
-                    <td className="text-text-2 max-lg:hidden">
-                      <Time at={tag.updated_at} />
-                    </td>
-                    <td className="text-right">
-                      {may("update_tag") && (
-                        <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
-                          Edit
-                        </button>
-                      )}
-                      {may("delete_tag") && (
-                        <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
-                          Delete
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))
-              )}
-            </tbody>
-          </table>
-        )}
-      </div>
-      {data && data.total_count > PAGE && (
-        <Pager
-          skip={data.skip}
-          shown={data.tags.length}
-          total={data.total_count}
-          page={page}
-          pageCount={Math.ceil(data.total_count / PAGE)}
-          onPage={(next) => void setUrl({ page: next }, { history: "push" })}
-        />
-      )}
+                    </span>
+                  </td>
+                  <td className="text-text-2 max-md:hidden" title={tag.description}>
+                    {tag.description}
+                  </td>
+                  <td className="number">
+                    <TagUse tag={tag} />
+                  </td>
+                  <td className="text-text-2 max-lg:hidden">
+                    <Time at={tag.updated_at} />
+                  </td>
+                  <td className="text-right">
+                    {may("update_tag") && (
+                      <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
+                        Edit
+                      </button>
+                    )}
+                    {may("delete_tag") && (
+                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
+                        Delete
+                      </button>
+                    )}
+                  </td>
+                </tr>
+              ))
+            )}
+          </tbody>
+        </table>
+      </NameList>
       <TagDialog
         key={edited?.tag_id ?? (isNew ? "new" : "none")}
         tag={edited}
         open={edited !== null || isNew}
         onClose={() => {
           setEdited(null);
-          if (isNew) void setUrl({ new: null });
+          if (isNew) void setOpened(null);
         }}
       />
       <ConfirmDialog

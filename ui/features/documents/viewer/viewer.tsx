@@ -142,11 +142,11 @@ function Head({ document }: { document: DocumentDetail }) {
         {state.label}
       </State>
       <May to="extract_document">
-        <button type="button" className="button max-lg:hidden" onClick={() => void readAgain()}>
-          <RotateCw aria-hidden size={14} /> Read again
+        <button type="button" className="button" title="Read again" onClick={() => void readAgain()}>
+          <RotateCw aria-hidden size={14} /> <span className="max-lg:sr-only">Read again</span>
         </button>
       </May>
-      <button type="button" className="button" onClick={() => void attempt("It was not downloaded", () => download(document))}>
+      <button type="button" className="button" title="Download" onClick={() => void attempt("It was not downloaded", () => download(document))}>
         <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
       </button>
       <May to="delete_document">

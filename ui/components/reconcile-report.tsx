@@ -1,0 +1,112 @@
+"use client";
+
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import Link from "next/link";
+
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { driftWords, NEEDS_A_PERSON } from "@/lib/drift-words";
+import { formatCount, plural } from "@/lib/format";
+
+import { ErrorState, SkeletonBlock } from "./feedback";
+import { Banner, State, type Tone } from "./state";
+import { Time } from "./time";
+
+export type Run = Schemas["ReconcileRunResponse"];
+
+export const LIVE_MILLISECONDS = 1_000;
+
+export function isLive(run: Run | undefined): boolean {
+  return run?.state === "queued" || run?.state === "running";
+}
+
+function reportQuery(runId: string) {
+  return queryOptions({
+    queryKey: ["reconcile", "report", runId],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/reconcile/runs/{reconcile_run_id}", {
+          params: { path: { ...organizationPath(), reconcile_run_id: runId } },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (isLive(query.state.data) ? LIVE_MILLISECONDS : false),
+  });
+}
+
+function foundOf(run: Run): number {
+  return Object.values(run.counts).reduce((sum, count) => sum + count, 0);
+}
+
+function stateOf(run: Run): { tone: Tone; words: string } {
+  switch (run.state) {
+    case "queued":
+      return { tone: "queued", words: "Waits for a worker" };
+    case "running":
+      return {
+        tone: "working",
+        words: run.progress ? `Looking, ${formatCount(run.progress.done)} of ${formatCount(run.progress.total)}` : "Looking",
+      };
+    case "failed":
+      return { tone: "failed", words: "Failed" };
+    case "done": {
+      const found = foundOf(run);
+      if (found === 0) return { tone: "ready", words: "Nothing wrong" };
+      return run.dry_run
+        ? { tone: "warning", words: `${formatCount(found)} found` }
+        : { tone: "ready", words: `${formatCount(found)} found, repair of ${formatCount(run.repairs)} asked for` };
+    }
+  }
+}
+
+export function RunState({ run }: { run: Run }) {
+  const { tone, words } = stateOf(run);
+  return <State tone={tone}>{words}</State>;
+}
+
+/** What a run found, by kind, and in which documents. */
+export function Report({ runId }: { runId: string }) {
+  const { data: run, error, refetch } = useQuery(reportQuery(runId));
+  if (error && !run) return <ErrorState error={error} retry={() => void refetch()} title="The report could not be loaded" />;
+  if (!run) return <SkeletonBlock lines={3} />;
+  const kinds = Object.entries(run.counts).filter(([, count]) => count > 0);
+  return (
+    <section aria-label="Report" className="flex flex-col gap-3 rounded-lg border border-line p-4">
+      <div className="flex flex-wrap items-center gap-x-4 gap-y-1" role="status">
+        <h2 className="text-lg font-semibold">{run.dry_run ? "Dry run" : "Run"}</h2>
+        <RunState run={run} />
+        <span className="text-text-2">
+          {plural(run.checked, "document")} looked at{run.ended_at && <>, ended <Time at={run.ended_at} /></>}
+        </span>
+      </div>
+      {run.error && <Banner tone="failed">{run.error.detail}</Banner>}
+      {run.is_cut && <Banner tone="warning">There was more than one run takes; the next run goes on.</Banner>}
+      {kinds.map(([kind, count]) => (
+        <div key={kind}>
+          <h3 className="font-semibold">
+            {driftWords(kind)}: {formatCount(count)}
+          </h3>
+          {NEEDS_A_PERSON.has(kind) && (
+            <p className="text-warn">No repair brings it back: upload the file again, or restore a backup.</p>
+          )}
+          <ul className="pl-4">
+            {run.drift
+              .filter((found) => found.kind === kind && (found.document_id !== null || found.detail !== null))
+              .map((found, at) => (
+                <li key={`${found.document_id ?? ""}${at}`} className="break-words">
+                  {found.document_id && found.document_name ? (
+                    <Link className="text-link hover:underline" href={`/documents/view/?id=${found.document_id}&tab=history`}>
+                      {found.document_name}
+                    </Link>
+                  ) : (
+                    (found.document_id ?? "")
+                  )}
+                  {found.detail && <span className="text-text-2"> {found.detail}</span>}
+                </li>
+              ))}
+          </ul>
+          {(run.more[kind] ?? 0) > 0 && <p className="pl-4 text-text-3">and {formatCount(run.more[kind])} more</p>}
+        </div>
+      ))}
+    </section>
+  );
+}
