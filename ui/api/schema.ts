@@ -2586,7 +2586,7 @@ export interface components {
          */
         DocumentList: {
             /** Documents */
-            documents: components["schemas"]["DocumentResponse"][];
+            documents: components["schemas"]["ListedDocumentResponse"][];
             /** Total Count */
             total_count: number;
             /** Skip */
@@ -3807,6 +3807,49 @@ export interface components {
          * @enum {string}
          */
         LedgerFate: "anonymize" | "delete" | "keep";
+        /**
+         * ListedDocumentResponse
+         * @description A document of a list.
+         */
+        ListedDocumentResponse: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * State
+             * @description uploaded, extracting, extracted or failed
+             */
+            state: string;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Warnings */
+            warnings: string[];
+            /** Content Type */
+            content_type: string;
+            /** Byte Size */
+            byte_size: number;
+            /** Sha256 */
+            sha256: string;
+            /** Page Count */
+            page_count: number | null;
+            /** Character Count */
+            character_count: number | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Knowledge Bases
+             * @description Where it stands in each of its knowledge bases; null unless asked for by `include`
+             */
+            knowledge_bases: components["schemas"]["KnowledgeBaseStateResponse"][] | null;
+        };
         /**
          * ListedKnowledgeBaseResponse
          * @description A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted.
@@ -7474,6 +7517,8 @@ export interface operations {
                 metadata_filter?: string | null;
                 /** @description With a minus, descending */
                 sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "document_name" | "-document_name" | "byte_size" | "-byte_size" | "state" | "-state";
+                /** @description `knowledge_bases`: where each stands in each of its knowledge bases, as one document tells */
+                include?: "knowledge_bases"[] | null;
             };
             header?: never;
             path: {
