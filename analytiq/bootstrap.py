@@ -555,7 +555,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         locating=Locating(organization_rows, document_rows, text_rows, files, settings.extraction),
         jobs=jobs,
         job_history=history,
-        job_operations=Jobs(connection, jobs, history, document_rows, on_dead=on_dead, on_settled=settle_after),
+        job_operations=Jobs(
+            connection, jobs, history, document_rows, kb_rows, on_dead=on_dead, on_settled=settle_after
+        ),
         workers=Workers(WorkerRepository(connection), jobs),
         backups=BackupRecordRepository(connection),
         document_rows=document_rows,

@@ -3518,7 +3518,7 @@ export interface components {
          */
         JobList: {
             /** Jobs */
-            jobs: components["schemas"]["JobResponse"][];
+            jobs: components["schemas"]["ListedJobResponse"][];
             /**
              * Total Count
              * @description Counted up to 10,000
@@ -3802,6 +3802,24 @@ export interface components {
             coalesce_neighbors?: number | null;
         };
         /**
+         * LastRunResponse
+         * @description A run in short.
+         */
+        LastRunResponse: {
+            /** Run Id */
+            run_id: string;
+            /** Version */
+            version: number;
+            status: components["schemas"]["RunStatus"];
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
          * LedgerFate
          * @description What becomes of the charges of an organization that is erased: anonymized ones still add up.
          * @enum {string}
@@ -3849,6 +3867,60 @@ export interface components {
              * @description Where it stands in each of its knowledge bases; null unless asked for by `include`
              */
             knowledge_bases: components["schemas"]["KnowledgeBaseStateResponse"][] | null;
+        };
+        /**
+         * ListedJobResponse
+         * @description A job of a list; names are null unless `include` asks for them, and where what they name is gone.
+         */
+        ListedJobResponse: {
+            /** Job Id */
+            job_id: string;
+            kind: components["schemas"]["JobKind"];
+            state: components["schemas"]["JobState"];
+            task_state: components["schemas"]["TaskState"];
+            /**
+             * Priority
+             * @description Smaller is sooner
+             */
+            priority: number;
+            /**
+             * Attempt
+             * @description How often it was tried; being told to wait by a provider does not count
+             */
+            attempt: number;
+            /** Max Attempts */
+            max_attempts: number;
+            /** Kb Id */
+            kb_id: string | null;
+            /** Document Id */
+            document_id: string | null;
+            /** Generation Id */
+            generation_id: string | null;
+            progress: components["schemas"]["ProgressResponse"] | null;
+            /** @description Of the last attempt that failed */
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Is Cancel Wanted */
+            is_cancel_wanted: boolean;
+            /**
+             * Worker
+             * @description The process that has it; operators find it by `analytiq workers list`
+             */
+            worker: string | null;
+            /**
+             * Run At
+             * @description When it is, or was, due
+             */
+            run_at: string;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /** Request Id */
+            request_id: string | null;
+            /** Document Name */
+            document_name: string | null;
+            /** Kb Name */
+            kb_name: string | null;
         };
         /**
          * ListedKnowledgeBaseResponse
@@ -3910,6 +3982,55 @@ export interface components {
              * @description Why one of these was given up
              */
             given_up_reason: string | null;
+        };
+        /**
+         * ListedPromptResponse
+         * @description A prompt of a list, with what `include` asks for.
+         */
+        ListedPromptResponse: {
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /** Text */
+            text: string;
+            /** Model */
+            model: string | null;
+            /** Answer Schema */
+            answer_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Kb Id */
+            kb_id: string | null;
+            /** Metadata Filter */
+            metadata_filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature: number | null;
+            /** Max Tokens */
+            max_tokens: number | null;
+            /** Max Iterations */
+            max_iterations: number;
+            /** Token Budget */
+            token_budget: number | null;
+            /** Spu Budget */
+            spu_budget: number | null;
+            /** Created At */
+            created_at: string;
+            /** Name */
+            name: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Kb Name
+             * @description Null: not asked for, no knowledge base, or one that is gone
+             */
+            kb_name: string | null;
+            /** @description Null: not asked for, or it was never run */
+            last_run: components["schemas"]["LastRunResponse"] | null;
         };
         /**
          * LlmProviderList
@@ -4597,7 +4718,7 @@ export interface components {
          */
         PromptList: {
             /** Prompts */
-            prompts: components["schemas"]["PromptResponse"][];
+            prompts: components["schemas"]["ListedPromptResponse"][];
             /**
              * Total Count
              * @description How many match in all
@@ -9214,6 +9335,8 @@ export interface operations {
                 document_id?: string | null;
                 /** @description Of the last attempt that failed */
                 error_code?: string | null;
+                /** @description `names`: what the document and the knowledge base are called */
+                include?: "names"[] | null;
             };
             header?: never;
             path: {
@@ -10224,6 +10347,8 @@ export interface operations {
                 name_search?: string | null;
                 tag_id?: string | null;
                 kb_id?: string | null;
+                /** @description What each is to tell besides */
+                include?: ("kb_name" | "last_run")[] | null;
             };
             header?: never;
             path: {
