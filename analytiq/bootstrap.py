@@ -558,7 +558,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         job_operations=Jobs(
             connection, jobs, history, document_rows, kb_rows, on_dead=on_dead, on_settled=settle_after
         ),
-        workers=Workers(WorkerRepository(connection), jobs),
+        workers=Workers(WorkerRepository(connection)),
         backups=BackupRecordRepository(connection),
         document_rows=document_rows,
         kb_rows=kb_rows,

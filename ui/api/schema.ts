@@ -6179,8 +6179,16 @@ export interface components {
              * @description How many jobs it runs at once at most
              */
             slots: number;
-            /** Jobs */
+            /**
+             * Jobs
+             * @description 100 at most, latest change first
+             */
             jobs: components["schemas"]["WorkerJob"][];
+            /**
+             * Job Count
+             * @description How many of this organization's jobs it runs
+             */
+            job_count: number;
         };
         /**
          * StepKind
