@@ -1274,6 +1274,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/usage/days": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Daily Usage
+         * @description SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are.
+         */
+        get: operations["get_daily_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/quota": {
         parameters: {
             query?: never;
@@ -2521,6 +2541,25 @@ export interface components {
             end: number;
             /** Text */
             text: string;
+        };
+        /**
+         * DailyUsageAnswer
+         * @description SPUs by day and group. Days without a charge are left out.
+         */
+        DailyUsageAnswer: {
+            /** Total Spus */
+            total_spus: number;
+            /** Total Saved Spus */
+            total_saved_spus: number;
+            /** Total Unconfirmed Spus */
+            total_unconfirmed_spus: number;
+            /**
+             * Groups
+             * @description Those with most SPUs, largest first
+             */
+            groups: components["schemas"]["UsageGroupResponse"][];
+            /** Days */
+            days: components["schemas"]["UsageDayResponse"][];
         };
         /**
          * DegradationResponse
@@ -4155,6 +4194,13 @@ export interface components {
             /** Cost Usd By Kb */
             cost_usd_by_kb: {
                 [key: string]: number;
+            };
+            /**
+             * Kb Names
+             * @description Of the knowledge bases of `items` that are there, by id
+             */
+            kb_names: {
+                [key: string]: string;
             };
             /** Items */
             items: components["schemas"]["LlmUsageItem"][];
@@ -6097,6 +6143,51 @@ export interface components {
             /** Items */
             items: components["schemas"]["UsageItem"][];
         };
+        /**
+         * UsageDayResponse
+         * @description SPUs of one day.
+         */
+        UsageDayResponse: {
+            /**
+             * Day
+             * @description As 2026-01-31, in UTC
+             */
+            day: string;
+            /**
+             * Spus
+             * @description Of each of the `groups`, in their order
+             */
+            spus: number[];
+            /**
+             * Other Spus
+             * @description Of all other groups
+             */
+            other_spus: number;
+        };
+        /**
+         * UsageGroupResponse
+         * @description SPUs of one knowledge base, model or operation.
+         */
+        UsageGroupResponse: {
+            /**
+             * Id
+             * @description Null: of no knowledge base
+             */
+            id: string | null;
+            /**
+             * Name
+             * @description Of a knowledge base that is there; else null
+             */
+            name: string | null;
+            /** Spus */
+            spus: number;
+        };
+        /**
+         * UsageGrouping
+         * @description What SPUs by day are told apart by; the value is the ledger's field.
+         * @enum {string}
+         */
+        UsageGrouping: "kb_id" | "embedding_model" | "operation";
         /**
          * UsageItem
          * @description SPUs of one knowledge base, operation and model, and of one day where days are told apart.
@@ -12117,6 +12208,81 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UsageAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_daily_usage: {
+        parameters: {
+            query: {
+                since: string;
+                until?: string | null;
+                /** @description What to tell apart */
+                group_by?: components["schemas"]["UsageGrouping"];
+                /** @description Groups at most; the rest is summed */
+                top?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DailyUsageAnswer"];
                 };
             };
             /** @description The request is wrong */
