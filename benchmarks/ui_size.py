@@ -149,6 +149,7 @@ def calls(there: Seeded, documents: int) -> dict[str, str]:
         "knowledge bases": "/knowledge-bases?limit=50",
         "one knowledge base": f"/knowledge-bases/{there.kb_id}",
         "its documents": f"/knowledge-bases/{there.kb_id}/documents?limit=50",
+        "its chunks": f"/knowledge-bases/{there.kb_id}/chunks?limit=50",
         "tags": "/tags?limit=100",
         "jobs": "/jobs?state=dead&limit=50",
         "usage by day": "/usage?by_day=true",

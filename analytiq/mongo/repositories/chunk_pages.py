@@ -8,6 +8,7 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from analytiq.models.vector import Passage
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
+from analytiq.mongo.repositories.index_entries import BY_DOCUMENT
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import collection_name, passage_of
 
@@ -71,13 +72,14 @@ class ChunkPageRepository:
         running: Row = {"$sum": "$chunk_count", "window": {"documents": ["unbounded", "current"]}}
         pipeline: list[Row] = [
             {"$match": match},
-            {"$project": {"document_id": 1, "generation_id": 1, "chunk_count": 1}},
             {"$setWindowFields": {"sortBy": {"document_id": 1}, "output": {"until": running}}},
             {"$match": {"chunk_count": {"$gt": 0}, "until": {"$gt": skip}}},
             # Each of these has a chunk of the page, or comes after it.
             {"$limit": limit},
+            {"$project": {"generation_id": 1, "chunk_count": 1, "until": 1}},
         ]
-        cursor = await self._database["document_index"].aggregate(pipeline, session=session)
+        # In the order of this index nothing is sorted.
+        cursor = await self._database["document_index"].aggregate(pipeline, session=session, hint=BY_DOCUMENT)
         parts: list[_Part] = []
         async for row in cursor:
             stop_of_document, count = int(row["until"]), int(row["chunk_count"])

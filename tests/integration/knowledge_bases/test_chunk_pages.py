@@ -1,5 +1,7 @@
 """Pages of a knowledge base's chunks: how many there are is exact, and costs little once they are counted."""
 
+from bson import ObjectId
+
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.client import MongoConnection
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -41,3 +43,22 @@ async def test_number_of_chunks_of_one_document_and_of_another_organization(tena
     other = await new_tenant(tenant.application)
     own = await other.knowledge_base()
     assert (await chunks(other.id, own.id, document_id=document.id, skip=0, limit=2)) == ([], 0)
+
+
+async def test_page_of_chunks_sorts_no_entries(tenant: Tenant, migrated: MongoConnection) -> None:
+    kb = await tenant.knowledge_base()
+    await tenant.document("a.txt", prose("whales", 3))
+    entries = migrated.database["document_index"]
+    (first,) = [row async for row in entries.find({"kb_id": kb.id})]
+    behind = [{**first, "_id": ObjectId(), "document_id": f"z{number:04}"} for number in range(100)]
+    await entries.insert_many(behind)
+    await migrated.database.command("profile", 2)
+    try:
+        listed, _ = await tenant.application.knowledge_bases.chunks(tenant.id, kb.id, document_id=None, skip=1, limit=2)
+    finally:
+        await migrated.database.command("profile", 0)
+    read = [row async for row in migrated.database["system.profile"].find({"command.aggregate": "document_index"})]
+    await migrated.database["system.profile"].drop()
+    assert [item.passage.chunk_index for item in listed] == [1, 2]
+    (window,) = read
+    assert not window.get("hasSortStage")
