@@ -4,6 +4,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import StringConstraints
 
 from analytiq.bootstrap import Application
 from analytiq.models.organization import Organization
@@ -62,8 +63,8 @@ CurrentOrganization = Annotated[Organization, Depends(get_organization)]
 Skip = Annotated[int, Query(ge=0, le=1_000_000, description="How many to leave out before the first")]
 Limit = Annotated[int, Query(ge=1, le=100, description="How many to answer at most")]
 NameSearch = Annotated[
-    Annotated[str, NO_NUL] | None,
-    Query(max_length=255, description="A part of the name, literally; case does not count"),
+    Annotated[str, StringConstraints(max_length=255), NO_NUL] | None,
+    Query(description="A part of the name, literally; case does not count"),
 ]
 OnPromptUse = Annotated[
     OnUse, Query(description="Where prompts use it: refuse, or detach it from them by a further version of each")

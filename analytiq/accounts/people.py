@@ -82,6 +82,17 @@ class People:
         await run_in_transaction(self._connection, lambda session: self._use_up(session, invitation, user))
         return invitation
 
+    async def rename(self, user: User, name: str) -> User:
+        """Give the person another name, in all their organizations; the audit log keeps addresses, so it is as it was.
+
+        Raises:
+            AccessDeniedError: the person is gone.
+        """
+        renamed = await self._users.rename(user.id, name)
+        if renamed is None:
+            raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
+        return renamed
+
     async def members(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Person], int]:
         """A page of members, oldest first, and how many there are."""
         members, total = await self._members.of_organization(organization_id, skip=skip, limit=limit)

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from analytiq import clock
 from analytiq.accounts.passwords import Passwords
 from analytiq.accounts.secrets import hash_of, new_secret
-from analytiq.errors import AccessDeniedError, RateLimitedError
+from analytiq.errors import AccessDeniedError, NotFoundError, RateLimitedError
 from analytiq.models.account import Member, User, UserSession, normalize
 from analytiq.models.rate_limit import Bucket, Charge
 from analytiq.mongo.ids import new_id
@@ -166,6 +166,19 @@ class Sessions:
     async def member_of(self, user: User, organization_id: str) -> Member | None:
         """The person's part in the organization, if any."""
         return await self._members.get(organization_id, user.id)
+
+    async def open_of(self, user: User, *, skip: int, limit: int) -> tuple[list[UserSession], int]:
+        """A page of the person's sessions, the one used last first, and how many there are."""
+        return await self._sessions.open_of(user.id, clock.now(), skip=skip, limit=limit)
+
+    async def end(self, user: User, session_id: str) -> None:
+        """End one of the person's sessions, from its next call on.
+
+        Raises:
+            NotFoundError: it is not one of theirs, or has ended already.
+        """
+        if not await self._sessions.end_own(user.id, session_id):
+            raise NotFoundError(f"no session of yours has the id {session_id!r}: it may have ended already")
 
     async def sign_out(self, session: UserSession) -> None:
         """End this session."""

@@ -34,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 MESSAGE_TOKENS = 8
 """Of what stands around a message, and of each tool's definition, roughly."""
+MOST_RECORDED_BYTES = 8_000_000
+"""Of a run's steps, before another is made: a row of MongoDB holds twice that, and one step less than half of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class AgentLoop:
             tokens = await asyncio.to_thread(_tokens_of, messages)
             spent = Spent(run.usage.tokens, run.usage.spus)
             move = plan(configuration, run.steps, spent, conversation_tokens=tokens)
+            if isinstance(move, Ask) and await asyncio.to_thread(_recorded_bytes, run.steps) > MOST_RECORDED_BYTES:
+                move = _TOO_LONG
             match move:
                 case Ask():
                     run = await self._ask(organization, run, configuration, messages, move)
@@ -94,14 +98,17 @@ class AgentLoop:
         options = options_for(configuration, move)
         purpose = Purpose(LlmOperation.PROMPT, kb_id=configuration.kb_id, run_id=run.id)
         began = asyncio.get_running_loop().time()
+        if move.may_search:
+            # A model that may search asks to: what it is paid for that would be lost on a search that is not made.
+            await self._search.require_spus(organization)
         await checkpoint("agent.asking")
         answer = await self._chat.complete(organization, messages, options, purpose, model=run.model)
         step = RunStep(
             kind=StepKind.MODEL,
-            text=without_surrogates(answer.text),
+            text=answer.text,
             at=clock.now(),
             milliseconds=_since(began),
-            tool_calls=_recorded_calls(answer.tool_calls),
+            tool_calls=tuple(_recorded(call) for call in answer.tool_calls),
             is_forced=not move.may_search,
             finish_reason=answer.finish_reason.value,
             prompt_tokens=answer.usage.prompt_tokens,
@@ -177,6 +184,15 @@ def options_for(configuration: PromptConfiguration, move: Ask) -> Options:
     )
 
 
+_TOO_LONG = Fail(
+    "run_too_long", "the model has said and found more than a run can hold; ask for less, or lower `max_iterations`"
+)
+
+
+def _recorded_bytes(steps: Sequence[RunStep]) -> int:
+    return sum(len(step.model_dump_json().encode()) for step in steps)
+
+
 def _scope_of(configuration: PromptConfiguration) -> Filter:
     raw = configuration.metadata_filter
     return EVERYTHING if raw is None else parse_filter(json.loads(raw))
@@ -189,16 +205,8 @@ def _tokens_of(messages: Sequence[Message]) -> int:
     return sum(count_tokens(without_surrogates(text)) + MESSAGE_TOKENS for text in texts) + tool
 
 
-def _recorded_calls(calls: Sequence[ToolCall]) -> tuple[RecordedCall, ...]:
-    """The calls with ids of which each stands once: a model that repeats one would get two answers to it."""
-    taken: set[str] = set()
-    recorded: list[RecordedCall] = []
-    for place, call in enumerate(calls):
-        unique = call.id if call.id and call.id not in taken else f"{call.id or 'call'}_{place}"
-        taken.add(unique)
-        name, arguments = without_surrogates(call.name), without_surrogates(call.arguments)
-        recorded.append(RecordedCall(id=unique, name=name, arguments=arguments))
-    return tuple(recorded)
+def _recorded(call: ToolCall) -> RecordedCall:
+    return RecordedCall(id=call.id, name=call.name, arguments=call.arguments)
 
 
 def _step_of(found: _Found, max_tokens: int, numbers: dict[tuple[str, int], int]) -> RunStep:

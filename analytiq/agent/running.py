@@ -13,6 +13,7 @@ from analytiq.chunking.tokens import count_tokens, prefix_end, without_surrogate
 from analytiq.errors import InvalidInputError, LeaseLostError, NotFoundError, PermanentError
 from analytiq.llm.service import ChatService
 from analytiq.models.document import Document, Failure
+from analytiq.models.job import Job
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
@@ -27,6 +28,7 @@ from analytiq.mongo.repositories.prompts import PromptRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
+from analytiq.prompts.requests import run_request
 from analytiq.prompts.results import replacing
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
@@ -35,6 +37,9 @@ from analytiq.telemetry import metrics, traces
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
+
+RESUMED_AT_ONCE = 200
+"""Jobs that one write asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +83,14 @@ class PromptRunning:
         self._settings = settings
 
     async def handle(self, running: RunningJob) -> None:
-        """Make the run, or go on with it; one that is over or gone leaves nothing to do."""
+        """Make the run, or go on with it; one that is over or gone leaves nothing to do.
+
+        A job that names a prompt only asks for those of its runs that are not over.
+        """
         organization_id, run_id = running.job.organization_id, running.job.subject.run_id
         if run_id is None:
-            raise ValueError("a job of a run names it")
+            await self._resume(running.job)
+            return
         run = await self._rows.runs.get(organization_id, run_id)
         organization = await self._rows.organizations.get(organization_id)
         if run is not None and run.status is RunStatus.FAILED:
@@ -98,6 +107,13 @@ class PromptRunning:
             raise
         if outcome is not None:
             await self._commit(running, *outcome)
+
+    async def _resume(self, job: Job) -> None:
+        if job.subject.prompt_id is None:
+            raise ValueError("a job of runs names the run, or their prompt")
+        waiting = self._rows.runs.unfinished(job.organization_id, job.subject.prompt_id, batch_size=RESUMED_AT_ONCE)
+        async for batch in waiting:
+            await self._rows.jobs.enqueue([run_request(run) for run in batch], request_id=job.request_id)
 
     async def _outcome(self, organization: Organization, run: PromptRun) -> tuple[PromptRun, RunOutcome] | None:
         """How the run ends; None where what it is about is gone, and the run with it."""

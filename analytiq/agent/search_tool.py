@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
 from analytiq.llm.base import Tool
+from analytiq.llm.bounding import LONGEST_ARGUMENTS
 from analytiq.models.filter import EVERYTHING, And, Filter
 from analytiq.search.filters import parse_filter
 from analytiq.search.request import SearchRequest
@@ -34,8 +35,6 @@ DEFAULT_TOP_K = 5
 MAX_TOP_K = 20
 MAX_NEIGHBOURS = 5
 MAX_QUERY_CHARACTERS = 2000
-LONGEST_ARGUMENTS = 20_000
-"""Characters of JSON."""
 _KNOWN = ("query", "top_k", "metadata_filter", "coalesce_neighbors")
 
 

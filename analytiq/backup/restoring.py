@@ -31,6 +31,7 @@ from analytiq.mongo.repositories.restore_target import InstallationTarget, Rekey
 from analytiq.mongo.repositories.restores import RestoreRepository, RestoreRun
 from analytiq.mongo.repositories.tenant_rows import TenantRows
 from analytiq.mongo.session import DatabaseError
+from analytiq.prompts.requests import resuming_request
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -251,7 +252,7 @@ class Restore:
             rows.get("kb_epochs", b""),
             restores=self._restores,
             jobs=self._jobs,
-            requests_of=_first_memberships,
+            requests_of=_work_of_archive,
             name=options.name,
         )
 
@@ -371,9 +372,10 @@ def _ordered(contents: Contents, organization_id: str) -> list[Section]:
     return sorted((section for section in own if section.key.collection not in AT_ACTIVATION), key=place)
 
 
-def _first_memberships(organization_id: str, kb_ids: Sequence[str]) -> list[JobRequest]:
-    """What is not in the archive: the job that a first indexing waits for, and the indexes of a search server."""
-    return [kb_changed(organization_id, kb_id) for kb_id in kb_ids]
+def _work_of_archive(organization_id: str, kb_ids: Sequence[str], prompt_ids: Sequence[str]) -> list[JobRequest]:
+    """What is not in the archive: jobs that first indexing and runs wait for, and the indexes of a search server."""
+    first = [kb_changed(organization_id, kb_id) for kb_id in kb_ids]
+    return first + [resuming_request(organization_id, prompt_id) for prompt_id in prompt_ids]
 
 
 def _lease_lost() -> TransientError:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from analytiq.chat.draft import Draft
 from analytiq.documents.service import Documents
 from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError, TransientError
 from analytiq.llm.base import Completion, Message, Options, Role, TextDelta, TokenUsage, ToolCall, ToolChoice
-from analytiq.llm.counting import counting_calls
+from analytiq.llm.counting import CallCount, counting_calls, requiring_budget
 from analytiq.llm.litellm_chat import cost_usd
 from analytiq.llm.service import ChatService, Purpose, estimated_usage
 from analytiq.metering.counting import counting_spus
@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 FIRST_CALL_ID = "question"
 TEMPERATURE = 0.1
 LOADING_PAUSE_SECONDS = 1.0
+LEAST_ANSWER_TOKENS = 64
+"""A call for which a budget leaves fewer is not made: it would be paid for, and cut."""
 
 
 class Answering:
@@ -90,7 +92,7 @@ class Answering:
         self, organization: Organization, thread: ChatThread, request: SearchRequest, draft: Draft
     ) -> SearchResponse:
         wanted = replace(request, score_threshold=thread.score_threshold)
-        with counting_spus() as charged, counting_calls() as made:
+        with counting_spus() as charged, counting_calls() as made, requiring_budget(_budget_of(thread, draft, made)):
             try:
                 return await self._loaded(organization, thread, wanted)
             finally:
@@ -122,13 +124,14 @@ class Answering:
         is_last: bool,
     ) -> Completion:
         """One round of the model, its text into the draft as it comes; what is cut is counted all the same."""
-        require_budget(thread, draft.message.usage, estimated_usage(messages, "").prompt_tokens)
+        asked = estimated_usage(messages, "").prompt_tokens
+        require_budget(thread, draft.message.usage, asked + LEAST_ANSWER_TOKENS)
         tools = (SEARCH_TOOL,) if thread.searches_again else ()
         options = Options(
             tools=tools,
             tool_choice=ToolChoice.NONE if tools and is_last else ToolChoice.AUTO,
             temperature=TEMPERATURE,
-            max_tokens=self._settings.max_answer_tokens,
+            max_tokens=_most_tokens(thread, draft.message.usage, asked, self._settings.max_answer_tokens),
         )
         model = draft.message.model
         purpose = Purpose(LlmOperation.CHAT, thread.kb_ids[0] if len(thread.kb_ids) == 1 else None, thread.id)
@@ -174,9 +177,8 @@ class Answering:
             return Message(Role.TOOL, f"Error ({read.code}): {read.detail}", tool_call_id=call.id)
         try:
             response = await self._searched(organization, thread, read.request, draft)
-        except QuotaExceededError:
-            raise
         except AnalytiqError as error:
+            # Out of SPUs too: the model is paid for by now, and answers from what was found before.
             draft.add_passages(call.id, read.request.query, (), notes=(), error=error.detail)
             return Message(Role.TOOL, f"Error ({error.code}): {error.detail}", tool_call_id=call.id)
         passages = prompting.fitting(draft.number(response.results))
@@ -225,6 +227,25 @@ def require_budget(thread: ChatThread, used: ChatUsage, more_tokens: int) -> Non
             f" {more_tokens}: raise its token_budget, or begin another thread",
             code="budget_exceeded",
         )
+
+
+def _most_tokens(thread: ChatThread, used: ChatUsage, asked: int, most: int) -> int:
+    """How long an answer may be, so that the budget holds it too."""
+    if thread.token_budget is None:
+        return most
+    return min(most, thread.token_budget - thread.usage.tokens - used.tokens - asked)
+
+
+def _budget_of(thread: ChatThread, draft: Draft, made: CallCount) -> Callable[[int], None]:
+    """What a call within a search is held against; those that were `made` there are not in the draft yet."""
+
+    def require(tokens: int) -> None:
+        used = draft.message.usage
+        for call in made.calls:
+            used += _usage(call.usage, call.cost_usd)
+        require_budget(thread, used, tokens + LEAST_ANSWER_TOKENS)
+
+    return require
 
 
 def _usage(usage: TokenUsage, cost_usd: float | None) -> ChatUsage:

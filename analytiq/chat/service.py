@@ -51,6 +51,19 @@ class NewThread:
     token_budget: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who wants to read: as threads name their owner, and whether they administer the organization."""
+
+    owner: str
+    is_administrator: bool
+
+    @property
+    def owners(self) -> tuple[str | None, ...]:
+        """Whose threads these may read; None: those of before owners were noted, which somebody has to look after."""
+        return (self.owner, None) if self.is_administrator else (self.owner,)
+
+
 class Chats:
     """Conversations of an organization."""
 
@@ -114,19 +127,19 @@ class Chats:
         return thread
 
     async def page(
-        self, organization_id: str, *, owner: str, kb_id: str | None, skip: int, limit: int
+        self, organization_id: str, reader: Reader, *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of the owner's threads, the one that was last written in first, and how many there are."""
-        return await self._rows.threads(organization_id, owner=owner, kb_id=kb_id, skip=skip, limit=limit)
+        """A page of the reader's threads, the one that was last written in first, and how many there are."""
+        return await self._rows.threads(organization_id, reader.owners, kb_id=kb_id, skip=skip, limit=limit)
 
-    async def require_owner(self, organization_id: str, thread_id: str, owner: str) -> None:
+    async def require_reader(self, organization_id: str, thread_id: str, reader: Reader) -> None:
         """Refuse whoever did not begin the thread, an administrator too.
 
         Raises:
             NotFoundError: as if there were none.
         """
         thread = await self.get(organization_id, thread_id)
-        if thread.owner not in {owner, None}:
+        if thread.owner not in reader.owners:
             raise _unknown(thread_id)
 
     async def change(self, organization: Organization, thread_id: str, changes: Mapping[str, Any]) -> ChatThread:

@@ -1,7 +1,9 @@
 """What the terminal shows: results on standard output, everything else on standard error."""
 
+import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 
 import typer
 from pydantic import ValidationError
@@ -10,8 +12,16 @@ from rich.markup import escape
 
 from analytiq.errors import AnalytiqError
 
-output = Console(highlight=False, soft_wrap=True)
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
+# No emoji: what is printed is names, ids and passages, of which `1:100:5` would become another text.
+output = Console(highlight=False, soft_wrap=True, emoji=False)
+messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
+
+
+def make_output_printable() -> None:
+    """Escape what the terminal's encoding lacks, and bytes of names that are no text, instead of failing at them."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def fail(detail: str) -> None:

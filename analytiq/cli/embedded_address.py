@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.errors import NotFoundError
+from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.mongo.embedded_process import ServerFiles
 from analytiq.mongo.embedded_replica_set import connection_uri
 from analytiq.mongo.embedded_state import ServerState
@@ -17,8 +17,19 @@ def address_of_running_database(data_dir: Path) -> SecretStr:
 
     Raises:
         NotFoundError: none runs there.
+        InvalidInputError: its files cannot be read.
     """
     files = ServerFiles(data_dir.expanduser().absolute())
+    try:
+        return _read_address(files)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{error.filename!r} cannot be read ({error.strerror}): name the data directory of `analytiq up`, as the"
+            " user who runs it."
+        ) from error
+
+
+def _read_address(files: ServerFiles) -> SecretStr:
     state = ServerState.read(files.state)
     if state.process is None or state.port is None or not state.process.serves(files.data):
         raise NotFoundError(

@@ -145,7 +145,7 @@ def _wait_with_progress(client: Client, document_ids: Sequence[str]) -> list[Doc
 def _summary(outcomes: Sequence[Outcome], settled: Sequence[DocumentDetail], *, waits: bool) -> str:
     counts = Counter(outcome.outcome for outcome in outcomes)
     parts = [f"{counts[outcome]} {name}" for outcome, name in OUTCOMES.items() if counts[outcome]]
-    text = f"{len(outcomes)} files: {', '.join(parts)}."
+    text = f"{len(outcomes)} {'file' if len(outcomes) == 1 else 'files'}: {', '.join(parts)}."
     if not waits:
         return f"{text} Extraction and indexing go on; `analytiq status` shows how far they are."
     searchable = sum(any(state.is_searchable for state in document.knowledge_bases) for document in settled)

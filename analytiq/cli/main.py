@@ -24,7 +24,7 @@ from analytiq.cli import (
     user_commands,
     worker_commands,
 )
-from analytiq.cli.console import errors_as_sentences, note
+from analytiq.cli.console import errors_as_sentences, make_output_printable, note
 from analytiq.cli.options import DataDir
 from analytiq.models.upload import DuplicatePolicy
 
@@ -300,4 +300,5 @@ def forecast(
 
 def run() -> None:
     """The console script."""
+    make_output_printable()
     app()

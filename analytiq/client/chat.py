@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from analytiq.client.answers import Failure
 from analytiq.client.connection import Connection
 from analytiq.client.errors import UnreachableError
+from analytiq.client.paths import segment
 
 MOST_RECONNECTS = 30
 """In a row; with the pauses about a minute: an API that was killed is back after ten seconds on a busy machine."""
@@ -140,24 +141,24 @@ class ChatCalls(Connection):
 
     def thread(self, thread_id: str) -> ChatThread:
         """One thread, with what its answers have used."""
-        return ChatThread.model_validate_json(self._transport.call("GET", f"/chat/threads/{thread_id}"))
+        return ChatThread.model_validate_json(self._transport.call("GET", f"/chat/threads/{segment(thread_id)}"))
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread with its messages; an answer that is being given is stopped."""
-        self._transport.call("DELETE", f"/chat/threads/{thread_id}")
+        self._transport.call("DELETE", f"/chat/threads/{segment(thread_id)}")
 
     def chat_messages(self, thread_id: str) -> Iterator[ChatMessage]:
         """All messages of a thread, oldest first."""
-        return self._all(f"/chat/threads/{thread_id}/messages", "messages", ChatMessage)
+        return self._all(f"/chat/threads/{segment(thread_id)}/messages", "messages", ChatMessage)
 
     def chat_message(self, thread_id: str, message_id: str) -> ChatMessage:
         """One message."""
-        path = f"/chat/threads/{thread_id}/messages/{message_id}"
+        path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}"
         return ChatMessage.model_validate_json(self._transport.call("GET", path))
 
     def begin_answer(self, thread_id: str, question: str) -> ChatMessage:
         """Ask; the answer as it begins. Follow it, or it is stopped after a while."""
-        path = f"/chat/threads/{thread_id}/messages"
+        path = f"/chat/threads/{segment(thread_id)}/messages"
         answer = self._transport.call("POST", path, json={"content": question})
         return _Asked.model_validate_json(answer).answer
 
@@ -173,7 +174,7 @@ class ChatCalls(Connection):
             ProblemError: there is no such answer.
             UnreachableError: the connection could not be made again.
         """
-        path = f"/chat/threads/{thread_id}/messages/{message_id}/events"
+        path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/events"
         failures = 0
         while True:
             try:
@@ -201,7 +202,7 @@ class ChatCalls(Connection):
 
     def stop_answer(self, thread_id: str, message_id: str) -> ChatMessage:
         """Stop an answer; what was said stays, and is paid for."""
-        path = f"/chat/threads/{thread_id}/messages/{message_id}/stop"
+        path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/stop"
         return ChatMessage.model_validate_json(self._transport.call("POST", path))
 
 

@@ -28,6 +28,7 @@ from analytiq.client.models import (
 )
 from analytiq.client.organization_models import AccessToken, IssuedAccessToken, Organization, Quota, Usage
 from analytiq.client.organization_settings import OrganizationSettingCalls
+from analytiq.client.paths import segment
 from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
@@ -87,7 +88,7 @@ class Client(
 
     def revoke_token(self, token_id: str) -> None:
         """Close an access token for good."""
-        self._transport.call("DELETE", f"/access-tokens/{token_id}")
+        self._transport.call("DELETE", f"/access-tokens/{segment(token_id)}")
 
     # Tags
 
@@ -161,10 +162,15 @@ class Client(
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
     ) -> Iterator[Document]:
-        """All documents that fit, newest first; all of `tag_ids` must be on one, any of `states` may be its own."""
-        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        """All documents that fit, newest first.
+
+        All of `tag_ids` must be on one; any of `states` and of `file_types` may be its own (pdf, word, spreadsheet,
+        presentation, text, web, email, ebook, image, other).
+        """
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
         return self._all("/documents", "documents", Document, query)
 
     def documents_page(
@@ -173,17 +179,18 @@ class Client(
         name_search: str | None = None,
         tag_ids: Sequence[str] = (),
         states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
         metadata_filter: MetadataFilter | None = None,
         skip: int = 0,
         limit: int = 10,
     ) -> Page[Document]:
         """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states, metadata_filter)
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
         return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
 
     def document(self, document_id: str) -> DocumentDetail:
         """One document, and where it stands in each of its knowledge bases."""
-        return DocumentDetail.model_validate_json(self._transport.call("GET", f"/documents/{document_id}"))
+        return DocumentDetail.model_validate_json(self._transport.call("GET", f"/documents/{segment(document_id)}"))
 
     def update_document(
         self,
@@ -196,21 +203,25 @@ class Client(
         """Change what is not None."""
         changes = {"document_name": document_name, "tag_ids": tag_ids, "metadata": metadata}
         body = {name: value for name, value in changes.items() if value is not None}
-        answer = self._transport.call("PUT", f"/documents/{document_id}", json=body)
+        answer = self._transport.call("PUT", f"/documents/{segment(document_id)}", json=body)
         return DocumentDetail.model_validate_json(answer)
 
     def delete_document(self, document_id: str) -> None:
         """Delete it; no search finds it from now on."""
-        self._transport.call("DELETE", f"/documents/{document_id}")
+        self._transport.call("DELETE", f"/documents/{segment(document_id)}")
 
     def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
         """Its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
-        answer = self._transport.call("GET", f"/documents/{document_id}/text", query={"skip": skip, "limit": limit})
+        answer = self._transport.call(
+            "GET", f"/documents/{segment(document_id)}/text", query={"skip": skip, "limit": limit}
+        )
         return DocumentText.model_validate_json(answer)
 
     def locate_passage(self, document_id: str, *, start: int, end: int) -> PassagePlace:
         """Where the characters [start, end) of its text stand on its pages, as a result or citation names them."""
-        answer = self._transport.call("GET", f"/documents/{document_id}/boxes", query={"start": start, "end": end})
+        answer = self._transport.call(
+            "GET", f"/documents/{segment(document_id)}/boxes", query={"start": start, "end": end}
+        )
         return PassagePlace.model_validate_json(answer)
 
     def wait_until_indexed(
@@ -262,11 +273,13 @@ class Client(
 
     def knowledge_base(self, kb_id: str) -> KnowledgeBase:
         """One knowledge base, with its counts at this moment."""
-        return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{kb_id}"))
+        return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{segment(kb_id)}"))
 
     def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
         """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
-        return self._all(f"/knowledge-bases/{kb_id}/chunks", "chunks", IndexedChunk, {"document_id": document_id})
+        return self._all(
+            f"/knowledge-bases/{segment(kb_id)}/chunks", "chunks", IndexedChunk, {"document_id": document_id}
+        )
 
     def create_knowledge_base(
         self,
@@ -300,7 +313,7 @@ class Client(
         409 where prompts search it, unless `detaches_prompts`: each of them then gets a further version without it.
         """
         query: Query = {"on_use": "detach" if detaches_prompts else None}
-        self._transport.call("DELETE", f"/knowledge-bases/{kb_id}", query=query)
+        self._transport.call("DELETE", f"/knowledge-bases/{segment(kb_id)}", query=query)
 
     def search(
         self,
@@ -319,7 +332,9 @@ class Client(
         `options` are the API's others: `mode`, `preset`, `fusion`, `alpha`, `score_threshold`, `rerank`, `hyde`…
         """
         body = _search_body(query, top_k, skip, document_ids, metadata_filter, coalesce_neighbors, options)
-        answer = self._transport.call("POST", f"/knowledge-bases/{kb_id}/search", json=body, is_repeatable=True)
+        answer = self._transport.call(
+            "POST", f"/knowledge-bases/{segment(kb_id)}/search", json=body, is_repeatable=True
+        )
         return SearchAnswer.model_validate_json(answer)
 
     def search_several(
@@ -350,7 +365,9 @@ class Client(
     ) -> Explanation:
         """Why a document is found for a question, or at which stage it fails."""
         body = _search_body(query, 5, 0, None, metadata_filter, None, options) | {"document_id": document_id}
-        answer = self._transport.call("POST", f"/knowledge-bases/{kb_id}/explain", json=body, is_repeatable=True)
+        answer = self._transport.call(
+            "POST", f"/knowledge-bases/{segment(kb_id)}/explain", json=body, is_repeatable=True
+        )
         return Explanation.model_validate_json(answer)
 
 
@@ -378,11 +395,16 @@ def _search_body(
 
 
 def _document_query(
-    name_search: str | None, tag_ids: Sequence[str], states: Sequence[str], metadata_filter: MetadataFilter | None
+    name_search: str | None,
+    tag_ids: Sequence[str],
+    states: Sequence[str],
+    file_types: Sequence[str],
+    metadata_filter: MetadataFilter | None,
 ) -> Query:
     return {
         "name_search": name_search,
         "tag_ids": ",".join(tag_ids) or None,
         "state": list(states) or None,
+        "file_type": list(file_types) or None,
         "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
     }

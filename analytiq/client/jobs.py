@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
@@ -17,6 +16,7 @@ from analytiq.client.job_models import (
     JobErrors,
     JobReplay,
 )
+from analytiq.client.paths import segment
 
 
 class JobCalls(Connection):
@@ -123,14 +123,16 @@ class JobCalls(Connection):
 
     def document_status(self, document_id: str) -> DocumentStatus:
         """A document's work in one word: PENDING, RUNNING, SUCCESS or FAILURE."""
-        return DocumentStatus.model_validate_json(self._transport.call("GET", f"/documents/{document_id}/status"))
+        return DocumentStatus.model_validate_json(
+            self._transport.call("GET", f"/documents/{segment(document_id)}/status")
+        )
 
     def document_log(self, document_id: str, *, skip: int = 0, limit: int = 10) -> DocumentLog:
         """A page of what was done for a document, latest first, and all that still waits or runs."""
         query: Query = {"skip": skip, "limit": limit}
-        answer = self._transport.call("GET", f"/documents/{document_id}/log", query=query)
+        answer = self._transport.call("GET", f"/documents/{segment(document_id)}/log", query=query)
         return DocumentLog.model_validate_json(answer)
 
 
 def _path(job_id: str) -> str:
-    return f"/jobs/{quote(job_id, safe=':')}"
+    return f"/jobs/{segment(job_id)}"

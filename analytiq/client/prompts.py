@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
+from analytiq.client.paths import segment
 from analytiq.client.prompt_models import (
     LlmUsage,
     Model,
@@ -45,7 +46,7 @@ class PromptCalls(Connection):
 
     def prompt(self, prompt_id: str) -> Prompt:
         """One prompt."""
-        return Prompt.model_validate_json(self._transport.call("GET", f"/prompts/{prompt_id}"))
+        return Prompt.model_validate_json(self._transport.call("GET", f"/prompts/{segment(prompt_id)}"))
 
     def create_prompt(
         self,
@@ -85,16 +86,16 @@ class PromptCalls(Connection):
 
     def update_prompt(self, prompt_id: str, changes: Mapping[str, JsonValue]) -> Prompt:
         """Change some of the fields of `create_prompt`; all but a name makes a further version, None takes away."""
-        answer = self._transport.call("PUT", f"/prompts/{prompt_id}", json=dict(changes))
+        answer = self._transport.call("PUT", f"/prompts/{segment(prompt_id)}", json=dict(changes))
         return Prompt.model_validate_json(answer)
 
     def delete_prompt(self, prompt_id: str) -> None:
         """Delete it with its versions, runs and results."""
-        self._transport.call("DELETE", f"/prompts/{prompt_id}")
+        self._transport.call("DELETE", f"/prompts/{segment(prompt_id)}")
 
     def prompt_versions(self, prompt_id: str) -> Iterator[PromptVersion]:
         """All of its versions, latest first."""
-        return self._all(f"/prompts/{prompt_id}/versions", "versions", PromptVersion)
+        return self._all(f"/prompts/{segment(prompt_id)}/versions", "versions", PromptVersion)
 
     def run_prompt(
         self,
@@ -106,7 +107,7 @@ class PromptCalls(Connection):
     ) -> list[PromptRun]:
         """Ask for a run on each document, or on a text; `wait_for_runs` waits for their ends."""
         body = {"document_ids": list(document_ids), "text": text, "version": version}
-        answer = self._transport.call("POST", f"/prompts/{prompt_id}/runs", json=body)
+        answer = self._transport.call("POST", f"/prompts/{segment(prompt_id)}/runs", json=body)
         return PromptRunsStarted.model_validate_json(answer).runs
 
     def prompt_runs(
@@ -124,11 +125,11 @@ class PromptCalls(Connection):
 
     def prompt_run(self, run_id: str) -> PromptRunDetail:
         """One run with its steps."""
-        return PromptRunDetail.model_validate_json(self._transport.call("GET", f"/runs/{run_id}"))
+        return PromptRunDetail.model_validate_json(self._transport.call("GET", f"/runs/{segment(run_id)}"))
 
     def cancel_prompt_run(self, run_id: str) -> PromptRun:
         """Stop a run; 409 where it is over."""
-        return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{run_id}/cancel"))
+        return PromptRun.model_validate_json(self._transport.call("POST", f"/runs/{segment(run_id)}/cancel"))
 
     def wait_for_runs(self, run_ids: Sequence[str], *, timeout_seconds: float = 600.0) -> list[PromptRunDetail]:
         """The runs once all are over, in this order.
@@ -159,7 +160,7 @@ class PromptCalls(Connection):
         """All results of a prompt that fit, oldest first."""
         verified = None if is_verified is None else str(is_verified).lower()
         query: Query = {"version": version, "is_verified": verified}
-        return self._all(f"/prompts/{prompt_id}/results", "results", PromptResult, query)
+        return self._all(f"/prompts/{segment(prompt_id)}/results", "results", PromptResult, query)
 
     def update_prompt_result(
         self,
@@ -174,7 +175,7 @@ class PromptCalls(Connection):
         """Edit an answer or verify it; `run_id`: of the result that was seen; 409 where another run replaced it."""
         body = {"answer": answer, "is_verified": is_verified, "run_id": run_id}
         sent = {name: value for name, value in body.items() if value is not None}
-        path = f"/prompts/{prompt_id}/results/{document_id}"
+        path = f"/prompts/{segment(prompt_id)}/results/{segment(document_id)}"
         return PromptResult.model_validate_json(
             self._transport.call("PUT", path, query={"version": version}, json=sent)
         )
@@ -182,4 +183,4 @@ class PromptCalls(Connection):
     def export_prompt_results(self, prompt_id: str, *, is_csv: bool = True, version: int | None = None) -> bytes:
         """All results of a version (None: the latest) as CSV, or as a JSON list."""
         query: Query = {"format": "csv" if is_csv else "json", "version": version}
-        return self._transport.call("GET", f"/prompts/{prompt_id}/results/export", query=query)
+        return self._transport.call("GET", f"/prompts/{segment(prompt_id)}/results/export", query=query)

@@ -1,12 +1,11 @@
 """The client's calls about providers of models."""
 
-from urllib.parse import quote
-
 from pydantic import SecretStr
 
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection
 from analytiq.client.organization_models import LlmProvider, LlmProviderTest
+from analytiq.client.paths import segment
 
 
 class ProviderCalls(Connection):
@@ -40,4 +39,4 @@ class ProviderCalls(Connection):
 
 
 def _path(litellm_provider: str) -> str:
-    return f"/llm-providers/{quote(litellm_provider, safe='')}"
+    return f"/llm-providers/{segment(litellm_provider)}"

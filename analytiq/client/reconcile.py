@@ -5,6 +5,7 @@ import time
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection
 from analytiq.client.job_models import ReconcileReport, ReconcileRun
+from analytiq.client.paths import segment
 from analytiq.errors import TransientError
 
 FIRST_LOOK_SECONDS = 0.1
@@ -25,7 +26,7 @@ class ReconcileCalls(Connection):
             dry_run: only tell what would be mended.
             rebuild_cache: also put embeddings that knowledge bases hold back into the cache; calls no provider.
         """
-        path = "/reconcile" if kb_id is None else f"/knowledge-bases/{kb_id}/reconcile"
+        path = "/reconcile" if kb_id is None else f"/knowledge-bases/{segment(kb_id)}/reconcile"
         body = {"depth": depth, "dry_run": dry_run, "rebuild_cache": rebuild_cache}
         return ReconcileRun.model_validate_json(self._transport.call("POST", path, json=body))
 
@@ -35,7 +36,7 @@ class ReconcileCalls(Connection):
 
     def reconcile_report(self, run_id: str) -> ReconcileReport:
         """One run, as far as it is, with what it found by name."""
-        return ReconcileReport.model_validate_json(self._transport.call("GET", f"/reconcile/runs/{run_id}"))
+        return ReconcileReport.model_validate_json(self._transport.call("GET", f"/reconcile/runs/{segment(run_id)}"))
 
     def wait_for_reconcile(self, run_id: str, *, timeout_seconds: float = 3600.0) -> ReconcileReport:
         """Wait until a run has ended.

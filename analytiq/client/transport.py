@@ -8,6 +8,8 @@ from typing import IO, Any
 import httpx
 
 from analytiq.client.errors import ProblemError, UnreachableError, require_own_answer
+from analytiq.client.paths import segment
+from analytiq.errors import InvalidInputError
 
 MAX_WAITS = 20
 """How often one call is repeated because the API said when to call again; twice the loading of a large KB."""
@@ -22,8 +24,10 @@ class Transport:
     """Calls to one organization's part of the API; may be used from several threads at once."""
 
     def __init__(self, url: str, organization_id: str, token: str, *, timeout_seconds: float) -> None:
+        if not token.isascii() or not token.isprintable():
+            raise InvalidInputError("The access token has characters that no token has: copy it once more.")
         self.url = url.rstrip("/")
-        self._prefix = f"{self.url}/v0/orgs/{organization_id}"
+        self._prefix = f"{self.url}/v0/orgs/{segment(organization_id)}"
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout_seconds,
@@ -52,11 +56,12 @@ class Transport:
         Raises:
             ProblemError: the API refuses it.
             UnreachableError: nothing answers.
+            InvalidInputError: what is to be sent is no text.
         """
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
         waits = MAX_WAITS if is_repeatable or method == "GET" else 0
         while True:
-            response = self._send(self._http.build_request(method, self._prefix + path, params=wanted, json=json))
+            response = self._send(method, path, params=wanted, json=json)
             if response.is_success:
                 require_own_answer(response)
                 return response.content
@@ -68,7 +73,7 @@ class Transport:
 
     def send_files(self, path: str, fields: Mapping[str, str], files: Sequence[FilePart]) -> bytes:
         """Send files as multipart/form-data, read while they are sent; raises as `call` does."""
-        response = self._send(self._http.build_request("POST", self._prefix + path, data=dict(fields), files=files))
+        response = self._send("POST", path, data=dict(fields), files=files)
         if not response.is_success:
             raise ProblemError.of(response)
         require_own_answer(response)
@@ -98,15 +103,28 @@ class Transport:
         """Close the connections."""
         self._http.close()
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
+    def _send(self, method: str, path: str, **content: Any) -> httpx.Response:
         try:
-            return self._http.send(request)
+            return self._http.send(self._http.build_request(method, self._prefix + path, **content))
         except httpx.TransportError as error:
             raise UnreachableError.of(error, self.url) from error
+        except UnicodeEncodeError as error:
+            raise _not_text(error) from error
+
+
+def _not_text(error: UnicodeEncodeError) -> InvalidInputError:
+    """Names of files and arguments of commands are bytes; those that are no text arrive as lone surrogates."""
+    around = error.object[max(error.start - 20, 0) : error.end + 20]
+    return InvalidInputError(f"Only text in UTF-8 can be sent, and this is none: {around!a}.")
 
 
 def _is_loopback(url: str) -> bool:
-    host = httpx.URL(url).host
+    try:
+        host = httpx.URL(url).host
+    except httpx.InvalidURL as error:
+        raise InvalidInputError(
+            f"The address {url!r} is none of an API ({error}); one is http://127.0.0.1:8000."
+        ) from error
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

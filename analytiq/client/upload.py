@@ -25,7 +25,8 @@ class CountedFile(io.FileIO):
             InvalidInputError: it cannot be read, or has no end that is known (a device, a pipe).
         """
         try:
-            super().__init__(str(path), "rb")
+            # Opened without waiting: opening a pipe that nobody writes to would never return.
+            super().__init__(str(path), "rb", opener=_open_at_once)
         except OSError as error:
             raise InvalidInputError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
         status = os.fstat(self.fileno())
@@ -50,6 +51,10 @@ class CountedFile(io.FileIO):
         if self._on_bytes is not None:
             self._on_bytes(len(block))
         return block
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def content_type_of(path: Path) -> str:

@@ -72,6 +72,14 @@ class EmbeddingService:
         vectors = await self._embed(chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH)
         return vectors[0]
 
+    async def require_spus(self, organization: Organization) -> None:
+        """Refuse what needs an embedding that cannot be paid for any more, before anything else is paid for it.
+
+        Raises:
+            QuotaExceededError: the organization's SPUs are used up.
+        """
+        await self._metering.require_left(organization.id)
+
     async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
         """The share of a question's letters (0 to 1) in words the model knows whole; None where it does not tell."""
         return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])

@@ -120,16 +120,22 @@ class KnowledgeBaseLifeCycle:
             await asyncio.sleep(SETTLE_SECONDS)
 
     async def settle_noted(self) -> None:
-        """Settle every knowledge base that `after_job` has noted; those that fail stay noted."""
+        """Settle every knowledge base that `after_job` has noted.
+
+        Those stay noted that the database did not answer for. One that fails by itself is told and left to the
+        reconciler: it would fail again, and hold up all others.
+        """
         self._has_unsettled.clear()
         while self._unsettled:
             kb_id, organization_id = self._unsettled.popitem()
             try:
                 await self.settle(organization_id, kb_id)
-            except BaseException:
+            except (DatabaseError, asyncio.CancelledError):
                 self._unsettled.setdefault(kb_id, organization_id)
                 self._has_unsettled.set()
                 raise
+            except Exception:
+                log.exception("knowledge_bases.not_settled", kb_id=kb_id)
 
     async def settle(self, organization_id: str, kb_id: str) -> bool:
         """Bring status and counts up to date; True where anything was written.

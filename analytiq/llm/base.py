@@ -19,7 +19,10 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a model asks to have done. `arguments` is what it wrote: meant to be JSON, and not always."""
+    """What a model asks to have done. `arguments` is what it wrote: meant to be JSON, and not always.
+
+    Of one answer, ids are unique, and calls and their arguments bounded (`analytiq.llm.bounding`).
+    """
 
     id: str
     name: str

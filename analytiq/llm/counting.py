@@ -1,6 +1,6 @@
-"""Counts the calls of chat models that a piece of work makes, whatever lies between it and them."""
+"""Counts the calls of models that a piece of work makes, and refuses those beyond its budget, whatever lies between."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +24,7 @@ class CallCount:
 
 
 _counting: ContextVar[CallCount | None] = ContextVar("llm_calls_counted", default=None)
+_budget: ContextVar[Callable[[int], None] | None] = ContextVar("llm_calls_budget", default=None)
 
 
 @contextmanager
@@ -42,3 +43,24 @@ def note_call(usage: TokenUsage, cost_usd: float | None) -> None:
     count = _counting.get()
     if count is not None:
         count.calls.append(CountedCall(usage, cost_usd))
+
+
+@contextmanager
+def requiring_budget(require: Callable[[int], None]) -> Generator[None]:
+    """Within it, `require` is told before each call with how many tokens it asks, and raises where it is too many."""
+    token = _budget.set(require)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def require_budget_for(tokens: int) -> None:
+    """Refuse a call that whoever the work is for has no budget for.
+
+    Raises:
+        QuotaExceededError: nothing may be sent.
+    """
+    require = _budget.get()
+    if require is not None:
+        require(tokens)

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pydantic import SecretStr
 
+from analytiq.chunking.tokens import without_surrogates
 from analytiq.errors import TransientError
 from analytiq.llm.base import (
     AnswerSchema,
@@ -22,6 +23,7 @@ from analytiq.llm.base import (
     Tool,
     ToolCall,
 )
+from analytiq.llm.bounding import LONGEST_ARGUMENTS, MOST_CALLS, bounded_calls, bounded_count, longest_text
 from analytiq.providers.guarded_http import guarded_openai_client
 from analytiq.providers.litellm_errors import Use, translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
@@ -29,6 +31,10 @@ from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, prov
 CHAT_EXAMPLES = "gpt-4o-mini, anthropic/claude-sonnet-4-5, gemini/gemini-2.5-flash, openai/<model of your own server>"
 CHARACTERS_PER_TOKEN = 4
 """For an estimate where the provider does not count; English text has about so many."""
+WHOLE_TIMEOUTS = 2
+"""So many `timeout_seconds` a whole answer may take: a server that sends a byte now and then is never silent."""
+STREAM_TIMEOUTS = 10
+"""As WHOLE_TIMEOUTS, of a stream, which shows something meanwhile."""
 
 
 class LiteLLMChat:
@@ -38,7 +44,7 @@ class LiteLLMChat:
         model: LiteLLM's model string, for example `gpt-4o-mini`.
         api_key: the provider's key; None for a server that asks for none.
         api_base: the address of an OpenAI-compatible server, or None for the provider's own.
-        timeout_seconds: for one call; of a stream, between two pieces.
+        timeout_seconds: of silence; a whole answer may take twice as long, a stream ten times.
         is_guarded: `api_base` was named by a tenant: connect to public addresses only, and follow no redirect.
     """
 
@@ -68,18 +74,35 @@ class LiteLLMChat:
 
     async def complete(self, messages: Sequence[Message], options: Options) -> Completion:
         """See ChatModel."""
-        response = await self._call(messages, options, is_stream=False)
-        completion = _completion(response, self._model)
+        try:
+            async with asyncio.timeout(self._timeout_seconds * WHOLE_TIMEOUTS):
+                response = await self._call(messages, options, is_stream=False)
+        except TimeoutError:
+            raise TransientError(
+                f"The provider of {self._model!r} did not end its answer within"
+                f" {self._timeout_seconds * WHOLE_TIMEOUTS:g} s: try again later.",
+                code="timeout",
+            ) from None
+        try:
+            completion = _completion(response, self._model, longest_text(options.max_tokens))
+        except _STUMBLES:
+            raise self._unreadable() from None
         return self._priced(completion, messages)
 
     async def stream(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[StreamEvent]:
         """See ChatModel."""
-        parts = _Parts()
+        parts = _Parts(most_characters=longest_text(options.max_tokens))
         async with aclosing(self._chunks(messages, options)) as chunks:
             async for chunk in chunks:
-                text = parts.take(chunk)
+                try:
+                    text = parts.take(chunk)
+                except _STUMBLES:
+                    raise self._unreadable() from None
                 if text:
                     yield TextDelta(text)
+                if parts.is_full:
+                    # What is not read any more is not paid for any longer.
+                    break
         if parts.finish_reason is None:
             raise TransientError(
                 f"The provider of {self._model!r} ended its answer in the middle: ask again.", code="stream_cut"
@@ -87,19 +110,22 @@ class LiteLLMChat:
         yield self._priced(parts.whole(), messages)
 
     async def _chunks(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[Any]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_seconds * STREAM_TIMEOUTS
         response = await self._call(messages, options, is_stream=True)
         iterator = aiter(response)
         try:
             while True:
                 try:
-                    async with asyncio.timeout(self._timeout_seconds):
+                    async with asyncio.timeout_at(min(deadline, loop.time() + self._timeout_seconds)):
                         chunk = await anext(iterator)
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
                     raise TransientError(
                         f"The provider of {self._model!r} was silent for {self._timeout_seconds:g} s in the middle of"
-                        " its answer: ask again.",
+                        f" its answer, or did not end it within {self._timeout_seconds * STREAM_TIMEOUTS:g} s: ask"
+                        " again.",
                         code="stream_cut",
                     ) from None
                 except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated
@@ -136,6 +162,11 @@ class LiteLLMChat:
     def _translated(self, error: Exception) -> Exception:
         key = self._api_key.get_secret_value() if self._api_key else None
         return translated(error, model=self._model, api_key=key, use=Use.CHAT)
+
+    def _unreadable(self) -> TransientError:
+        return TransientError(
+            f"The answer of the provider of {self._model!r} cannot be read: try again later.", code="malformed_answer"
+        )
 
     def _arguments(self, messages: Sequence[Message], options: Options, *, is_stream: bool) -> dict[str, Any]:
         provider = provider_of(self._model, field="model", examples=CHAT_EXAMPLES)
@@ -186,6 +217,10 @@ def cost_usd(model: str, usage: TokenUsage) -> float | None:
     return float(prompt) + float(completion)
 
 
+_STUMBLES = (AttributeError, LookupError, TypeError, ValueError)
+"""What reading an answer raises that has another shape than providers' answers have."""
+
+
 @dataclass(slots=True)
 class _CallParts:
     """A tool call as its fragments arrive."""
@@ -199,13 +234,21 @@ class _CallParts:
 class _Parts:
     """An answer as its pieces arrive."""
 
+    most_characters: int
+    characters: int = 0
     text: list[str] = field(default_factory=list[str])
     calls: dict[int, _CallParts] = field(default_factory=dict[int, _CallParts])
     finish_reason: FinishReason | None = None
     usage: TokenUsage = field(default_factory=TokenUsage)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether this is more than is taken of an answer."""
+        too_long = any(len(call.arguments) > LONGEST_ARGUMENTS for call in self.calls.values())
+        return self.characters >= self.most_characters or len(self.calls) > MOST_CALLS or too_long
+
     def take(self, chunk: Any) -> str:
-        """Add a piece; returns its text."""
+        """Add a piece; returns its text, as far as it is taken."""
         self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
         text = ""
         for choice in chunk.choices or ():
@@ -215,7 +258,11 @@ class _Parts:
             text += getattr(delta, "content", None) or ""
             for fragment in getattr(delta, "tool_calls", None) or ():
                 self._take_fragment(fragment)
+        text = without_surrogates(text)[: self.most_characters - self.characters]
+        self.characters += len(text)
         self.text.append(text)
+        if self.is_full:
+            self.finish_reason = FinishReason.LENGTH
         return text
 
     def _take_fragment(self, fragment: Any) -> None:
@@ -232,10 +279,11 @@ class _Parts:
             ToolCall(call.id or f"call_{index}", call.name, call.arguments)
             for index, call in sorted(self.calls.items())
         )
-        return Completion("".join(self.text), calls, self.usage, self.finish_reason or FinishReason.STOP)
+        usage = TokenUsage() if self.is_full else self.usage
+        return Completion("".join(self.text), bounded_calls(calls), usage, self.finish_reason or FinishReason.STOP)
 
 
-def _completion(response: Any, model: str) -> Completion:
+def _completion(response: Any, model: str, most_characters: int) -> Completion:
     choices = response.choices
     if not choices:
         raise TransientError(f"The provider of {model!r} answered nothing: ask again.", code="malformed_answer")
@@ -245,13 +293,16 @@ def _completion(response: Any, model: str) -> Completion:
         for index, call in enumerate(message.tool_calls or ())
     )
     usage = _usage(getattr(response, "usage", None)) or TokenUsage()
-    return Completion(message.content or "", calls, usage, _finish_reason(choices[0].finish_reason))
+    text = without_surrogates(message.content or "")
+    is_cut = len(text) > most_characters
+    reason = FinishReason.LENGTH if is_cut else _finish_reason(choices[0].finish_reason)
+    return Completion(text[:most_characters], bounded_calls(calls), usage, reason)
 
 
 def _usage(raw: Any) -> TokenUsage | None:
     if raw is None:
         return None
-    return TokenUsage(int(raw.prompt_tokens or 0), int(raw.completion_tokens or 0))
+    return TokenUsage(bounded_count(raw.prompt_tokens), bounded_count(raw.completion_tokens))
 
 
 def _estimated(messages: Sequence[Message], completion: Completion) -> TokenUsage:

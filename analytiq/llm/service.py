@@ -13,7 +13,7 @@ from analytiq import clock
 from analytiq.credentials.providers import Credentials
 from analytiq.errors import InvalidInputError, RateLimitedError, TransientError
 from analytiq.llm.base import ChatModel, Completion, Message, Options, StreamEvent, TextDelta, TokenUsage
-from analytiq.llm.counting import note_call
+from analytiq.llm.counting import note_call, require_budget_for
 from analytiq.llm.litellm_chat import CHARACTERS_PER_TOKEN, CHAT_EXAMPLES, LiteLLMChat, cost_usd
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
@@ -144,6 +144,7 @@ class ChatService:
 
         Raises:
             InvalidInputError: no such model, or no key for its provider.
+            QuotaExceededError: the budget of whoever asks is used up; nothing was sent.
             RateLimitedError: not before `retry_after` seconds.
             TransientError: the provider failed several times.
             ProviderRefusedError: the provider will never accept this call.
@@ -154,9 +155,7 @@ class ChatService:
                 on=_pause, attempts=ATTEMPTS, wait_initial=0.2, wait_max=LONGEST_PAUSE_SECONDS, timeout=None
             ):
                 with attempt:
-                    completion = await self._asked_once(organization, chosen, messages, options)
-                    await self._note(organization, chosen, completion, purpose)
-                    return completion
+                    return await self._asked_once(organization, chosen, messages, options, purpose)
         raise AssertionError("stamina leaves the loop by returning or raising")
 
     async def stream(
@@ -173,6 +172,7 @@ class ChatService:
         Closing the generator ends the provider's work; what was used until then is noted all the same, estimated.
         """
         chosen = await self.choose(organization, model)
+        require_budget_for(estimated_usage(messages, "").prompt_tokens)
         await self._rate_limits.take_call(organization.id, chosen.model, tokens=_tokens_of(messages, options))
         text = ""
         is_noted = False
@@ -195,19 +195,41 @@ class ChatService:
             raise
         finally:
             if (text or is_left) and not is_noted:
-                used = estimated_usage(messages, text)
-                cut = Completion(text, usage=used, cost_usd=cost_usd(chosen.model, used))
-                await asyncio.shield(self._note(organization, chosen, cut, purpose, is_complete=False))
+                await self._note_cut(organization, chosen, messages, text, purpose)
 
     async def _asked_once(
-        self, organization: Organization, chosen: ChatModel, messages: Sequence[Message], options: Options
+        self,
+        organization: Organization,
+        chosen: ChatModel,
+        messages: Sequence[Message],
+        options: Options,
+        purpose: Purpose,
     ) -> Completion:
+        require_budget_for(estimated_usage(messages, "").prompt_tokens)
         await self._rate_limits.take_call(organization.id, chosen.model, tokens=_tokens_of(messages, options))
         try:
-            return await chosen.complete(messages, options)
+            completion = await chosen.complete(messages, options)
         except RateLimitedError as error:
             await self._told_to_wait(organization, chosen, error)
             raise
+        except TransientError as error:
+            if error.code == "timeout":
+                await self._note_cut(organization, chosen, messages, "", purpose)
+            raise
+        except asyncio.CancelledError:
+            # The provider has read the question by then, and counts it, whoever waits for the answer.
+            await self._note_cut(organization, chosen, messages, "", purpose)
+            raise
+        await asyncio.shield(self._note(organization, chosen, completion, purpose))
+        return completion
+
+    async def _note_cut(
+        self, organization: Organization, chosen: ChatModel, messages: Sequence[Message], text: str, purpose: Purpose
+    ) -> None:
+        """Note a call that was broken off after `text`, estimated."""
+        used = estimated_usage(messages, text)
+        cut = Completion(text, usage=used, cost_usd=cost_usd(chosen.model, used))
+        await asyncio.shield(self._note(organization, chosen, cut, purpose, is_complete=False))
 
     async def _told_to_wait(self, organization: Organization, chosen: ChatModel, error: RateLimitedError) -> None:
         if error.retry_after is not None:
@@ -258,4 +280,5 @@ def _tokens_of(messages: Sequence[Message], options: Options) -> int:
 
 
 def _characters(messages: Sequence[Message]) -> int:
-    return sum(len(message.content) for message in messages)
+    called = sum(len(call.arguments) for message in messages for call in message.tool_calls)
+    return called + sum(len(message.content) for message in messages)

@@ -136,6 +136,20 @@ class Metering:
             raise RuntimeError("an account that was opened is not there")
         return account
 
+    async def require_left(self, organization_id: str) -> None:
+        """Refuse where only a higher quota helps; what others have reserved may come back.
+
+        Raises:
+            QuotaExceededError: all is used.
+        """
+        account = await self.account(organization_id)
+        if account.is_exhausted:
+            raise QuotaExceededError(
+                f"the organization has used its {account.quota} SPUs: what is indexed stays searchable by questions"
+                " asked before, and what waits goes on by itself once an operator raises the quota"
+                " (`analytiq quota add`)"
+            )
+
     async def set_quota(self, organization_id: str, quota: int | None) -> SpuAccount:
         """Let the organization use so many SPUs in all, those it has used included; None: as many as it wants.
 
@@ -221,13 +235,7 @@ class Metering:
             raise
         if reservation.spus:
             return reservation
-        account = await self.account(organization_id)
-        if account.is_exhausted:
-            raise QuotaExceededError(
-                f"the organization has used its {account.quota} SPUs: what is indexed stays searchable by questions"
-                " asked before, and what waits goes on by itself once an operator raises the quota"
-                " (`analytiq quota add`)"
-            )
+        await self.require_left(organization_id)
         raise RateLimitedError(
             "the last SPUs of the organization's quota are reserved by calls under way",
             retry_after=RESERVED_WAIT_SECONDS,

@@ -3,16 +3,12 @@
 import re
 from pathlib import Path
 from typing import IO, Any, cast
-from zipfile import BadZipFile
 
 import mammoth
-from lxml import etree
 
-from analytiq.errors import CorruptFileError, EncryptedFileError
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 from analytiq.parsing.base import ParseOptions, ReportProgress
-from analytiq.parsing.containers import is_encrypted_office_file
 from analytiq.parsing.docx_parts import SideTexts, read_side_texts
 from analytiq.parsing.html_markdown import html_to_markdown
 
@@ -28,16 +24,9 @@ class DocxParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read it as one page: headers, body with insertions accepted, text boxes, comments, footers."""
-        if is_encrypted_office_file(path):
-            raise EncryptedFileError(
-                "The Word document opens only with a password: remove its password, then upload it again."
-            )
-        check_archive(path)
-        try:
-            side = read_side_texts(path)
+        with open_package(path, noun="Word document") as archive:
+            side = read_side_texts(archive)
             body = _read_body(path)
-        except (BadZipFile, KeyError, ValueError, AttributeError, OSError, etree.XMLSyntaxError) as error:
-            raise CorruptFileError(f"The Word document is damaged ({error}): upload an undamaged copy.") from error
         report_progress(1, 1)
         return ParsedDocument((ParsedPage(1, _joined(side, body)),))
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from zipfile import ZipFile
 
 from lxml import etree
+
+from analytiq.parsing.xml_part import Element, parsed_xml
 
 MAIN_NAMESPACES = (
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
@@ -14,8 +15,6 @@ MAIN_NAMESPACES = (
 )
 """Of transitional documents, which Word writes, and strict ones, which the standard prefers."""
 COMPATIBILITY = "http://schemas.openxmlformats.org/markup-compatibility/2006"
-
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the only name that lxml gives it
 
 _HEADER = re.compile(r"word/header\d*\.xml")
 _FOOTER = re.compile(r"word/footer\d*\.xml")
@@ -31,16 +30,15 @@ class SideTexts:
     text_boxes: tuple[str, ...]
 
 
-def read_side_texts(path: Path) -> SideTexts:
-    """Read them; the zip was checked by `check_archive`."""
-    with ZipFile(path) as archive:
-        names = sorted(archive.namelist())
-        return SideTexts(
-            headers=_distinct(_part_text(archive, name) for name in names if _HEADER.fullmatch(name)),
-            footers=_distinct(_part_text(archive, name) for name in names if _FOOTER.fullmatch(name)),
-            comments=_distinct(_comments(archive, names)),
-            text_boxes=_distinct(_lost_text_boxes(archive, names)),
-        )
+def read_side_texts(archive: ZipFile) -> SideTexts:
+    """Read them from a package that `open_package` has opened."""
+    names = sorted(archive.namelist())
+    return SideTexts(
+        headers=_distinct(_part_text(archive, name) for name in names if _HEADER.fullmatch(name)),
+        footers=_distinct(_part_text(archive, name) for name in names if _FOOTER.fullmatch(name)),
+        comments=_distinct(_comments(archive, names)),
+        text_boxes=_distinct(_lost_text_boxes(archive, names)),
+    )
 
 
 def _distinct(texts: Iterator[str]) -> tuple[str, ...]:
@@ -48,9 +46,7 @@ def _distinct(texts: Iterator[str]) -> tuple[str, ...]:
 
 
 def _parsed(archive: ZipFile, name: str) -> Element:
-    # No stranger's entity is expanded and nothing is fetched; a part beyond lxml's own limits is refused.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(archive.read(name), parser)
+    return parsed_xml(archive.read(name))
 
 
 def _part_text(archive: ZipFile, name: str) -> str:

@@ -1,39 +1,24 @@
 """EPUB books: each chapter, in reading order, is a page."""
 
 import posixpath
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
-from zipfile import BadZipFile, ZipFile
-
-from lxml import etree
+from zipfile import ZipFile
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.html import decode_html
 from analytiq.parsing.html_markdown import html_to_markdown
 from analytiq.parsing.visible_text import visible_text
-
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the only name that lxml gives it
+from analytiq.parsing.xml_part import Element, parsed_xml
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
 _OBFUSCATED_FONTS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
 """Fonts scrambled against copying hide no text."""
-
-_DAMAGED = (
-    BadZipFile,
-    zlib.error,
-    etree.XMLSyntaxError,
-    AttributeError,
-    KeyError,
-    ValueError,
-    EOFError,
-    OSError,
-)
 
 
 class EpubParser:
@@ -44,14 +29,10 @@ class EpubParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read every document that is read in turn; what stands outside that turn is left out."""
-        check_archive(path)
-        try:
-            with ZipFile(path) as archive:
-                if _is_locked(archive):
-                    raise EncryptedFileError("The book is protected against copying: upload an unprotected copy.")
-                return _read(archive, options, report_progress)
-        except _DAMAGED as error:
-            raise CorruptFileError(f"The book is damaged ({error}): upload an undamaged copy.") from error
+        with open_package(path, noun="book") as archive:
+            if _is_locked(archive):
+                raise EncryptedFileError("The book is protected against copying: upload an unprotected copy.")
+            return _read(archive, options, report_progress)
 
 
 def _read(archive: ZipFile, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
@@ -114,7 +95,4 @@ def _is_locked(archive: ZipFile) -> bool:
 
 
 def _parsed(archive: ZipFile, name: str) -> Element:
-    # No stranger's entity is expanded and nothing is fetched; a part beyond lxml's own limits is refused.
-    return etree.fromstring(
-        archive.read(name), etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    )
+    return parsed_xml(archive.read(name))

@@ -1,20 +1,18 @@
 """OpenDocument texts, spreadsheets and presentations, from their one part of content."""
 
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from lxml import etree
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.sheet_text import CellBudget, one_line, render_sheet, table_lines
-
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the only name that lxml gives it
+from analytiq.parsing.xml_part import Element, parsed_xml
 
 TEXT = "application/vnd.oasis.opendocument.text"
 SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
@@ -22,17 +20,6 @@ PRESENTATION = "application/vnd.oasis.opendocument.presentation"
 
 _DELETED = frozenset({"tracked-changes", "forms", "shapes", "meta"})
 _DEEPEST = 200
-
-_DAMAGED = (
-    BadZipFile,
-    zlib.error,
-    etree.XMLSyntaxError,
-    AttributeError,
-    KeyError,
-    ValueError,
-    EOFError,
-    OSError,
-)
 
 
 class OpenDocumentParser:
@@ -43,29 +30,19 @@ class OpenDocumentParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read it, with insertions accepted and deletions left out; cells are read as they show."""
-        check_archive(path)
-        try:
-            body = _body(path)
-            pages, warnings = _pages(body)
-        except _DAMAGED as error:
-            raise CorruptFileError(f"The document is damaged ({error}): upload an undamaged copy.") from error
+        with open_package(path, noun="document") as archive:
+            pages, warnings = _pages(_body(archive))
         if len(pages) > options.max_pages:
             raise LimitExceededError(f"The document has {len(pages)} pages; at most {options.max_pages} are read.")
         report_progress(len(pages), len(pages))
         return ParsedDocument(tuple(ParsedPage(number, text) for number, text in enumerate(pages, start=1)), warnings)
 
 
-def _body(path: Path) -> Element:
-    with ZipFile(path) as archive:
-        names = archive.namelist()
-        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise EncryptedFileError(
-                "The document opens only with a password: remove its password, then upload it again."
-            )
-        # No stranger's entity is expanded and nothing is fetched; a part beyond lxml's own limits is refused.
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-        content = etree.fromstring(archive.read("content.xml"), parser)
-    body = content.find("{*}body")
+def _body(archive: ZipFile) -> Element:
+    names = archive.namelist()
+    if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+        raise EncryptedFileError("The document opens only with a password: remove its password, then upload it again.")
+    body = parsed_xml(archive.read("content.xml")).find("{*}body")
     if body is None or len(body) == 0:
         raise ValueError("its part content.xml has no body")
     return body[0]

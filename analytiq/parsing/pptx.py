@@ -1,45 +1,27 @@
 """PowerPoint presentations, opened by python-pptx: a slide is a page."""
 
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
-from zipfile import BadZipFile
 
 from lxml import etree
 from pptx import Presentation
 from pptx.exc import PythonPptxError
 
-from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.errors import CorruptFileError, LimitExceededError
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.cell_values import shown_value
-from analytiq.parsing.containers import is_encrypted_office_file
 from analytiq.parsing.sheet_text import one_line, table_lines
-
-Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the only name that lxml gives it
+from analytiq.parsing.xml_part import Element, parsed_xml
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _UNREAD = frozenset({"sldNum", "sldImg"})
 _FURNITURE = frozenset({"dt", "ftr", "hdr"})
 """Placeholders of date, footer and header: as a rule the same on every slide, so each text counts once."""
 _DEEPEST_GROUP = 50
-
-_DAMAGED = (
-    BadZipFile,
-    zlib.error,
-    PythonPptxError,
-    etree.XMLSyntaxError,
-    AttributeError,
-    KeyError,
-    IndexError,
-    TypeError,
-    ValueError,
-    EOFError,
-    OSError,
-)
 
 
 class PptxParser:
@@ -50,12 +32,7 @@ class PptxParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read every slide; a hidden one is read too, since it has its number among the others."""
-        if is_encrypted_office_file(path):
-            raise EncryptedFileError(
-                "The presentation opens only with a password: remove its password, then upload it again."
-            )
-        check_archive(path)
-        try:
+        with open_package(path, noun="presentation", also_damaged=(PythonPptxError,)):
             slides = cast("Sequence[Any]", Presentation(str(path)).slides)
             total = len(slides)
             if total > options.max_pages:
@@ -65,8 +42,6 @@ class PptxParser:
             for page_number, slide in enumerate(slides, start=1):
                 pages.append(ParsedPage(page_number, "\n\n".join(filter(None, _slide_parts(slide, furniture)))))
                 report_progress(page_number, total)
-        except _DAMAGED as error:
-            raise CorruptFileError(f"The presentation is damaged ({error}): upload an undamaged copy.") from error
         if not pages:
             raise CorruptFileError("The presentation has no slides: upload one that has.")
         return ParsedDocument(tuple(pages))
@@ -153,16 +128,11 @@ def _related(slide: Any) -> Iterator[str]:
         if kind == "chart":
             yield "\n".join(_chart_lines(relation.target_part.chart))
         elif kind == "diagramData":
-            yield "\n".join(_paragraphs(_parsed(relation.target_part.blob)))
+            yield "\n".join(_paragraphs(parsed_xml(relation.target_part.blob)))
         elif kind == "comments":
-            comments += _comments(_parsed(relation.target_part.blob))
+            comments += _comments(parsed_xml(relation.target_part.blob))
     if comments:
         yield "\n".join(["## Comments", "", *comments])
-
-
-def _parsed(blob: bytes) -> Element:
-    # No stranger's entity is expanded and nothing is fetched; a part beyond lxml's own limits is refused.
-    return etree.fromstring(blob, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
 
 
 def _comments(root: Element) -> Iterator[str]:

@@ -2,23 +2,20 @@
 
 import re
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZipFile, ZipInfo
 
-from lxml import etree
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
-from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError, UnsupportedFormatError
+from analytiq.errors import CorruptFileError, LimitExceededError, UnsupportedFormatError
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 from analytiq.parsing.base import ParseOptions, ReportProgress
 from analytiq.parsing.cell_values import shown_value
-from analytiq.parsing.containers import is_encrypted_office_file
 from analytiq.parsing.sheet_text import CellBudget, render_sheet
 
 _FORMULA_WITHOUT_VALUE = re.compile(
@@ -26,21 +23,6 @@ _FORMULA_WITHOUT_VALUE = re.compile(
 )
 _BLOCK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 16 * 1024
-
-_DAMAGED = (
-    BadZipFile,
-    zlib.error,
-    InvalidFileException,
-    etree.XMLSyntaxError,
-    SyntaxError,  # an ElementTree.ParseError is one
-    AttributeError,
-    KeyError,
-    IndexError,
-    TypeError,
-    ValueError,
-    EOFError,
-    OSError,
-)
 
 
 class XlsxParser:
@@ -51,21 +33,15 @@ class XlsxParser:
 
     def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
         """Read the values that Excel has last computed; a hidden sheet is left out, and a warning names it."""
-        if is_encrypted_office_file(path):
-            raise EncryptedFileError(
-                "The workbook opens only with a password: remove its password, then upload it again."
-            )
-        check_archive(path)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # openpyxl's, about styles and extensions that hold no text
-                return _read(path, options, report_progress)
-        except _DAMAGED as error:
-            raise CorruptFileError(f"The workbook is damaged ({error}): upload an undamaged copy.") from error
+        with (
+            open_package(path, noun="workbook", also_damaged=(InvalidFileException,)) as archive,
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")  # openpyxl's, about styles and extensions that hold no text
+            return _read(path, options, report_progress, lacks_values=_lacks_values(archive))
 
 
-def _read(path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
-    lacks_values = _lacks_values(path)
+def _read(path: Path, options: ParseOptions, report_progress: ReportProgress, *, lacks_values: bool) -> ParsedDocument:
     # openpyxl opens a path by its ending alone, and what is here was told by its bytes.
     with (
         path.open("rb") as file,
@@ -101,13 +77,12 @@ def _warnings(hidden: Sequence[str], *, lacks_values: bool) -> Iterator[str]:
         yield "some formulas have no computed value; open the workbook in a spreadsheet program, save and upload it"
 
 
-def _lacks_values(path: Path) -> bool:
+def _lacks_values(archive: ZipFile) -> bool:
     """Whether a formula was never computed, as in workbooks that a program wrote; it would be silently empty."""
-    with ZipFile(path) as archive:
-        if "xl/workbook.bin" in archive.namelist():
-            raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
-        sheets = [member for member in archive.infolist() if member.filename.startswith("xl/worksheets/")]
-        return any(_has_formula_without_value(archive, member) for member in sheets)
+    if "xl/workbook.bin" in archive.namelist():
+        raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
+    sheets = [member for member in archive.infolist() if member.filename.startswith("xl/worksheets/")]
+    return any(_has_formula_without_value(archive, member) for member in sheets)
 
 
 def _has_formula_without_value(archive: ZipFile, member: ZipInfo) -> bool:

@@ -18,6 +18,16 @@ def run_request(run: PromptRun) -> JobRequest:
     )
 
 
+def resuming_request(organization_id: str, prompt_id: str) -> JobRequest:
+    """The job that asks for the prompt's runs that are not over: their jobs are in no archive."""
+    return JobRequest(
+        kind=JobKind.RUN_PROMPT,
+        organization_id=organization_id,
+        subject=JobSubject(prompt_id=prompt_id),
+        priority=Priority.BULK,
+    )
+
+
 def prompt_changed(organization_id: str, prompt_id: str) -> JobRequest:
     """The job that a new version of a prompt with tags enqueues: it finds the documents to run it on."""
     return JobRequest(

@@ -84,6 +84,14 @@ class Search:
         log.debug("search.answered", results=len(response.results), timings_ms=trail.timings_ms)
         return replace(response, timings_ms=trail.timings_ms)
 
+    async def require_spus(self, organization: Organization) -> None:
+        """Refuse a question that nobody has asked before, without asking it.
+
+        Raises:
+            QuotaExceededError: the organization's SPUs are used up.
+        """
+        await self._embedding.require_spus(organization)
+
     async def filter_of_documents(self, organization: Organization, raw: Mapping[str, JsonValue]) -> Filter:
         """A `metadata_filter` as it selects whole documents.
 
@@ -105,6 +113,9 @@ class Search:
             return SearchResponse((), 0, chosen.mode)
         understood = Understood(request.query)
         if chosen.hyde or chosen.rewrites:
+            if chosen.has_vector_leg and self._steps.understanding is not None:
+                # What the model makes of the question would have to be embedded.
+                await self._embedding.require_spus(organization)
             understood = await self._understand(organization, request, chosen, trail)
             chosen = replace(chosen, query=understood.question)
         chosen = await self.weighed(scopes, chosen, request.alpha)

@@ -9,10 +9,9 @@ from weakref import WeakSet
 
 import structlog
 
-from analytiq.errors import AnalytiqError, RateLimitedError
+from analytiq.errors import RateLimitedError
 from analytiq.models.change import Change, ChangeKey, ChangeKind, ChangeMoment
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
-from analytiq.mongo.session import DatabaseError
 from analytiq.settings import WatchingSettings
 from analytiq.watching.events import RESET, Event, EventName
 from analytiq.watching.reading import Reading
@@ -153,7 +152,7 @@ class Watching:
             while self._watchers:
                 try:
                     await self._follow()
-                except (DatabaseError, AnalytiqError):
+                except Exception:  # whatever it is: nobody may be left waiting for what never comes
                     log.warning("watching.stream_failed", exc_info=True)
                     self._forget()
                     await asyncio.sleep(RETRY_SECONDS)
@@ -218,7 +217,7 @@ class Watching:
                 self._has_pending.clear()
             try:
                 events = await self._reading.events(taken, list(self._watchers))
-            except (DatabaseError, AnalytiqError):
+            except Exception:  # one row that cannot be read must not silence all that follow
                 log.warning("watching.reading_failed", exc_info=True)
                 self._tell_all(RESET)
                 continue

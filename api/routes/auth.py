@@ -14,11 +14,14 @@ from analytiq.errors import AccessDeniedError, AnalytiqError, InvalidInputError,
 from analytiq.models.account import User, normalize
 from analytiq.models.audit import Actor, ActorKind
 from api.access import COOKIE, browser_of, check_origin, identify_person
-from api.context import ApplicationOf, Person
+from api.context import ApplicationOf, Limit, Person, Skip
 from api.schemas.accounts import (
     InvitationAcceptBody,
     InvitationLookBody,
     InvitationPreview,
+    NameChangeBody,
+    OpenSession,
+    OpenSessionList,
     PasswordChangeBody,
     PasswordResetBody,
     PasswordResetRequestBody,
@@ -67,6 +70,37 @@ async def get_session(application: ApplicationOf, person: Person) -> SessionResp
     """Who is signed in, and where they are members."""
     organizations = await application.sessions.organizations_of(person.user)
     return SessionResponse.of(person.user, person.session, person.secret, organizations)
+
+
+@router.put("/name", operation_id="change_name")
+async def change_name(
+    request: Request, application: ApplicationOf, person: Person, body: NameChangeBody
+) -> SessionResponse:
+    """Change what the person is called, in all their organizations."""
+    user = await application.people.rename(person.user, body.name)
+    await _note_everywhere(request, application, user, "change_name")
+    organizations = await application.sessions.organizations_of(user)
+    return SessionResponse.of(user, person.session, person.secret, organizations)
+
+
+@router.get("/sessions", operation_id="list_sessions")
+async def list_sessions(
+    application: ApplicationOf, person: Person, skip: Skip = 0, limit: Limit = 10
+) -> OpenSessionList:
+    """The browsers in which the person is signed in, the one used last first."""
+    sessions, total = await application.sessions.open_of(person.user, skip=skip, limit=limit)
+    return OpenSessionList(
+        sessions=[OpenSession.of(item, person.session) for item in sessions], total_count=total, skip=skip
+    )
+
+
+@router.delete("/sessions/{session_id}", status_code=204, operation_id="end_session")
+async def end_session(request: Request, application: ApplicationOf, person: Person, session_id: str) -> Response:
+    """Sign the person out in one browser; somebody else's session answers 404, like one that does not exist."""
+    await application.sessions.end(person.user, session_id)
+    await _note_everywhere(request, application, person.user, "end_session", {"session_id": session_id})
+    response = Response(status_code=204)
+    return _without_cookie(response) if session_id == person.session.id else response
 
 
 @router.post("/sign-out", status_code=204, operation_id="sign_out")
@@ -214,7 +248,9 @@ async def _greet(
     return SessionResponse.of(signed_in.user, signed_in.session, signed_in.secret.get_secret_value(), organizations)
 
 
-async def _note_everywhere(request: Request, application: Application, user: User, action: str) -> None:
+async def _note_everywhere(
+    request: Request, application: Application, user: User, action: str, target: dict[str, str] | None = None
+) -> None:
     """Note it in each organization that the person is a member of."""
     actor = Actor(kind=ActorKind.USER, id=user.id, name=user.email)
     for membership in await application.sessions.organizations_of(user):
@@ -222,6 +258,7 @@ async def _note_everywhere(request: Request, application: Application, user: Use
             membership.member.organization_id,
             action,
             actor,
+            target=target,
             address=browser_of(request).address,
             request_id=str(request.state.request_id),
         )

@@ -8,6 +8,8 @@ from fastapi import APIRouter, Depends, Header, Response
 
 from analytiq.bootstrap import Application
 from analytiq.chat.events import ALL_TOLD, Position
+from analytiq.chat.service import Reader
+from analytiq.models.account import Permission
 from analytiq.models.chat import ChatMessage
 from api.access import Caller
 from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
@@ -31,12 +33,13 @@ router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=Idempotent
 
 async def require_own_thread(application: ApplicationOf, caller: CurrentCaller, thread_id: str) -> str:
     """A conversation is read, continued and deleted by whoever began it."""
-    await application.chats.require_owner(caller.organization.id, thread_id, _owner(caller))
+    await application.chats.require_reader(caller.organization.id, thread_id, _reader(caller))
     return thread_id
 
 
-def _owner(caller: Caller) -> str:
-    return f"{caller.actor.kind.value}:{caller.actor.id}"
+def _reader(caller: Caller) -> Reader:
+    owner = f"{caller.actor.kind.value}:{caller.actor.id}"
+    return Reader(owner, is_administrator=caller.permission.includes(Permission.ADMIN))
 
 
 OwnThread = Annotated[str, Depends(require_own_thread)]
@@ -56,7 +59,7 @@ async def create_chat_thread(
     application: ApplicationOf, caller: CurrentCaller, body: ChatThreadCreate
 ) -> ChatThreadResponse:
     """Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token."""
-    thread = await application.chats.create(caller.organization, body.wanted(), owner=_owner(caller))
+    thread = await application.chats.create(caller.organization, body.wanted(), owner=_reader(caller).owner)
     return ChatThreadResponse.of(thread)
 
 
@@ -70,7 +73,7 @@ async def list_chat_threads(
 ) -> ChatThreadList:
     """A page of the caller's threads, the one that was last written in first."""
     found, total = await application.chats.page(
-        caller.organization.id, owner=_owner(caller), kb_id=kb_id, skip=skip, limit=limit
+        caller.organization.id, _reader(caller), kb_id=kb_id, skip=skip, limit=limit
     )
     return ChatThreadList(threads=[ChatThreadResponse.of(item) for item in found], total_count=total, skip=skip)
 

@@ -49,5 +49,9 @@ async def _query(application: Application, organization: Organization, match: Do
     if match.metadata_filter is not None:
         wanted = await application.search.filter_of_documents(organization, match.metadata_filter)
     return DocumentQuery(
-        name_search=match.name_search, tag_ids=tuple(match.tag_ids), states=tuple(match.state), filter=wanted
+        name_search=match.name_search,
+        tag_ids=tuple(match.tag_ids),
+        states=tuple(match.state),
+        file_types=tuple(match.file_type),
+        filter=wanted,
     )

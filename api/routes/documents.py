@@ -9,11 +9,13 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
+from analytiq.models.file_type import FileType
 from analytiq.models.filter import EVERYTHING
 from analytiq.mongo.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
+from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
     DocumentDetail,
     DocumentList,
@@ -109,6 +111,7 @@ async def list_documents(
     name_search: NameSearch = None,
     tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
     state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
+    file_type: Annotated[list[FileType] | None, Query(description=ANY_FILE_TYPE)] = None,
     metadata_filter: Annotated[
         str | None, Query(description="As in a search, written as JSON; without `page`", max_length=LONGEST_FILTER)
     ] = None,
@@ -126,6 +129,7 @@ async def list_documents(
         name_search=name_search,
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
+        file_types=tuple(file_type or ()),
         sort_field=sort.removeprefix("-"),
         descending=sort.startswith("-"),
         filter=wanted,

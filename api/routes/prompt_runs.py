@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
+from pydantic import StringConstraints
 
 from analytiq.models.prompt_run import RunStatus
 from analytiq.mongo.repositories.prompt_results import ResultQuery
@@ -22,7 +23,7 @@ from api.schemas.wire import NO_NUL
 
 router = APIRouter(tags=["prompts"], route_class=IdempotentRoute)
 
-OfId = Annotated[Annotated[str, NO_NUL] | None, Query(max_length=64)]
+OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None, Query()]
 OfVersion = Annotated[int | None, Query(ge=1, le=2**31)]
 VersionOrLatest = Annotated[int | None, Query(ge=1, le=2**31, description="The latest, if left out")]
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
+from pydantic import StringConstraints
 
 from analytiq.mongo.repositories.prompts import PromptQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
@@ -21,7 +22,7 @@ from api.schemas.wire import NO_NUL
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], route_class=IdempotentRoute)
 
-OfId = Annotated[Annotated[str, NO_NUL] | None, Query(max_length=64)]
+OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None, Query()]
 
 
 @router.post("", status_code=201, operation_id="create_prompt")

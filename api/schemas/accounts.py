@@ -37,6 +37,14 @@ class SignInBody(RequestBody):
     password: Password
 
 
+class NameChangeBody(RequestBody):
+    """What a person is called from now on."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name": "Ada Lovelace"}]})
+
+    name: PersonName
+
+
 class PasswordChangeBody(RequestBody):
     """The password in use, and the one to come."""
 
@@ -141,6 +149,39 @@ class SessionResponse(ResponseBody):
             csrf_token=csrf_token_of(secret),
             expires_at=session.expires_at,
         )
+
+
+class OpenSession(ResponseBody):
+    """A browser in which the person is signed in."""
+
+    session_id: str
+    is_current: bool = Field(description="Whether it is the session that asks")
+    created_at: Moment
+    last_seen_at: Moment = Field(description="To five minutes")
+    expires_at: Moment = Field(description="Unless it is used before")
+    address: str | None = Field(description="From where the sign-in came")
+    user_agent: str | None = Field(description="As the browser called itself at the sign-in; at most 300 characters")
+
+    @classmethod
+    def of(cls, session: UserSession, current: UserSession) -> "OpenSession":
+        """From the stored shape; its secret's hash stays there."""
+        return cls(
+            session_id=session.id,
+            is_current=session.id == current.id,
+            created_at=session.created_at,
+            last_seen_at=session.last_seen_at,
+            expires_at=session.expires_at,
+            address=session.address,
+            user_agent=session.user_agent,
+        )
+
+
+class OpenSessionList(ResponseBody):
+    """A page of a person's sessions."""
+
+    sessions: list[OpenSession]
+    total_count: int
+    skip: int
 
 
 class SignedOut(ResponseBody):

@@ -9,11 +9,14 @@ from pydantic import ConfigDict, Field, JsonValue
 from analytiq.documents.changing import BATCH, ChangedBatch, WantedChange
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
+from analytiq.models.file_type import FileType
 from analytiq.mongo.repositories.document_batches import Place
 from api.schemas.wire import NO_NUL, RequestBody, ResponseBody
 
 _PLACE = re.compile(r"(\d{1,15})-([0-9a-f]{24})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+ANY_FILE_TYPE = "Any of these: as the file was read, and until then as it was declared"
 
 DocumentIds = Annotated[list[str], Field(max_length=BATCH)]
 TagIds = Annotated[list[str], Field(max_length=100)]
@@ -27,6 +30,7 @@ class DocumentMatch(RequestBody):
     name_search: Annotated[Annotated[str, NO_NUL] | None, Field(max_length=255)] = None
     tag_ids: TagIds = Field(default_factory=list, description="All must be on it")
     state: list[DocumentState] = Field(default_factory=list[DocumentState], description="Any of these")
+    file_type: list[FileType] = Field(default_factory=list[FileType], description=ANY_FILE_TYPE)
     metadata_filter: dict[str, JsonValue] | None = None
 
 

@@ -14,9 +14,9 @@ from api.openapi import schema_text
 COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
-    "accept", "ask", "begin", "cancel", "change", "create", "declare", "delete", "download", "explain", "extract",
-    "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset", "revoke",
-    "run", "search", "sign", "stop", "test", "update", "upload", "watch",
+    "accept", "ask", "begin", "cancel", "change", "create", "declare", "delete", "download", "end", "explain",
+    "extract", "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset",
+    "revoke", "run", "search", "sign", "stop", "test", "update", "upload", "watch",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"
 OF_PEOPLE = "/v0/auth/"

@@ -1,6 +1,7 @@
 """Chat models through the real LiteLLM against a scripted provider over real HTTP."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -20,8 +21,9 @@ from analytiq.llm.base import (
     ToolCall,
     ToolChoice,
 )
+from analytiq.llm.bounding import LEAST_BOUND, LONGEST_ARGUMENTS, MOST_CALLS
 from analytiq.llm.litellm_chat import LiteLLMChat
-from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say, Slow
+from tests.fakes.chat_server import Call, ChatServer, Cut, Endless, Fail, Say, Slow
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
 
@@ -194,6 +196,85 @@ async def test_stream_that_falls_silent_ends_with_an_error(server: ChatServer) -
     with pytest.raises(TransientError):
         await streamed(model_of(server, timeout_seconds=0.3))
     server.release()
+
+
+async def test_stream_that_never_ends_is_left_where_it_is_longer_than_was_asked_for(server: ChatServer) -> None:
+    server.script(Endless())
+    _, completion = await streamed(model_of(server), Options(max_tokens=10))
+    assert (len(completion.text), completion.finish_reason) == (LEAST_BOUND, FinishReason.LENGTH)
+    assert completion.usage.is_estimated
+    assert completion.usage.completion_tokens >= LEAST_BOUND // 5, "what was read is counted"
+    await asyncio.to_thread(server.wait_for_cancellation)
+
+
+async def test_whole_answer_that_never_comes_though_bytes_do_ends_with_an_error(server: ChatServer) -> None:
+    server.script(Endless())
+    with pytest.raises(TransientError) as raised:
+        await model_of(server, timeout_seconds=0.5).complete(ASKED, NOTHING)
+    assert raised.value.code == "timeout"
+    await asyncio.to_thread(server.wait_for_cancellation)
+
+
+async def said(server: ChatServer, answer: Say, *, is_stream: bool) -> Completion:
+    server.script(answer)
+    model, options = model_of(server), Options(tools=[SEARCH])
+    return (await streamed(model, options))[1] if is_stream else await model.complete(ASKED, options)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_arguments_and_calls_without_measure_are_bounded(server: ChatServer, *, is_stream: bool) -> None:
+    # A stream is in pieces of a few characters: so that the fake has not to make a million of them.
+    size = 100_000 if is_stream else 10_000_000
+    completion = await said(server, Say(tool_calls=[Call("search", "x" * size)]), is_stream=is_stream)
+    assert [len(call.arguments) for call in completion.tool_calls] == [LONGEST_ARGUMENTS + 1]
+    completion = await said(server, Say(tool_calls=[Call("search", {})] * 1000), is_stream=is_stream)
+    assert len(completion.tool_calls) == MOST_CALLS
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_calls_of_one_id_get_ids_of_their_own(server: ChatServer, *, is_stream: bool) -> None:
+    calls = [Call("search", {}, id=id_) for id_ in ("a_2", "a", "a", "", "a")]
+    completion = await said(server, Say(tool_calls=calls), is_stream=is_stream)
+    ids = [call.id for call in completion.tool_calls]
+    assert ids[:2] == ["a_2", "a"]
+    assert len(set(ids)) == 5
+    assert all(ids)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_half_of_a_character_is_one_that_can_be_stored(server: ChatServer, *, is_stream: bool) -> None:
+    answer = Say("so \ud800", tool_calls=[Call("search", '{"query": "\ud800"}')])
+    completion = await said(server, answer, is_stream=is_stream)
+    assert completion.text == "so \ufffd"
+    assert completion.tool_calls[0].arguments.isprintable()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None,
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "x", "type": "function"}]},
+        {"role": "assistant", "content": None, "tool_calls": [None]},
+        {"role": "assistant", "content": [{"type": "text", "text": "in parts"}]},
+        {"role": "assistant", "content": 5},
+    ],
+)
+async def test_answer_of_another_shape_is_a_passing_failure_or_read(server: ChatServer, message: object) -> None:
+    whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "fake-chat", "usage": {"prompt_tokens": -7},
+             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}  # fmt: skip
+    server.script(Fail(200, body=json.dumps(whole)))
+    try:
+        completion = await model_of(server).complete(ASKED, NOTHING)
+    except TransientError:
+        return
+    assert isinstance(completion.text, str)
+    assert completion.usage.prompt_tokens > 0
+
+
+async def test_answer_of_nothing_is_empty(server: ChatServer) -> None:
+    server.script(Say(""), Say(""))
+    assert (await model_of(server).complete(ASKED, NOTHING)).text == ""
+    assert (await streamed(model_of(server)))[1].text == ""
 
 
 async def test_key_is_in_no_error(server: ChatServer) -> None:

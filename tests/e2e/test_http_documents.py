@@ -1,6 +1,7 @@
 """Documents after their upload: lists, text, the original, changes, deletion."""
 
 import hashlib
+from pathlib import PurePath
 from typing import Any
 
 import httpx
@@ -108,6 +109,29 @@ def test_list_is_narrowed_by_state(client: httpx.Client, shelf: Body) -> None:
     assert len(names_of(client, shelf, state=["extracted", "failed"])) == 6
     assert names_of(client, shelf, state="extracting") == []
     assert client.delete(f"/documents/{broken}").status_code == 204
+
+
+def test_list_is_narrowed_by_type_of_file_as_it_was_read(client: httpx.Client) -> None:
+    word = unique("Types")
+    # The name lies, the bytes do not.
+    wait_until_read(client, upload(client, f"{word} p.bin", pdf_of(["a page"]))["document_id"])
+    wait_until_read(client, upload(client, f"{word} c.csv", b"a,b\n1,2\n")["document_id"])
+    wait_until_read(client, upload(client, f"{word} t.txt", b"a text")["document_id"])
+
+    def letters(*file_types: str) -> list[str]:
+        params = {"name_search": word, "file_type": list(file_types), "sort": "document_name"}
+        found = accepted(client.get("/documents", params=params))
+        return [PurePath(item["document_name"]).stem[-1] for item in found["documents"]]
+
+    assert [letters(name) for name in ("pdf", "spreadsheet", "text", "image")] == [["p"], ["c"], ["t"], []]
+    assert letters("pdf", "text") == ["p", "t"]
+    assert letters("other") == []
+    problem_of(client.get("/documents", params={"file_type": "film"}), 400, field="file_type")
+    tag = make_tag(client)
+    body = {"matching": {"name_search": word, "file_type": ["text"]}, "add_tag_ids": [tag]}
+    assert len(accepted(client.post("/documents/changes", json=body))["changed_ids"]) == 1
+    tagged = accepted(client.get("/documents", params={"tag_ids": tag}))["documents"]
+    assert [item["document_name"] for item in tagged] == [f"{word} t.txt"]
 
 
 def test_search_by_name_is_literal_and_ignores_case(client: httpx.Client, shelf: Body) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from analytiq.accounts.secrets import hash_of
 from analytiq.models.account import Role
 from tests.e2e.driving import accepted, make_tag, problem_of, unique
 from tests.e2e.people import PASSWORD, SomebodySignedIn, sign_in_somebody
@@ -61,6 +62,56 @@ def test_signing_out_ends_the_session_and_everywhere_ends_all(running: Running, 
         csrf = accepted(other)["csrf_token"]
         assert accepted(there.post("/sign-out-everywhere", headers={"X-CSRF-Token": csrf}))["sessions"] == 1
         problem_of(there.get("/session"), 401, code="unauthenticated")
+
+
+def test_person_lists_their_sessions_and_ends_one(
+    running: Running, client: httpx.Client, owner: SomebodySignedIn
+) -> None:
+    stranger = sign_in_somebody(running.url, client, Role.VIEWER)
+    body = {"email": owner.email, "password": PASSWORD}
+    browser = {"User-Agent": "Firefox of the test"}
+    other = httpx.post(f"{running.url}/v0/auth/sign-in", json=body, headers=browser, timeout=60.0)
+    with (
+        owner.own_client() as here,
+        stranger.own_client() as elsewhere,
+        httpx.Client(base_url=f"{running.url}/v0/auth", cookies=other.cookies, timeout=60.0) as there,
+    ):
+        answer = here.get("/sessions")
+        listed = accepted(answer)
+        assert listed["total_count"] == 2
+        by_agent = {item["user_agent"]: item for item in listed["sessions"]}
+        lost = by_agent["Firefox of the test"]["session_id"]
+        assert [item["session_id"] for item in listed["sessions"] if not item["is_current"]] == [lost]
+        for secret in (*owner.cookies.values(), *other.cookies.values()):
+            assert secret not in answer.text
+            assert hash_of(secret) not in answer.text
+        problem_of(elsewhere.delete(f"/sessions/{lost}"), 404)
+        problem_of(here.delete("/sessions/no-id"), 404)
+        problem_of(here.delete(f"/sessions/{lost}", headers={"X-CSRF-Token": "wrong"}), 403, code="csrf_refused")
+        accepted(there.get("/session"))
+        assert here.delete(f"/sessions/{lost}").status_code == 204
+        problem_of(there.get("/session"), 401, code="unauthenticated")
+        problem_of(here.delete(f"/sessions/{lost}"), 404)
+        assert accepted(here.get("/sessions"))["total_count"] == 1
+        noted = accepted(client.get("/audit-log", params={"action": "end_session"}))["entries"]
+        assert [(entry["actor"]["name"], entry["target"]) for entry in noted] == [(owner.email, {"session_id": lost})]
+        own = next(item["session_id"] for item in listed["sessions"] if item["is_current"])
+        assert "analytiq_session" in here.delete(f"/sessions/{own}").headers["set-cookie"]
+        problem_of(here.get("/sessions"), 401, code="unauthenticated")
+
+
+def test_person_changes_their_name_and_members_see_it(
+    running: Running, client: httpx.Client, owner: SomebodySignedIn
+) -> None:
+    with owner.own_client() as here:
+        assert accepted(here.put("/name", json={"name": "  Ada Lovelace "}))["name"] == "Ada Lovelace"
+        problem_of(here.put("/name", json={"name": " "}), 400, field="name")
+        problem_of(here.put("/name", json={"name": "Ada", "email": "else@example.com"}), 400, field="email")
+        session = accepted(here.get("/session"))
+        assert (session["name"], session["email"]) == ("Ada Lovelace", owner.email)
+    assert [member["name"] for member in accepted(client.get("/members"))["members"]] == ["Ada Lovelace"]
+    noted = accepted(client.get("/audit-log", params={"action": "change_name"}))["entries"]
+    assert [entry["actor"]["name"] for entry in noted] == [owner.email]
 
 
 def test_password_is_changed_and_an_operator_resets_it_by_a_link(running: Running, owner: SomebodySignedIn) -> None:

@@ -12,8 +12,8 @@ tools. It also speaks Cohere's and Jina's `/v1/rerank` (by shared words), and li
         ...  # base address server.url, key server.api_key, model "openai/fake-chat"
 
 Scripted steps: `Say` (text, tool calls, finish reason; `text` may be a function of the request), `Fail` (a status, with
-Retry-After), `Cut` (the connection ends in the middle), `Slow` (waits for `release()` after some pieces). Streams send
-a word a piece, tool calls in fragments of the arguments.
+Retry-After), `Cut` (the connection ends in the middle), `Slow` (waits for `release()` after some pieces), `Endless`
+(goes on until its caller goes away). Streams send a word a piece, tool calls in fragments of the arguments.
 
 By itself (`python -m tests.fakes.chat_server`) it is scripted over HTTP, by tests in another language: a POST to
 `/script` of a list of `{"say": text, "tool_calls": [{"name", "arguments"}], "is_slow": bool}` and `{"fail": status}`;
@@ -43,10 +43,11 @@ FRAGMENT = 7
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call; `arguments` as an object, or as the text that a careless model writes."""
+    """A tool call; `arguments` as an object, or as the text that a careless model writes. `id` None: by its place."""
 
     name: str
     arguments: Mapping[str, object] | str
+    id: str | None = None
 
     @property
     def text(self) -> str:
@@ -89,7 +90,12 @@ class Slow:
     pieces: int = 3
 
 
-Step = Say | Fail | Cut | Slow
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """An answer that goes on until its caller goes away; without streaming, white space before an answer."""
+
+
+Step = Say | Fail | Cut | Slow | Endless
 
 
 class _RefusedError(Exception):
@@ -212,6 +218,8 @@ class ChatServer:
             if step.body is not None:
                 return web.Response(status=step.status, text=step.body, headers=step.headers)
             return _error(step.status, step.message, step.headers)
+        if isinstance(step, Endless):
+            return await self._stream_for_ever(request, body)
         if body.get("stream"):
             return await self._stream(request, body, step)
         if isinstance(step, Slow):
@@ -240,6 +248,23 @@ class ChatServer:
             self._cancellations.release()
             raise
         return response
+
+    async def _stream_for_ever(self, request: web.Request, body: dict[str, Any]) -> web.StreamResponse:
+        kind = "text/event-stream" if body.get("stream") else "application/json"
+        response = web.StreamResponse(headers={"Content-Type": kind})
+        await response.prepare(request)
+        try:
+            number = 0
+            while True:
+                number += 1
+                delta = {"content": f"and {number} "}
+                piece = json.dumps(_piece(body, [{"index": 0, "delta": delta, "finish_reason": None}]))
+                await response.write(f"data: {piece}\n\n".encode() if body.get("stream") else b" ")
+                await asyncio.sleep(0.001)
+        except (ConnectionError, asyncio.CancelledError):
+            self.cancelled += 1
+            self._cancellations.release()
+            raise
 
     async def _until_released(self) -> None:
         assert self._released is not None
@@ -329,7 +354,11 @@ def _text_of(body: dict[str, Any], answer: Say) -> str:
 
 def _calls_of(answer: Say) -> list[dict[str, Any]]:
     return [
-        {"id": f"call_{index}", "type": "function", "function": {"name": call.name, "arguments": call.text}}
+        {
+            "id": f"call_{index}" if call.id is None else call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.text},
+        }
         for index, call in enumerate(answer.tool_calls)
     ]
 

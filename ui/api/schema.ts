@@ -1654,6 +1654,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/auth/name": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Change Name
+         * @description Change what the person is called, in all their organizations.
+         */
+        put: operations["change_name"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Sessions
+         * @description The browsers in which the person is signed in, the one used last first.
+         */
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/auth/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End Session
+         * @description Sign the person out in one browser; somebody else's session answers 404, like one that does not exist.
+         */
+        delete: operations["end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/auth/sign-out": {
         parameters: {
             query?: never;
@@ -2667,6 +2727,11 @@ export interface components {
              * @description Any of these
              */
             state?: components["schemas"]["DocumentState"][];
+            /**
+             * File Type
+             * @description Any of these: as the file was read, and until then as it was declared
+             */
+            file_type?: components["schemas"]["FileType"][];
             /** Metadata Filter */
             metadata_filter?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -3157,6 +3222,12 @@ export interface components {
          * @enum {string}
          */
         FieldType: "string" | "number" | "boolean" | "date";
+        /**
+         * FileType
+         * @description What kind of file a document was uploaded as.
+         * @enum {string}
+         */
+        FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "image" | "other";
         /**
          * ForecastAnswer
          * @description What indexing would need now. Nothing was embedded or charged.
@@ -4433,11 +4504,69 @@ export interface components {
          */
         ModelSource: "table" | "server" | "local";
         /**
+         * NameChangeBody
+         * @description What a person is called from now on.
+         * @example {
+         *       "name": "Ada Lovelace"
+         *     }
+         */
+        NameChangeBody: {
+            /** Name */
+            name: string;
+        };
+        /**
          * OnUse
          * @description What to do where prompts use what is to be deleted.
          * @enum {string}
          */
         OnUse: "refuse" | "detach";
+        /**
+         * OpenSession
+         * @description A browser in which the person is signed in.
+         */
+        OpenSession: {
+            /** Session Id */
+            session_id: string;
+            /**
+             * Is Current
+             * @description Whether it is the session that asks
+             */
+            is_current: boolean;
+            /** Created At */
+            created_at: string;
+            /**
+             * Last Seen At
+             * @description To five minutes
+             */
+            last_seen_at: string;
+            /**
+             * Expires At
+             * @description Unless it is used before
+             */
+            expires_at: string;
+            /**
+             * Address
+             * @description From where the sign-in came
+             */
+            address: string | null;
+            /**
+             * User Agent
+             * @description As the browser called itself at the sign-in; at most 300 characters
+             */
+            user_agent: string | null;
+        };
+        /**
+         * OpenSessionList
+         * @description A page of a person's sessions.
+         */
+        OpenSessionList: {
+            /** Sessions */
+            sessions: components["schemas"]["OpenSession"][];
+            /** Total Count */
+            total_count: number;
+            /** Skip */
+            skip: number;
+        };
         /**
          * OrganizationResponse
          * @description An organization.
@@ -7733,6 +7862,8 @@ export interface operations {
                 tag_ids?: string | null;
                 /** @description Any of these */
                 state?: components["schemas"]["DocumentState"][] | null;
+                /** @description Any of these: as the file was read, and until then as it was declared */
+                file_type?: components["schemas"]["FileType"][] | null;
                 /** @description As in a search, written as JSON; without `page` */
                 metadata_filter?: string | null;
                 /** @description With a minus, descending */
@@ -13685,6 +13816,210 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SessionResponse"];
                 };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_name: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NameChangeBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sessions: {
+        parameters: {
+            query?: {
+                /** @description How many to leave out before the first */
+                skip?: number;
+                /** @description How many to answer at most */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenSessionList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description The request is wrong */
             400: {

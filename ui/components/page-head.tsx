@@ -13,7 +13,8 @@ export function PageHead({
   children,
 }: {
   title: string;
-  parent?: { href: string; label: string };
+  /** `onFollow`: to be called when the way there is taken. */
+  parent?: { href: string; label: string; onFollow?: () => void };
   aside?: React.ReactNode;
   children?: React.ReactNode;
 }) {
@@ -29,7 +30,7 @@ export function PageHead({
     <header className="page-head">
       {parent && (
         <>
-          <Link href={parent.href} className="text-text-2 hover:text-text max-md:basis-full">
+          <Link href={parent.href} onClick={parent.onFollow} className="text-text-2 hover:text-text max-md:basis-full">
             <span aria-hidden className="md:hidden">
               ‹{" "}
             </span>

@@ -34,6 +34,7 @@ export const test = base.extend<{ page: Page; visitor: Page }>({
       (session) => sessionStorage.setItem("analytiq.session", session),
       JSON.stringify({ organizationId, token }),
     );
+    await slowDown(page);
     const complaints = watch(page);
     await use(page);
     expect(complaints).toEqual([]);
@@ -44,6 +45,14 @@ export const test = base.extend<{ page: Page; visitor: Page }>({
     await context.close();
   },
 });
+
+/** With UI_TEST_SLOWDOWN=6 the browser's processor is six times slower: shows tests that act before the page is ready. */
+async function slowDown(page: Page): Promise<void> {
+  const rate = Number(process.env.UI_TEST_SLOWDOWN ?? "1");
+  if (rate <= 1) return;
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate });
+}
 
 function watch(page: Page): string[] {
   const complaints: string[] = [];

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { call, connection, expect, expectAccessible, test } from "./fixtures";
+import { settled } from "./routes";
 
 const PASSWORD = "correct horse battery";
 /** Names of what changes something; a viewer and a token that reads find none of it on any page. */
@@ -65,8 +66,7 @@ async function findNothingForbidden(page: Page, paths: readonly string[]): Promi
     const told = page.waitForResponse((response) => new URL(response.url()).pathname === `/v0/orgs/${connection().organization_id}`);
     await page.goto(path);
     await told;
-    await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
-    await expect(page.locator("main .skeleton")).toHaveCount(0);
+    await settled(page);
     const named = await page.locator("main").evaluate((main) =>
       [...main.querySelectorAll("button, a")].map((element) => (element.getAttribute("aria-label") ?? element.textContent ?? "").trim()),
     );

@@ -17,7 +17,6 @@ from bson.binary import UuidRepresentation
 from pymongo.errors import OperationFailure
 
 from analytiq.errors import NotFoundError, TransientError
-from analytiq.models.prompt_run import UNFINISHED
 from analytiq.mongo import catalog
 from analytiq.mongo.client import MongoConnection, Row
 from analytiq.mongo.ids import object_id, object_ids
@@ -202,9 +201,7 @@ class ArchiveSource:
         for name in CHATS:
             async for piece in self._read(name, own, session, rows_per_batch=PASSAGES_PER_BATCH):
                 yield piece
-        # An archive holds no jobs: a run that is not over would wait for ever.
-        over: Row = {**own, "status": {"$nin": [status.value for status in UNFINISHED]}}
-        async for piece in self._read("prompt_runs", over, session, rows_per_batch=RUNS_PER_BATCH):
+        async for piece in self._read("prompt_runs", own, session, rows_per_batch=RUNS_PER_BATCH):
             yield piece
 
     async def _files_rows(self, organization_id: str, named: _Named, session: Session) -> AsyncGenerator[Piece, None]:

@@ -49,10 +49,10 @@ class ChatRepository:
         return decode(ChatThread, row) if row else None
 
     async def threads(
-        self, organization_id: str, *, owner: str, kb_id: str | None, skip: int, limit: int
+        self, organization_id: str, owners: Sequence[str | None], *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of the owner's threads, the one that was last written in first, and how many there are."""
-        query: Row = {"organization_id": organization_id, "owner": {"$in": [owner, None]}}
+        """A page of these owners' threads, the one that was last written in first, and how many there are."""
+        query: Row = {"organization_id": organization_id, "owner": {"$in": list(owners)}}
         if kb_id is not None:
             query["kb_ids"] = kb_id
         cursor = self._threads.find(query).sort([("updated_at", -1), ("_id", -1)]).skip(skip).limit(limit)

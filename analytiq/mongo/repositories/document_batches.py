@@ -39,7 +39,7 @@ class DocumentBatchRepository:
         limit: int,
     ) -> list[Document]:
         """The first documents after that place which the query selects, newest first."""
-        conditions: list[Row] = [matching(organization_id, query)]
+        conditions: list[Row] = [await matching(self._collection, organization_id, query, session)]
         if excluded:
             conditions.append({"_id": {"$nin": object_ids(set(excluded))}})
         if after is not None:

@@ -1,6 +1,6 @@
 """Collection `prompt_runs`: one row a run, with every step of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
@@ -161,6 +161,20 @@ class PromptRunRepository:
         query: Row = {"_id": {"$in": run_ids}, "organization_id": organization_id}
         runs = [decode(PromptRun, row) async for row in self._collection.find(query, _WITHOUT_TEXTS)]
         return {run.prompt_id: run for run in runs}
+
+    async def unfinished(
+        self, organization_id: str, prompt_id: str, *, batch_size: int
+    ) -> AsyncGenerator[list[PromptRun]]:
+        """A prompt's runs that wait or run, without their steps, in batches."""
+        query: Row = {"organization_id": organization_id, "prompt_id": prompt_id, "status": _UNFINISHED}
+        batch: list[PromptRun] = []
+        async for row in self._collection.find(query, _WITHOUT_STEPS, batch_size=batch_size):
+            batch.append(decode(PromptRun, row))
+            if len(batch) == batch_size:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     async def begin(self, run: PromptRun, *, model: str, text_hash: str | None, usage: RunUsage) -> PromptRun | None:
         """Show that a worker has begun, or goes on; None where the run was cancelled or is over.

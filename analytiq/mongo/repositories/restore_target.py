@@ -15,8 +15,10 @@ from pymongo.errors import BulkWriteError
 from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.archive import EmbeddingIdentity
+from analytiq.models.document import Failure
 from analytiq.models.job import JobRequest
 from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind
+from analytiq.models.prompt_run import UNFINISHED, RunStatus
 from analytiq.mongo import catalog
 from analytiq.mongo.catalog import VECTORS_PREFIX
 from analytiq.mongo.client import MongoConnection, Row
@@ -76,7 +78,7 @@ class RestoreTarget:
         *,
         restores: RestoreRepository,
         jobs: JobRepository,
-        requests_of: Callable[[str, Sequence[str]], Sequence[JobRequest]],
+        requests_of: Callable[[str, Sequence[str], Sequence[str]], Sequence[JobRequest]],
         name: str | None,
     ) -> None:
         """Make everything visible, in one transaction.
@@ -87,7 +89,7 @@ class RestoreTarget:
             restores: where the run is forgotten.
             jobs: where work is asked for.
             requests_of: (organization id, knowledge bases whose first indexing had not begun, or that a search
-                server finds) → that work.
+                server finds, prompts with runs that are not over) → that work.
             name: another name for the organization.
 
         Raises:
@@ -98,6 +100,7 @@ class RestoreTarget:
             row["name"] = name
         archived = [self._rewritten("kb_epochs", item) for item in decode_rows(epochs)] if epochs else []
         hidden = await self._hidden()
+        prompt_ids = await self._prompts_under_way()
 
         async def commit(session: Session) -> None:
             if not await restores.end(self._run, session=session):
@@ -110,13 +113,18 @@ class RestoreTarget:
             key = {"_id": row["_id"]}
             await self._database["organizations"].replace_one(key, row, upsert=True, session=session)
             wanting = [str(item["_id"]) for item in hidden if _wants_work(item)]
-            await jobs.enqueue(requests_of(self._run.organization_id, wanting), session=session)
+            await jobs.enqueue(requests_of(self._run.organization_id, wanting, prompt_ids), session=session)
 
         await run_in_transaction(self._connection, commit, deadline_seconds=60)
 
     async def _hidden(self) -> list[Row]:
         query: Row = {"organization_id": self._run.organization_id, "status": KnowledgeBaseStatus.RESTORING.value}
         return await self._database["knowledge_bases"].find(query).to_list()
+
+    async def _prompts_under_way(self) -> list[str]:
+        query: Row = {"organization_id": self._run.organization_id, "status": {"$in": [*UNFINISHED]}}
+        found: list[Any] = await self._database["prompt_runs"].distinct("prompt_id", query)
+        return sorted(map(str, found))
 
     async def _begin_histories(self, archived: Sequence[Row], session: Session) -> None:
         for epoch in archived:
@@ -165,6 +173,11 @@ class RestoreTarget:
         self._ids.rewrite(row, catalog.describe(name).ids)
         if name in ("spu_ledger", "llm_usage") and self._ids.is_fresh:
             row["restored_from"] = self._run.source_organization_id
+        if name == "prompt_runs" and self._ids.is_fresh and row["status"] in UNFINISHED:
+            # The original goes on with it: nobody has asked for a second one to be paid for.
+            detail = "it was under way when the archive was made of which this is a copy; run the prompt again"
+            failure = Failure(code="not_copied", detail=detail, at=clock.now())
+            row |= {"status": RunStatus.CANCELLED.value, "error": failure.model_dump(), "ended_at": failure.at}
         if name == "generations":
             row["lease_token"] = ""
         return row

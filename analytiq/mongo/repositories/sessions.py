@@ -46,6 +46,12 @@ class SessionRepository:
         row: Row | None = await self._majority.find_one({"secret_hash": secret_hash})
         return decode(UserSession, row) if row else None
 
+    async def open_of(self, user_id: str, now: datetime, *, skip: int, limit: int) -> tuple[list[UserSession], int]:
+        """A page of those of the person that have not expired, the one used last first, and how many there are."""
+        query: Row = {"user_id": user_id, "expires_at": {"$gt": now}}
+        cursor = self._majority.find(query).sort([("last_seen_at", -1), ("_id", -1)]).skip(skip).limit(limit)
+        return [decode(UserSession, row) async for row in cursor], await self._majority.count_documents(query)
+
     async def note_use(self, session_id: str, at: datetime, expires_at: datetime) -> None:
         """Remember the use, and until when the session lives now."""
         await self._collection.update_one(
@@ -55,6 +61,11 @@ class SessionRepository:
     async def end(self, session_id: str) -> None:
         """Sign a browser out."""
         await self._collection.delete_one({"_id": object_id(session_id)})
+
+    async def end_own(self, user_id: str, session_id: str) -> bool:
+        """Sign one of the person's browsers out; False where the person has no such session."""
+        query: Row = {"_id": {"$in": object_ids([session_id])}, "user_id": user_id}
+        return (await self._collection.delete_one(query)).deleted_count == 1
 
     async def end_all(self, user_id: str, *, but: str | None = None, session: Session | None = None) -> int:
         """Sign the person out everywhere (but in one session); returns in how many browsers."""

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pymongo import IndexModel
+from pymongo import IndexModel, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
 from analytiq.errors import ConflictError
@@ -73,6 +73,13 @@ class UserRepository:
             {"_id": object_id(user_id)}, {"$inc": {"joined": 1}}, session=session
         )
         return result.matched_count == 1
+
+    async def rename(self, user_id: str, name: str) -> User | None:
+        """Give the person another name; None: gone."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(user_id)}, {"$set": {"name": name}}, return_document=ReturnDocument.AFTER
+        )
+        return decode(User, row) if row else None
 
     async def set_password(self, session: Session, user_id: str, password_hash: str) -> None:
         """Replace the password's hash."""

@@ -180,6 +180,41 @@ async def test_session_ends_when_idle_when_old_and_when_told(tenant: Tenant, mon
         await sessions.open_with(used.secret.get_secret_value())
 
 
+async def test_sessions_of_a_person_are_their_own_and_without_those_that_expired(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = tenant.application.sessions
+    ada, bob = [await join(tenant, f"{name}@x.org", Role.OWNER) for name in ("ada", "bob")]
+    expired = await sessions.open(ada, Browser())
+    began = clock.now()
+    monkeypatch.setattr(clock, "now", lambda: began + timedelta(days=20))
+    first, second = [await sessions.open(ada, Browser()) for _ in range(2)]
+    others = await sessions.open(bob, Browser())
+    monkeypatch.setattr(clock, "now", lambda: began + timedelta(days=21))
+    await sessions.open_with(first.secret.get_secret_value())
+    found, total = await sessions.open_of(ada, skip=0, limit=10)
+    assert [session.id for session in found] == [first.session.id, second.session.id]
+    assert total == 2
+    assert [session.id for session in (await sessions.open_of(ada, skip=1, limit=1))[0]] == [second.session.id]
+    assert expired.session.id not in {session.id for session in found}
+    for session_id in (others.session.id, "no id"):
+        with pytest.raises(NotFoundError):
+            await sessions.end(ada, session_id)
+    await sessions.open_with(others.secret.get_secret_value())
+
+
+async def test_session_that_was_ended_opens_nothing_and_the_others_stay(tenant: Tenant) -> None:
+    sessions = tenant.application.sessions
+    ada = await join(tenant, "ada@x.org", Role.OWNER)
+    here, lost = [await sessions.open(ada, Browser()) for _ in range(2)]
+    await sessions.end(ada, lost.session.id)
+    with pytest.raises(AccessDeniedError):
+        await sessions.open_with(lost.secret.get_secret_value())
+    await sessions.open_with(here.secret.get_secret_value())
+    with pytest.raises(NotFoundError, match="ended"):
+        await sessions.end(ada, lost.session.id)
+
+
 async def test_new_password_signs_out_elsewhere_and_voids_links(tenant: Tenant) -> None:
     application = tenant.application
     user = await join(tenant, "ada@x.org", Role.OWNER)

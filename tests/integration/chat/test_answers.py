@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from analytiq.chat.events import EventName
-from analytiq.chat.service import NewThread
+from analytiq.chat.service import NewThread, Reader
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, QuotaExceededError
 from analytiq.models.chat import AnswerState, StepKind
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.mongo.ids import new_id
 from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say, Slow
-from tests.integration.chat.conftest import OWNER, Begin
+from tests.integration.chat.conftest import OWNER, Begin, Talk
 from tests.integration.tenant import new_tenant
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -85,18 +85,30 @@ async def test_number_in_brackets_of_a_documents_own_text_is_no_citation_of_the_
     assert "[2]" in message.passages[0].content, "the document's own words are kept as they are"
 
 
-async def test_thread_of_somebody_else_is_unknown_and_one_of_before_is_everybodys(begin: Begin) -> None:
+async def read_by(talk: Talk, reader: Reader) -> list[str]:
+    """The threads in a reader's list; it holds those that the reader may open, and no others."""
+    found, total = await talk.chats.page(talk.tenant.id, reader, kb_id=None, skip=0, limit=10)
+    assert total == len(found)
+    if found:
+        await talk.chats.require_reader(talk.tenant.id, talk.thread.id, reader)
+    else:
+        with pytest.raises(NotFoundError):
+            await talk.chats.require_reader(talk.tenant.id, talk.thread.id, reader)
+    return [thread.id for thread in found]
+
+
+async def test_thread_of_somebody_else_is_unknown_and_one_of_before_is_the_administrators(begin: Begin) -> None:
     talk = await begin()
-    await talk.chats.require_owner(talk.tenant.id, talk.thread.id, OWNER)
-    with pytest.raises(NotFoundError):
-        await talk.chats.require_owner(talk.tenant.id, talk.thread.id, "token:64b000000000000000000001")
-    other = "user:64b000000000000000000002"
-    assert await talk.chats.page(talk.tenant.id, owner=other, kb_id=None, skip=0, limit=10) == ([], 0)
+    other, same_id = "user:64b000000000000000000002", "token:64b000000000000000000001"
+    assert await read_by(talk, Reader(OWNER, is_administrator=False)) == [talk.thread.id]
+    for stranger in (other, same_id):
+        assert await read_by(talk, Reader(stranger, is_administrator=False)) == []
+        assert await read_by(talk, Reader(stranger, is_administrator=True)) == []
     threads = talk.tenant.application.connection.database["chat_threads"]
     await threads.update_many({"organization_id": talk.tenant.id}, {"$unset": {"owner": 1}})
-    await talk.chats.require_owner(talk.tenant.id, talk.thread.id, other)
-    [seen], total = await talk.chats.page(talk.tenant.id, owner=other, kb_id=None, skip=0, limit=10)
-    assert (seen.id, total) == (talk.thread.id, 1)
+    assert await read_by(talk, Reader(other, is_administrator=False)) == []
+    assert await read_by(talk, Reader(OWNER, is_administrator=False)) == []
+    assert await read_by(talk, Reader(other, is_administrator=True)) == [talk.thread.id]
 
 
 async def test_nothing_relevant_is_told_to_the_model_and_marks_the_answer_as_ungrounded(
@@ -308,7 +320,7 @@ async def test_another_organization_sees_neither_thread_nor_message(begin: Begin
         await chats.stop(other.id, talk.thread.id, message.id)
     with pytest.raises(NotFoundError):
         await chats.delete(other.id, talk.thread.id)
-    assert await chats.page(other.id, owner=OWNER, kb_id=None, skip=0, limit=10) == ([], 0)
+    assert await chats.page(other.id, Reader(OWNER, is_administrator=True), kb_id=None, skip=0, limit=10) == ([], 0)
 
 
 async def test_second_question_waits_for_the_first_answer(begin: Begin, chat_server: ChatServer) -> None:

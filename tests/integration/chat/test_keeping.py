@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from analytiq.chat.service import Reader
 from analytiq.models.chat import AnswerState
 from analytiq.models.erasure import DocumentSelection, ErasureState
 from analytiq.models.organization import Organization
@@ -15,6 +16,7 @@ from tests.integration.chat.conftest import OWNER, Begin, Process, Talk
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
 
 QUESTION = "Which sentence tells of whales in the year 1007?"
+READER = Reader(OWNER, is_administrator=False)
 
 
 async def conversation(begin: Begin, server: ChatServer) -> Talk:
@@ -30,7 +32,7 @@ async def test_restored_conversation_is_the_same_and_goes_on(begin: Begin, chat_
     before = await talk.chats.messages(talk.tenant.id, talk.thread.id, skip=0, limit=10)
     archive, _ = await archive_of(application.connection, [talk.tenant.id])
     await lose(application.connection, talk.tenant.id)
-    assert await talk.chats.page(talk.tenant.id, owner=OWNER, kb_id=None, skip=0, limit=10) == ([], 0)
+    assert await talk.chats.page(talk.tenant.id, READER, kb_id=None, skip=0, limit=10) == ([], 0)
     await restore_from(application.connection, archive)
     assert await talk.chats.messages(talk.tenant.id, talk.thread.id, skip=0, limit=10) == before
     chat_server.script(Say(json.dumps({"question": QUESTION, "passage": ""})), Say("Still 7 [1]."))
@@ -43,7 +45,7 @@ async def test_copy_under_fresh_ids_talks_about_its_own_documents(begin: Begin, 
     archive, _ = await archive_of(application.connection, [talk.tenant.id])
     [restored] = await restore_from(application.connection, archive, is_fresh=True)
     copy: Organization = await application.organizations.get(restored.organization_id)
-    [thread], _ = await talk.chats.page(copy.id, owner=OWNER, kb_id=None, skip=0, limit=10)
+    [thread], _ = await talk.chats.page(copy.id, READER, kb_id=None, skip=0, limit=10)
     (_, answer), _ = await talk.chats.messages(copy.id, thread.id, skip=0, limit=10)
     [citation] = answer.citations
     assert (await application.documents.get(copy.id, citation.document_id)).document_name == "whales.txt"

@@ -10,6 +10,7 @@ from bson import ObjectId
 from analytiq import clock
 from analytiq.bootstrap import Application
 from analytiq.models.document import DocumentState
+from analytiq.models.file_type import CONTENT_TYPES, FileType, file_type_of
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories import document_pages
 from analytiq.mongo.repositories.document_pages import DocumentQuery
@@ -82,3 +83,36 @@ async def test_no_order_of_the_list_is_made_by_sorting_all_documents(
     await migrated.database["system.profile"].drop()
     assert not asked.get("hasSortStage")
     assert asked["docsExamined"] == 10
+
+
+async def test_list_by_types_of_files_shows_each_document_under_its_type(
+    compose_application: Compose, migrated: MongoConnection
+) -> None:
+    tenant = await new_tenant(await compose_application())
+    rows = await fill(migrated, tenant.id)
+    named = [name for of_one in CONTENT_TYPES.values() for name in of_one]
+    unnamed = [
+        "text/plain",
+        "text/x-c++",
+        "text/csv+x",
+        "image/png",
+        "image/svg+xml",
+        "video/mp4",
+        "application/pdfx",
+        "",
+    ]
+    kinds = named + unnamed
+    own = {row["_id"]: kinds[number % len(kinds)] for number, row in enumerate(rows)}
+    for row_id, content_type in own.items():
+        await migrated.database["docs"].update_one({"_id": row_id}, {"$set": {"content_type": content_type}})
+    for wanted in (
+        *[(file_type,) for file_type in FileType],
+        (FileType.PDF, FileType.IMAGE),
+        (FileType.TEXT, FileType.OTHER),
+    ):
+        found, total = await tenant.application.documents.page(
+            tenant.id, DocumentQuery(file_types=wanted), skip=0, limit=100
+        )
+        expected = {str(row_id) for row_id, content_type in own.items() if file_type_of(content_type) in wanted}
+        assert {item.id for item in found} == expected, wanted
+        assert total == len(expected) > 0

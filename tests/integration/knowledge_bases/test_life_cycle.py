@@ -5,10 +5,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
+from bson import ObjectId
 
 from analytiq.bootstrap import Application
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
-from analytiq.models.job import JobKind
+from analytiq.membership import kb_changed
+from analytiq.models.job import JobKind, JobSubject
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
@@ -65,6 +67,31 @@ async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_one
     after = await now(tenant, kb)
     assert (after.status, after.document_count, after.chunk_count) == (KnowledgeBaseStatus.ACTIVE, 2, 10)
     assert after.last_indexed_at is not None
+
+
+async def test_knowledge_base_that_cannot_be_read_holds_up_no_other(
+    tenant: Tenant, migrated: MongoConnection, eventually: EventuallyTrue
+) -> None:
+    life_cycle = tenant.application.life_cycle
+    broken, whole = await tenant.knowledge_base(), await tenant.knowledge_base()
+    job = await tenant.application.jobs.get(kb_changed(tenant.id, whole.id).deduplication_key)
+    assert job is not None
+    await tenant.drain()
+    rows = migrated.database["knowledge_bases"]
+    await rows.update_one({"_id": ObjectId(broken.id)}, {"$set": {"chunk_size": "many"}})
+    await rows.update_one({"_id": ObjectId(whole.id)}, {"$set": {"status": "indexing"}})
+    for kb in (whole, broken):
+        await life_cycle.after_job(job.model_copy(update={"subject": JobSubject(kb_id=kb.id)}))
+    settling = asyncio.create_task(life_cycle.settle_continuously())
+
+    async def is_active() -> bool:
+        return (await now(tenant, whole)).status is KnowledgeBaseStatus.ACTIVE
+
+    try:
+        await eventually(is_active)
+        assert not settling.done()
+    finally:
+        settling.cancel()
 
 
 async def test_work_that_comes_after_the_first_indexing_does_not_change_the_status(

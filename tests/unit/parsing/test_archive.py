@@ -3,14 +3,19 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from analytiq.errors import CorruptFileError, LimitExceededError
+from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
 from analytiq.parsing import archive
-from analytiq.parsing.archive import check_archive
+from analytiq.parsing.archive import open_package
 
 
 @pytest.fixture
 def zip_path(tmp_path: Path) -> Path:
     return tmp_path / "document.zip"
+
+
+def opened(path: Path) -> None:
+    with open_package(path, noun="document"):
+        pass
 
 
 def write_zeros(path: Path, mebibytes: int, members: int = 1) -> None:
@@ -24,29 +29,52 @@ def write_zeros(path: Path, mebibytes: int, members: int = 1) -> None:
 def test_member_that_grows_a_thousand_times_is_refused(zip_path: Path) -> None:
     write_zeros(zip_path, 20)
     with pytest.raises(LimitExceededError, match="'member0' would grow"):
-        check_archive(zip_path)
+        opened(zip_path)
 
 
 def test_small_members_may_pack_well(zip_path: Path) -> None:
     write_zeros(zip_path, 4)
-    check_archive(zip_path)
+    opened(zip_path)
 
 
 def test_many_small_bombs_are_refused_by_their_sum(zip_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 10 * 1024 * 1024)
     write_zeros(zip_path, 4, members=3)
     with pytest.raises(LimitExceededError, match="unpacks to"):
-        check_archive(zip_path)
+        opened(zip_path)
 
 
 def test_too_many_members_are_refused(zip_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MAX_MEMBERS", 10)
     write_zeros(zip_path, 0, members=11)
     with pytest.raises(LimitExceededError, match="11 members"):
-        check_archive(zip_path)
+        opened(zip_path)
 
 
 def test_file_that_is_no_zip_is_corrupt(zip_path: Path) -> None:
     zip_path.write_bytes(b"PK\x03\x04 and nothing more")
     with pytest.raises(CorruptFileError, match="undamaged copy"):
-        check_archive(zip_path)
+        opened(zip_path)
+
+
+def test_member_with_a_password_says_what_to_do(zip_path: Path) -> None:
+    with ZipFile(zip_path, "w") as written:
+        written.writestr("content.xml", "text")
+    content = bytearray(zip_path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flags of the directory's entry
+    zip_path.write_bytes(content)
+    with pytest.raises(EncryptedFileError, match="The document opens only with a password"):
+        opened(zip_path)
+
+
+def test_member_packed_by_an_unknown_method_is_damage(zip_path: Path) -> None:
+    with ZipFile(zip_path, "w") as written:
+        written.writestr("content.xml", "text")
+    content = bytearray(zip_path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 10] = 97
+    zip_path.write_bytes(content)
+    with (
+        pytest.raises(CorruptFileError, match="The document is damaged"),
+        open_package(zip_path, noun="document") as package,
+    ):
+        package.read("content.xml")

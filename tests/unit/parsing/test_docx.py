@@ -106,3 +106,14 @@ def test_zip_without_a_document_is_corrupt(write_docx: WriteDocx) -> None:
     path = write_docx("<not closed", {})
     with pytest.raises(CorruptFileError, match="undamaged copy"):
         read(path)
+
+
+def test_damaged_bytes_of_a_part_are_a_corrupt_document(write_docx: WriteDocx) -> None:
+    path = write_docx(paragraph("many words " * 50), {})
+    content = bytearray(path.read_bytes())
+    name = b"word/document.xml"
+    begin = content.index(name) + len(name)
+    content[begin : begin + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.raises(CorruptFileError, match="The Word document is damaged"):
+        read(path)

@@ -18,6 +18,7 @@ from analytiq.watching.hub import Watching
 from analytiq.watching.reading import Changed
 from analytiq.watching.watcher import Batch, Watcher
 
+UNREADABLE = "unreadable"
 START = ChangeMoment(100, 0)
 
 
@@ -50,6 +51,8 @@ class FakeReading:
     """Tells every watched organization what changed, by name."""
 
     async def events(self, changed: Changed, organization_ids: Collection[str]) -> list[Event]:
+        if any(key.id == UNREADABLE for key in changed):
+            raise ValueError("a row that the model refuses")
         return [
             Event(EventName.DOCUMENT, organization_id, key.id)
             for key, owner in changed.items()
@@ -133,6 +136,29 @@ async def test_broken_stream_is_opened_again_and_everybody_is_told_to_read_anew(
     assert told.must_check, "while there was no stream, an end of the session went unseen"
     stream.put("after", at=110)
     await batch(watcher, lambda item: "after" in names(item))
+    assert stream.openings == 2
+
+
+async def test_row_that_cannot_be_read_does_not_silence_those_that_follow(
+    watching: Watching, stream: FakeStream
+) -> None:
+    watcher = await watching.enter("a", [])
+    assert names(await batch(watcher)) == ["ready"]
+    stream.put(UNREADABLE, at=200)
+    assert names(await batch(watcher)) == ["reset"]
+    stream.put("next", at=300)
+    assert names(await batch(watcher)) == ["next"]
+
+
+async def test_stream_that_fails_in_a_way_that_nobody_foresaw_is_opened_again(
+    watching: Watching, stream: FakeStream
+) -> None:
+    watcher = await watching.enter("a", [])
+    await batch(watcher)
+    stream.changes.put_nowait(ValueError("a change without a key"))
+    assert names(await batch(watcher)) == ["reset"]
+    stream.put("next", at=300)
+    assert "next" in names(await batch(watcher, lambda found: "next" in names(found)))
     assert stream.openings == 2
 
 

@@ -8,6 +8,8 @@ import { documentQuery } from "@/api/queries";
 import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
+import { noteLeaving, useListPlace } from "@/lib/list-place";
+import { useShortcuts } from "@/lib/shortcuts";
 
 import { type Chunk, chunkHref, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
 import { canShowPage, PagePane } from "./page-pane";
@@ -34,6 +36,8 @@ export function ChunkBrowser({
   onOpen: (chunkId: string | null) => void;
 }) {
   const { data, error, refetch, isPlaceholderData } = useQuery(chunksQuery(kbId, documentId, page));
+  const place = useListPlace({ name: "chunks", view: JSON.stringify([kbId, documentId, page]), isReady: data !== undefined && !isPlaceholderData });
+  useShortcuts(opened === null ? [] : [{ keys: "Escape", label: "Close the page beside", group: "Document", run: () => onOpen(null) }]);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!data) return <SkeletonBlock lines={10} />;
   if (data.total_count === 0) {
@@ -48,7 +52,7 @@ export function ChunkBrowser({
     <>
       <BusyLine isBusy={isPlaceholderData} />
       <div className="flex min-h-0 flex-1">
-        <div className="min-h-0 min-w-0 flex-1 overflow-auto" role="region" aria-label="Chunks" tabIndex={0}>
+        <div {...place.props} className="min-h-0 min-w-0 flex-1 overflow-auto" role="region" aria-label="Chunks" tabIndex={0}>
           <ol>
             {data.chunks.map((item) => (
               <ChunkRow
@@ -136,7 +140,7 @@ function ChunkPage({ chunk, onClose }: { chunk: Chunk; onClose: () => void }) {
         <span className="min-w-0 flex-1 truncate font-semibold">
           {chunk.document_name} <span className="font-normal text-text-2">page {chunk.first_page}</span>
         </span>
-        <Link href={chunkHref(chunk)} className="button button-quiet button-small">
+        <Link href={chunkHref(chunk)} onClick={() => noteLeaving(chunk.document_id)} className="button button-quiet button-small">
           <ExternalLink aria-hidden size={13} /> Open
         </Link>
         <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">

@@ -11,7 +11,9 @@ import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
 import { isPerson, type PersonSession, session, useSession } from "@/lib/session";
 
+import { ChangeName } from "./change-name";
 import { ChangePassword } from "./change-password";
+import { OpenSessions } from "./open-sessions";
 
 /** What belongs to the person, and not to an organization. */
 export function Account() {
@@ -24,6 +26,7 @@ export function Account() {
           <div className="flex max-w-[640px] flex-col gap-6">
             <Person person={held} />
             <ChangePassword email={held.email} />
+            <OpenSessions />
             <SignOut />
           </div>
         ) : (
@@ -42,9 +45,8 @@ function Person({ person }: { person: PersonSession }) {
   const organizations = data?.organizations ?? person.organizations;
   return (
     <>
+      <ChangeName person={person} name={data?.name ?? person.name} />
       <dl className="grid grid-cols-[160px_minmax(0,1fr)] gap-x-4 gap-y-2">
-        <dt className="text-text-2">Name</dt>
-        <dd className="font-medium break-words">{data?.name ?? person.name}</dd>
         <dt className="text-text-2">E-mail address</dt>
         <dd className="break-all">{data?.email ?? person.email}</dd>
       </dl>

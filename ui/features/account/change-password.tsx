@@ -1,6 +1,6 @@
 "use client";
 
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { toast } from "sonner";
 
@@ -11,11 +11,13 @@ import { Banner } from "@/components/state";
 
 /** Replaces the password; other browsers are signed out by it. */
 export function ChangePassword({ email }: { email: string }) {
+  const client = useQueryClient();
   const [current, setCurrent] = useState("");
   const [wanted, setWanted] = useState("");
   const change = useMutation({
     mutationFn: () => answered(api.POST("/v0/auth/password", { body: { current_password: current, new_password: wanted } })),
     onSuccess: () => {
+      void client.invalidateQueries({ queryKey: ["sessions"] });
       toast("Your password is changed; other browsers are signed out");
       setCurrent("");
       setWanted("");

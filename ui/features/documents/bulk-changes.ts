@@ -42,12 +42,13 @@ async function* batchesOf(ids: readonly string[], change: Change) {
 }
 
 async function* batchesMatching(filter: DocumentFilter, leftOut: readonly string[], change: Change) {
-  const { nameSearch, states, tagIds, tagOperator } = filter;
+  const { nameSearch, states, fileTypes, tagIds, tagOperator } = filter;
   const conditions = conditionsOf(filter);
   const matching = {
     ...(nameSearch && { name_search: nameSearch }),
     ...(conditions !== null && { metadata_filter: conditions }),
     state: states,
+    file_type: fileTypes,
     tag_ids: tagOperator === "all" ? tagIds : [],
   };
   let after: string | null = null;

@@ -42,6 +42,7 @@ export const DocumentRow = memo(function DocumentRow({
     <tr
       aria-selected={isSelected}
       data-cursor={hasCursor}
+      data-item={id}
       onClick={(event) => {
         if (event.target instanceof Element && !event.target.closest("a, button, input, label, [role=dialog]")) onOpen();
       }}

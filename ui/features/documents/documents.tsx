@@ -12,6 +12,7 @@ import { Pager } from "@/components/pager";
 import { formatCount } from "@/lib/format";
 import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
+import { useListPlace } from "@/lib/list-place";
 import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
@@ -35,6 +36,7 @@ export function Documents() {
   const filter: DocumentFilter = {
     nameSearch: url.q,
     states: url.state,
+    fileTypes: url.type,
     tagIds: url.tags,
     tagOperator: url.tagop,
     from: url.from,
@@ -51,14 +53,21 @@ export function Documents() {
     enabled: data?.documents.some(isExtracting) ?? false,
   });
   const filterKey = JSON.stringify(filter);
+  const view = JSON.stringify([filterKey, url.sort, skip, url.size]);
   const { held, release } = useHeldRows(
-    JSON.stringify([filterKey, url.sort, skip, url.size]),
+    view,
     isPlaceholderData ? undefined : data?.documents,
     idOf,
   );
   const rows = held?.rows ?? data?.documents;
   const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
+  const place = useListPlace({
+    name: "documents",
+    view,
+    isReady: data !== undefined && !isPlaceholderData,
+    onBack: (item) => setCursor(rows?.findIndex((row) => idOf(row) === item) ?? -1),
+  });
   const firstSteps = useFirstSteps();
   const filterField = useRef<HTMLInputElement>(null);
   const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
@@ -75,7 +84,10 @@ export function Documents() {
     void setUrl({ page }, { history: "push" });
   };
   const at = rows?.[cursor];
-  const open = (document: Document) => router.push(`/documents/view/?id=${document.document_id}`);
+  const open = (document: Document) => {
+    place.note(document.document_id);
+    router.push(`/documents/view/?id=${document.document_id}`);
+  };
   useShortcuts([
     { keys: "/", label: "Filter by name", group: "List", run: () => filterField.current?.focus() },
     ...(mayUpload ? [{ keys: "u", label: "Upload files", group: "List" as const, run: chooseFiles }] : []),
@@ -88,8 +100,8 @@ export function Documents() {
     { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
   ]);
 
-  const filterCount = (url.q ? 1 : 0) + url.state.length + url.tags.length + (url.from || url.to ? 1 : 0);
-  const clearFilters = () => void setUrl({ q: "", state: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
+  const filterCount = (url.q ? 1 : 0) + url.state.length + url.type.length + url.tags.length + (url.from || url.to ? 1 : 0);
+  const clearFilters = () => void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
     <>
@@ -124,7 +136,7 @@ export function Documents() {
         />
       )}
       <BusyLine isBusy={isFetching && isPlaceholderData} />
-      <div className="min-h-0 flex-1 overflow-auto" aria-busy={isPlaceholderData}>
+      <div {...place.props} className="min-h-0 flex-1 overflow-auto" aria-busy={isPlaceholderData}>
         {held !== null && held.newCount > 0 && (
           <div className="flex justify-center border-b border-line bg-working-bg">
             <button type="button" className="button button-quiet text-working" onClick={showLatest}>

@@ -6,12 +6,13 @@ import type { Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
 import { useTypedText } from "@/lib/use-debounced";
 
-import { type ExtractionState, TAG_OPERATORS, type TagOperator } from "./queries";
-import { STATE_CHOICES, STATE_LABELS } from "./use-documents-url";
+import { type ExtractionState, type FileType, TAG_OPERATORS, type TagOperator } from "./queries";
+import { STATE_CHOICES, STATE_LABELS, TYPE_CHOICES, TYPE_LABELS } from "./use-documents-url";
 
 interface FilterUrl {
   q: string;
   state: ExtractionState[];
+  type: FileType[];
   tags: string[];
   tagop: TagOperator;
   from: string;
@@ -38,8 +39,6 @@ export function FilterBar({
 }) {
   const [text, setText] = useTypedText(url.q, (q) => setUrl({ q }));
   const tagNames = url.tags.map((id) => tagIndex?.get(id)?.name ?? "unknown tag");
-  const toggleState = (state: ExtractionState) =>
-    setUrl({ state: url.state.includes(state) ? url.state.filter((other) => other !== state) : [...url.state, state] });
   return (
     <div className="bar" role="search" aria-label="Filter documents">
       <label className="relative min-w-0 flex-1 md:max-w-[320px]">
@@ -82,34 +81,8 @@ export function FilterBar({
           ))}
         </select>
       )}
-      <DropdownMenu.Root>
-        <DropdownMenu.Trigger asChild>
-          <button type="button" className="button max-w-[240px]">
-            <span className="truncate">
-              {url.state.length === 0 ? "State" : `State: ${url.state.map((state) => STATE_LABELS[state]).join(" or ")}`}
-            </span>
-            <ChevronDown aria-hidden size={14} className="shrink-0" />
-          </button>
-        </DropdownMenu.Trigger>
-        <DropdownMenu.Portal>
-          <DropdownMenu.Content className="layer appear z-50 min-w-[200px] p-1" align="start" sideOffset={4} collisionPadding={8}>
-            {STATE_CHOICES.map((state) => (
-              <DropdownMenu.CheckboxItem
-                key={state}
-                className="menu-item"
-                checked={url.state.includes(state)}
-                onCheckedChange={() => toggleState(state)}
-                onSelect={(event) => event.preventDefault()}
-              >
-                <span className="w-4">
-                  <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
-                </span>
-                {STATE_LABELS[state]}
-              </DropdownMenu.CheckboxItem>
-            ))}
-          </DropdownMenu.Content>
-        </DropdownMenu.Portal>
-      </DropdownMenu.Root>
+      <ChoiceFilter label="State" choices={STATE_CHOICES} labels={STATE_LABELS} chosen={url.state} onChange={(state) => setUrl({ state })} />
+      <ChoiceFilter label="Type" choices={TYPE_CHOICES} labels={TYPE_LABELS} chosen={url.type} onChange={(type) => setUrl({ type })} />
       <AddedFilter from={url.from} to={url.to} onChange={setUrl} />
       {filterCount > 0 && (
         <button type="button" className="button button-quiet" onClick={onClear}>
@@ -117,6 +90,50 @@ export function FilterBar({
         </button>
       )}
     </div>
+  );
+}
+
+/** Some of a few choices: any of them may be a document's own. */
+function ChoiceFilter<Choice extends string>({
+  label,
+  choices,
+  labels,
+  chosen,
+  onChange,
+}: {
+  label: string;
+  choices: readonly Choice[];
+  labels: Record<Choice, string>;
+  chosen: readonly Choice[];
+  onChange: (chosen: Choice[]) => void;
+}) {
+  return (
+    <DropdownMenu.Root>
+      <DropdownMenu.Trigger asChild>
+        <button type="button" className="button max-w-[240px]">
+          <span className="truncate">{chosen.length === 0 ? label : `${label}: ${chosen.map((choice) => labels[choice]).join(" or ")}`}</span>
+          <ChevronDown aria-hidden size={14} className="shrink-0" />
+        </button>
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content className="layer appear z-50 min-w-[200px] p-1" align="start" sideOffset={4} collisionPadding={8}>
+          {choices.map((choice) => (
+            <DropdownMenu.CheckboxItem
+              key={choice}
+              className="menu-item"
+              checked={chosen.includes(choice)}
+              onCheckedChange={(isOn) => onChange(isOn ? [...chosen, choice] : chosen.filter((other) => other !== choice))}
+              onSelect={(event) => event.preventDefault()}
+            >
+              <span className="w-4">
+                <DropdownMenu.ItemIndicator>✓</DropdownMenu.ItemIndicator>
+              </span>
+              {labels[choice]}
+            </DropdownMenu.CheckboxItem>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
   );
 }
 

@@ -5,6 +5,7 @@ import { conditionsOf, type DocumentFilter } from "./queries";
 const filter = (changes: Partial<DocumentFilter> = {}): DocumentFilter => ({
   nameSearch: "",
   states: [],
+  fileTypes: [],
   tagIds: [],
   tagOperator: "all",
   from: "",

@@ -10,9 +10,12 @@ type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"
 export type DocumentSort = NonNullable<ListQuery["sort"]>;
 export type ExtractionState = NonNullable<ListQuery["state"]>[number];
 
+export type FileType = NonNullable<ListQuery["file_type"]>[number];
+
 export interface DocumentFilter {
   nameSearch: string;
   states: ExtractionState[];
+  fileTypes: FileType[];
   tagIds: string[];
   tagOperator: TagOperator;
   /** Days in this browser's time zone, both included; empty: no bound. */
@@ -33,11 +36,12 @@ export const LIVE_MILLISECONDS = 3_000;
 export const QUIET_MILLISECONDS = 15_000;
 
 function parameters(filter: DocumentFilter): ListQuery {
-  const { nameSearch, states, tagIds, tagOperator } = filter;
+  const { nameSearch, states, fileTypes, tagIds, tagOperator } = filter;
   const conditions = conditionsOf(filter);
   return {
     ...(nameSearch && { name_search: nameSearch }),
     ...(states.length > 0 && { state: states }),
+    ...(fileTypes.length > 0 && { file_type: fileTypes }),
     ...(tagIds.length > 0 && tagOperator === "all" && { tag_ids: tagIds.join(",") }),
     ...(conditions !== null && { metadata_filter: JSON.stringify(conditions) }),
   };

@@ -7,9 +7,10 @@ import {
   useQueryStates,
 } from "nuqs";
 
-import { type DocumentSort, TAG_OPERATORS } from "./queries";
+import { type DocumentSort, type FileType, TAG_OPERATORS } from "./queries";
 
 const STATES = ["uploaded", "extracting", "extracted", "failed"] as const;
+const TYPES = ["pdf", "word", "spreadsheet", "presentation", "text", "web", "email", "ebook", "image", "other"] as const satisfies readonly FileType[];
 export const SORTS = [
   "-created_at",
   "created_at",
@@ -34,6 +35,7 @@ export function useDocumentsUrl() {
   const [url, setUrl] = useQueryStates({
     q: parseAsString.withDefault(""),
     state: parseAsArrayOf(parseAsStringLiteral(STATES)).withDefault([]),
+    type: parseAsArrayOf(parseAsStringLiteral(TYPES)).withDefault([]),
     tags: parseAsArrayOf(parseAsString).withDefault([]),
     tagop: parseAsStringLiteral(TAG_OPERATORS).withDefault("all"),
     from: parseAsDay.withDefault(""),
@@ -54,3 +56,17 @@ export const STATE_LABELS: Record<(typeof STATES)[number], string> = {
   failed: "Could not be read",
 };
 export const STATE_CHOICES = STATES;
+
+export const TYPE_LABELS: Record<FileType, string> = {
+  pdf: "PDF",
+  word: "Word document",
+  spreadsheet: "Spreadsheet",
+  presentation: "Presentation",
+  text: "Text",
+  web: "Web page",
+  email: "E-mail",
+  ebook: "E-book",
+  image: "Image",
+  other: "Other",
+};
+export const TYPE_CHOICES = TYPES;

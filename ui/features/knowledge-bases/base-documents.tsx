@@ -11,6 +11,7 @@ import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { useListPlace } from "@/lib/list-place";
 
 import { baseJobsQuery, indexedDocumentsQuery } from "./queries";
 
@@ -23,10 +24,11 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
     ...indexedDocumentsQuery(base.kb_id, (page - 1) * PAGE, PAGE, base.chunk_count),
     refetchInterval: base.status === "indexing" ? 4_000 : 15_000,
   });
+  const place = useListPlace({ name: "kb-documents", view: `${base.kb_id} ${page}`, isReady: data !== undefined });
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
-      <div className="min-h-0 flex-1 overflow-auto">
+      <div {...place.props} className="min-h-0 flex-1 overflow-auto">
         <Unfinished base={base} />
         {data?.total_count === 0 ? (
           <EmptyState
@@ -63,7 +65,7 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
                 <SkeletonRows rows={10} columns={["50%", "60%", "40%", "60%"]} />
               ) : (
                 data.documents.map((document) => (
-                  <tr key={document.document_id}>
+                  <tr key={document.document_id} data-item={document.document_id}>
                     <td className="pl-4!">
                       <Link className="block truncate hover:underline" href={`/documents/view/?id=${document.document_id}`} title={document.document_name}>
                         {document.document_name}

@@ -18,6 +18,7 @@ import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { formatCount, plural } from "@/lib/format";
+import { useWayBack } from "@/lib/list-place";
 
 import { BaseChunks } from "./base-chunks";
 import { BaseDocuments } from "./base-documents";
@@ -25,10 +26,16 @@ import { BaseHealth } from "./base-health";
 import { BaseSettings } from "./base-settings";
 import { baseJobsQuery, baseState } from "./queries";
 
-const PARENT = { href: "/kbs/", label: "Knowledge bases" };
+/** The list, as it was left. */
+function useParent() {
+  const { href, take } = useWayBack("/kbs/");
+  return { href, label: "Knowledge bases", onFollow: take };
+}
+
 const TABS = ["documents", "chunks", "health", "settings"] as const;
 
 export function KnowledgeBaseView() {
+  const parent = useParent();
   const [url, setUrl] = useQueryStates({
     id: parseAsString.withDefault(""),
     tab: parseAsStringLiteral(TABS).withDefault("documents"),
@@ -42,7 +49,7 @@ export function KnowledgeBaseView() {
   if (url.id === "" || (error && !data)) {
     return (
       <>
-        <PageHead title="Knowledge base" parent={PARENT} />
+        <PageHead title="Knowledge base" parent={parent} />
         {error ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : (
@@ -54,7 +61,7 @@ export function KnowledgeBaseView() {
   if (!data) {
     return (
       <>
-        <PageHead title="Knowledge base" parent={PARENT} />
+        <PageHead title="Knowledge base" parent={parent} />
         <SkeletonBlock lines={8} />
       </>
     );
@@ -86,6 +93,7 @@ export function KnowledgeBaseView() {
 }
 
 function Head({ base }: { base: KnowledgeBase }) {
+  const parent = useParent();
   const router = useRouter();
   const client = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
@@ -104,7 +112,8 @@ function Head({ base }: { base: KnowledgeBase }) {
       ),
     onSuccess: async () => {
       toast(`${base.name} is deleted`);
-      router.replace("/kbs/");
+      parent.onFollow();
+      router.replace(parent.href);
       client.removeQueries({ queryKey: ["kbs", "one", base.kb_id] });
       await client.invalidateQueries({ queryKey: ["kbs", "list"] });
       await client.invalidateQueries({ queryKey: ["prompts"] });
@@ -114,7 +123,7 @@ function Head({ base }: { base: KnowledgeBase }) {
   return (
     <PageHead
       title={base.name}
-      parent={PARENT}
+      parent={parent}
       aside={
         <span className="flex items-center gap-3 max-md:basis-full">
           {dead.data && dead.data.total_count > 0 ? (

@@ -13,6 +13,7 @@ import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { useListPlace } from "@/lib/list-place";
 import { useMay } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { useTypedText } from "@/lib/use-debounced";
@@ -36,6 +37,7 @@ export function KnowledgeBases() {
   useShortcuts([
     { keys: "/", label: "Filter by name", group: "List", run: () => document.getElementById("kb-filter")?.focus() },
   ]);
+  const place = useListPlace({ name: "kbs", view: JSON.stringify([url.q, page]), isReady: data !== undefined && !isPlaceholderData });
   const create = useMay("create_knowledge_base") && (
     <Link href="/kbs/new/" className="button button-primary">
       <Plus aria-hidden size={14} /> <span>
@@ -59,7 +61,7 @@ export function KnowledgeBases() {
         </label>
       </div>
       <BusyLine isBusy={isPlaceholderData} />
-      <div className="min-h-0 flex-1 overflow-auto">
+      <div {...place.props} className="min-h-0 flex-1 overflow-auto">
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
         ) : isEmpty && url.q ? (
@@ -97,7 +99,7 @@ export function KnowledgeBases() {
                 data.knowledge_bases.map((base) => {
                   const state = listedState(base);
                   return (
-                    <tr key={base.kb_id}>
+                    <tr key={base.kb_id} data-item={base.kb_id}>
                       <td className="pl-4!">
                         <Link href={`/kbs/view/?id=${base.kb_id}`} className="block truncate font-medium hover:underline" title={base.name}>
                           {base.name}

@@ -26,6 +26,7 @@ export function HitCard({
   const { scores } = hit;
   return (
     <li
+      data-item={hit.document_id}
       className={`flex gap-3 border-b border-line px-4 py-3 ${place === null ? "opacity-80" : ""} ${isOpen ? "bg-selected" : ""}`}
     >
       <span className="w-5 shrink-0 text-right font-semibold tabular-nums">{place ?? <span className="sr-only">Neighbour</span>}</span>

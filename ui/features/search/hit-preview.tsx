@@ -10,6 +10,7 @@ import { canShowPage, PagePane } from "@/components/viewer/page-pane";
 import { partOnPage } from "@/components/viewer/passage";
 import { textPageQuery } from "@/components/viewer/queries";
 import { TextPane } from "@/components/viewer/text-pane";
+import { noteLeaving } from "@/lib/list-place";
 
 import { viewerHref } from "./hit-card";
 import type { Hit } from "./queries";
@@ -30,7 +31,7 @@ export function HitPreview({ hit, onClose }: { hit: Hit; onClose: () => void }) 
         <span className="min-w-0 flex-1 truncate font-semibold">
           {hit.source} <span className="font-normal text-text-2">page {hit.first_page}</span>
         </span>
-        <Link href={viewerHref(hit)} className="button button-quiet button-small">
+        <Link href={viewerHref(hit)} onClick={() => noteLeaving(hit.document_id)} className="button button-quiet button-small">
           <ExternalLink aria-hidden size={13} /> Open
         </Link>
         <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">

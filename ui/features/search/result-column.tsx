@@ -7,6 +7,7 @@ import { useState } from "react";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { formatCount, formatMilliseconds } from "@/lib/format";
+import { useListPlace } from "@/lib/list-place";
 
 import { type Configuration, describe } from "./configuration";
 import { ConfigurationForm } from "./configuration-form";
@@ -47,9 +48,10 @@ export function ResultColumn({
 }) {
   const [isConfiguring, setConfiguring] = useState(false);
   const { data, error, isLoading, refetch } = useQuery(searchQuery(question));
+  const place = useListPlace({ name: `results ${name}`, view: JSON.stringify(question), isReady: data !== undefined });
   const hasAsked = question.query !== "" && question.kbIds.length > 0;
   const total = data ? Object.entries(data.timings_ms) : [];
-  let place = 0;
+  let position = 0;
   return (
     <section aria-label={isCompared ? `Results ${name}` : "Results"} className="flex min-w-0 flex-1 flex-col border-line not-first:border-l">
       <div className="flex min-h-[40px] flex-wrap items-center gap-1.5 border-b border-line px-4 py-1.5">
@@ -76,7 +78,7 @@ export function ResultColumn({
         )}
       </div>
       {isConfiguring && <ConfigurationForm configuration={question.configuration} onChange={onConfigure} />}
-      <div className="min-h-0 flex-1 overflow-auto" aria-busy={isLoading}>
+      <div {...place.props} className="min-h-0 flex-1 overflow-auto" aria-busy={isLoading}>
         {data?.degraded.map((step) => (
           <div key={step.step} className="px-4 pt-3">
             <Banner tone="warning">
@@ -101,13 +103,13 @@ export function ResultColumn({
         ) : (
           <ol>
             {data.results.map((hit) => {
-              if (hit.is_matched) place += 1;
+              if (hit.is_matched) position += 1;
               return (
                 <HitCard
                   key={keyOf(hit)}
                   hit={hit}
-                  place={hit.is_matched ? place : null}
-                  change={hit.is_matched ? placeChange(hit, place, other) : null}
+                  place={hit.is_matched ? position : null}
+                  change={hit.is_matched ? placeChange(hit, position, other) : null}
                   bestLexical={Math.max(...data.results.map((result) => result.scores.lexical ?? 0))}
                   isOpen={opened !== null && keyOf(opened) === keyOf(hit)}
                   onOpen={() => onOpen(hit)}

@@ -7,7 +7,7 @@ import { answered, api, organizationPath } from "@/api/client";
 
 /** What the API notes, as it names it; `api/permissions.py` says which. */
 const ACTIONS = [
-  "sign_in", "sign_out", "sign_out_everywhere", "change_password", "reset_password", "accept_invitation",
+  "sign_in", "sign_out", "sign_out_everywhere", "end_session", "change_name", "change_password", "reset_password", "accept_invitation",
   "create_invitation", "delete_invitation", "update_member", "delete_member", "create_access_token", "revoke_access_token",
   "put_llm_provider", "delete_llm_provider", "test_llm_provider", "update_organization", "update_organization_settings",
   "update_retention", "declare_metadata_fields", "delete_document", "delete_tag", "delete_knowledge_base", "delete_prompt",

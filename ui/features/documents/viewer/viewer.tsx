@@ -16,7 +16,9 @@ import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
+import { useWayBack } from "@/lib/list-place";
 import { pollEvery } from "@/lib/live";
+import { useShortcuts } from "@/lib/shortcuts";
 
 import { deleteDocument, download, extractAgain } from "../actions";
 import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";
@@ -26,9 +28,17 @@ import { HistoryTab } from "./history-tab";
 import { Reading } from "./reading";
 
 const TABS = ["page", "chunks", "details", "history"] as const;
-const PARENT = { href: "/documents/", label: "Documents" };
+const LIST = "/documents/";
+
+/** The list, as it was left. */
+function useParent() {
+  const { href, take } = useWayBack(LIST);
+  return { href, label: "Documents", onFollow: take };
+}
 
 export function Viewer() {
+  const router = useRouter();
+  const parent = useParent();
   const [url, setUrl] = useQueryStates({
     id: parseAsString.withDefault(""),
     tab: parseAsStringLiteral(TABS).withDefault("page"),
@@ -43,10 +53,17 @@ export function Viewer() {
       return found && documentState(found).isLive ? pollEvery(LIVE_MILLISECONDS) : false;
     },
   });
+  const { href: cameFrom, take } = useWayBack(LIST, url.id);
+  const leave = () => {
+    take();
+    router.push(cameFrom);
+  };
+  // Among the chunks Escape closes the page beside them.
+  useShortcuts(url.tab === "chunks" ? [] : [{ keys: "Escape", label: "Back to where it was opened", group: "Document", run: leave }]);
   if (url.id === "" || error) {
     return (
       <>
-        <PageHead title="Document" parent={PARENT} />
+        <PageHead title="Document" parent={parent} />
         {error ? <ErrorState error={error} retry={() => void refetch()} /> : <EmptyState title="No document is named in the address" />}
       </>
     );
@@ -54,7 +71,7 @@ export function Viewer() {
   if (!data) {
     return (
       <>
-        <PageHead title="Document" parent={PARENT} />
+        <PageHead title="Document" parent={parent} />
         <SkeletonBlock lines={10} />
       </>
     );
@@ -89,6 +106,7 @@ export function Viewer() {
 }
 
 function Head({ document }: { document: DocumentDetail }) {
+  const parent = useParent();
   const router = useRouter();
   const client = useQueryClient();
   const [isDeleting, setDeleting] = useState(false);
@@ -112,13 +130,14 @@ function Head({ document }: { document: DocumentDetail }) {
   const remove = async () => {
     if (await attempt("It was not deleted", () => deleteDocument(document.document_id))) {
       toast(`${document.document_name} is deleted`);
-      router.replace("/documents/");
+      parent.onFollow();
+      router.replace(parent.href);
       client.removeQueries({ queryKey: ["documents", "one", document.document_id] });
       await client.invalidateQueries({ queryKey: ["documents", "list"] });
     }
   };
   return (
-    <PageHead title={document.document_name} parent={PARENT}>
+    <PageHead title={document.document_name} parent={parent}>
       <State tone={state.tone} {...(state.reason && { title: state.reason })}>
         {state.label}
       </State>

@@ -1,0 +1,206 @@
+"""What a process uses of the platform, all of it in one object."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from analytiq.accounts.audit import AuditLog
+from analytiq.accounts.invitations import Invitations
+from analytiq.accounts.mail import Mail
+from analytiq.accounts.oidc import Oidc
+from analytiq.accounts.people import People
+from analytiq.accounts.recovery import Recovery
+from analytiq.accounts.sessions import Sessions
+from analytiq.chat.service import Chats
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.providers import Credentials
+from analytiq.documents.changing import DocumentChanging
+from analytiq.documents.indexing_state import IndexingStates
+from analytiq.documents.metadata_fields import MetadataFields
+from analytiq.documents.service import Documents
+from analytiq.documents.storage import Storage
+from analytiq.embedding.eviction import CacheEviction
+from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.erasure.retention import Retention
+from analytiq.erasure.service import Erasures
+from analytiq.errors import AnalytiqError
+from analytiq.extraction.extract import Extraction
+from analytiq.knowledge_bases.forecast import Forecasts
+from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.lexical.choice import ChosenLexicalIndex
+from analytiq.llm.catalogue import ModelCatalogue
+from analytiq.llm.service import ChatService
+from analytiq.locating.service import Locating
+from analytiq.metering.charges import Metering
+from analytiq.models.job import JobKind
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.backup_records import BackupRecordRepository
+from analytiq.mongo.repositories.documents import DocumentRepository
+from analytiq.mongo.repositories.idempotency import IdempotencyRepository
+from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
+from analytiq.organizations.own_settings import OwnSettings
+from analytiq.organizations.service import Organizations
+from analytiq.prompts.export import ResultExport
+from analytiq.prompts.results import PromptResults
+from analytiq.prompts.runs import PromptRuns
+from analytiq.prompts.service import Prompts
+from analytiq.queue.history import History
+from analytiq.queue.operations import Jobs
+from analytiq.queue.registry import WorkerRegistry
+from analytiq.queue.runner import Handler, OnDead, QueueRunner
+from analytiq.queue.workers import Workers
+from analytiq.rate_limits.limits import RateLimits
+from analytiq.reconcile.assembly import new_leader
+from analytiq.reconcile.leadership import Chore, Leader
+from analytiq.reconcile.reconciler import Reconciler
+from analytiq.reconcile.runs import Runs
+from analytiq.search.explain import Explain
+from analytiq.search.service import Search
+from analytiq.settings import Settings
+from analytiq.tags.service import Tags
+from analytiq.upload.store import Uploads
+from analytiq.vector_stores.base import VectorStore
+from analytiq.watching.hub import Watching
+
+log = structlog.get_logger(__name__)
+
+AUDIT_LOG_SECONDS = 86_400.0
+"""Between the looks for entries of the audit log that are old enough to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What processes use; one for each process."""
+
+    settings: Settings
+    connection: MongoConnection
+    organizations: Organizations
+    own_settings: OwnSettings
+    storage: Storage
+    sessions: Sessions
+    invitations: Invitations
+    people: People
+    recovery: Recovery
+    oidc: Oidc
+    mail: Mail
+    audit_log: AuditLog
+    background: set[asyncio.Task[None]]
+    tags: Tags
+    documents: Documents
+    changing: DocumentChanging
+    metadata_fields: MetadataFields
+    indexing_states: IndexingStates
+    uploads: Uploads
+    knowledge_bases: KnowledgeBases
+    search: Search
+    vector_store: VectorStore
+    lexical: ChosenLexicalIndex | None
+    explain: Explain
+    cache_eviction: CacheEviction
+    forecasts: Forecasts
+    metering: Metering
+    chat: ChatService
+    llm_usage: LlmUsageRepository
+    models: ModelCatalogue
+    prompts: Prompts
+    prompt_runs: PromptRuns
+    prompt_results: PromptResults
+    result_export: ResultExport
+    chats: Chats
+    watching: Watching
+    rate_limits: RateLimits
+    embedding_models: EmbeddingModels
+    provider_accounts: ProviderAccounts
+    reconciler: Reconciler
+    reconciliations: Runs
+    life_cycle: KnowledgeBaseLifeCycle
+    erasures: Erasures
+    retention: Retention
+    extraction: Extraction
+    locating: Locating
+    jobs: JobRepository
+    job_history: JobHistoryRepository
+    job_operations: Jobs
+    workers: Workers
+    backups: BackupRecordRepository
+    document_rows: DocumentRepository
+    kb_rows: KnowledgeBaseRepository
+    idempotency: IdempotencyRepository
+    vault: Vault
+    credentials: Credentials
+    handlers: Mapping[JobKind, Handler]
+    on_dead: OnDead
+
+    def new_history(self) -> History:
+        """What a runner keeps of the attempts at its jobs."""
+        return History(self.job_history, self.document_rows, self.kb_rows)
+
+    def queue_runner(self) -> QueueRunner:
+        """A runner of all kinds of jobs, for a worker process."""
+        return QueueRunner(
+            self.jobs,
+            self.handlers,
+            settings=self.settings.queue,
+            concurrency=self.settings.worker.concurrency,
+            on_settled=self.life_cycle.after_job,
+            on_dead=self.on_dead,
+            history=self.new_history(),
+        )
+
+    def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
+        """The entry of a worker process that runs `runner`."""
+        return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
+
+    def chores(self) -> list[Chore]:
+        """What one process does for all from time to time, beside the reconciler's passes."""
+        seconds = self.settings.reconciler.interval_seconds
+        return [
+            ("retention", seconds, lambda _: self.retention.apply()),
+            ("erasures", seconds, lambda _: self.erasures.keep_up()),
+            ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
+            ("storage", self.settings.reconciler.full_interval_seconds, lambda _: self.storage.recount_all()),
+            ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
+        ]
+
+    def reconcile_leader(self) -> Leader:
+        """What a reconciler process does: passes and chores."""
+        settings = self.settings.reconciler
+        return new_leader(self.connection, self.reconciliations, self.chores(), settings)
+
+    def in_background(self, work: Coroutine[None, None, None]) -> None:
+        """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""
+
+        async def logged() -> None:
+            try:
+                await work
+            except AnalytiqError as error:
+                log.warning("background.failed", code=error.code, detail=error.detail)
+
+        task = asyncio.create_task(logged())
+        self.background.add(task)
+        task.add_done_callback(self.background.discard)
+
+    def begin_closing(self) -> None:
+        """End what streams to callers: a server that is to stop waits for it otherwise."""
+        self.chats.begin_closing()
+        self.watching.begin_closing()
+
+    async def close(self) -> None:
+        """End what runs in the background, and give the connections back."""
+        await asyncio.gather(*self.background, return_exceptions=True)
+        await self.chats.close()
+        await self.watching.close()
+        await self.vector_store.close()
+        if self.lexical is not None:
+            await self.lexical.close()
+        await self.embedding_models.close()
+        await self.chat.close()
+        await self.connection.close()

@@ -1,0 +1,121 @@
+"""Puts the parts of the platform together, each from those before it."""
+
+from analytiq.bootstrap.accounts import new_accounts
+from analytiq.bootstrap.application import Application
+from analytiq.bootstrap.documents import new_document_lives
+from analytiq.bootstrap.handlers import new_handlers, new_on_dead, new_on_settled
+from analytiq.bootstrap.indexing import new_indexing
+from analytiq.bootstrap.model_calls import new_model_calls
+from analytiq.bootstrap.prompting import new_prompting
+from analytiq.bootstrap.rows import Rows
+from analytiq.bootstrap.searching import new_searching
+from analytiq.bootstrap.stores import choose_stores
+from analytiq.credentials.encryption import Vault
+from analytiq.embedding.eviction import CacheEviction
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.backup_records import BackupRecordRepository
+from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
+from analytiq.mongo.repositories.idempotency import IdempotencyRepository
+from analytiq.mongo.repositories.workers import WorkerRepository
+from analytiq.organizations.own_settings import OwnSettings, ServerSettings
+from analytiq.queue.operations import Jobs
+from analytiq.queue.workers import Workers
+from analytiq.reconcile.assembly import new_reconciler, new_runs
+from analytiq.settings import Settings
+from analytiq.watching.hub import Watching
+from analytiq.watching.reading import Reading
+
+
+async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
+    """Put everything together on a migrated database."""
+    rows = Rows.on(connection)
+    accounts = new_accounts(rows, settings.accounts)
+    calls = await new_model_calls(rows, vault, settings)
+    stores = await choose_stores(rows, settings)
+    indexing = new_indexing(rows, calls, stores.vectors, settings)
+    lives = new_document_lives(rows, calls, stores.vectors, settings)
+    searching = new_searching(rows, calls, stores, lives, settings)
+    prompting = new_prompting(rows, calls.chat, searching.search, settings.prompts)
+    reconciler = new_reconciler(
+        connection, indexing.life_cycle, calls.embedding_models, stores.vectors, settings.reconciler
+    )
+    reconciliations = new_runs(connection, reconciler, settings.reconciler)
+    on_dead = new_on_dead(indexing, prompting)
+    worker_rows = WorkerRepository(connection)
+    return Application(
+        settings=settings,
+        connection=connection,
+        vault=vault,
+        background=set(),
+        organizations=accounts.organizations,
+        sessions=accounts.sessions,
+        invitations=accounts.invitations,
+        people=accounts.people,
+        recovery=accounts.recovery,
+        oidc=accounts.oidc,
+        mail=accounts.mail,
+        audit_log=accounts.audit_log,
+        own_settings=OwnSettings(
+            rows.organizations,
+            worker_rows,
+            calls.own_limits,
+            ServerSettings(settings.extraction.ocr_languages, settings.rate_limits),
+        ),
+        credentials=calls.credentials,
+        embedding_models=calls.embedding_models,
+        provider_accounts=calls.provider_accounts,
+        cache_eviction=CacheEviction(connection, rows.embedding_cache, settings.embedding),
+        metering=calls.metering,
+        rate_limits=calls.rate_limits,
+        chat=calls.chat,
+        models=calls.catalogue,
+        llm_usage=rows.llm_usage,
+        vector_store=stores.vectors,
+        lexical=stores.words,
+        extraction=indexing.extraction,
+        life_cycle=indexing.life_cycle,
+        documents=lives.documents,
+        changing=lives.changing,
+        metadata_fields=lives.metadata_fields,
+        storage=lives.storage,
+        uploads=lives.uploads,
+        locating=lives.locating,
+        indexing_states=lives.indexing_states,
+        tags=lives.tags,
+        knowledge_bases=lives.knowledge_bases,
+        forecasts=lives.forecasts,
+        retention=lives.retention,
+        erasures=lives.erasures,
+        search=searching.search,
+        explain=searching.explain,
+        chats=searching.chats,
+        prompts=prompting.prompts,
+        prompt_runs=prompting.runs,
+        prompt_results=prompting.results,
+        result_export=prompting.export,
+        watching=Watching(
+            ChangeStreamRepository(connection),
+            Reading(rows.documents, rows.knowledge_bases, rows.jobs, lives.indexing_states),
+            settings.watching,
+        ),
+        reconciler=reconciler,
+        reconciliations=reconciliations,
+        jobs=rows.jobs,
+        job_history=rows.job_history,
+        job_operations=Jobs(
+            connection,
+            rows.jobs,
+            rows.job_history,
+            rows.documents,
+            rows.knowledge_bases,
+            on_dead=on_dead,
+            on_settled=new_on_settled(indexing),
+        ),
+        workers=Workers(worker_rows),
+        backups=BackupRecordRepository(connection),
+        document_rows=rows.documents,
+        kb_rows=rows.knowledge_bases,
+        idempotency=IdempotencyRepository(connection),
+        handlers=new_handlers(indexing, lives, prompting, stores, reconciliations),
+        on_dead=on_dead,
+    )

@@ -1,0 +1,78 @@
+"""Puts together the way of a document into a KB: extraction, membership, sync, sweep, and the KB's life."""
+
+from dataclasses import dataclass
+
+from analytiq.bootstrap.model_calls import ModelCalls
+from analytiq.bootstrap.rows import Rows
+from analytiq.extraction.extract import Extraction
+from analytiq.indexing.commit import Commit
+from analytiq.indexing.projecting import Projecting
+from analytiq.indexing.staging import Staging
+from analytiq.indexing.sweep import Sweep
+from analytiq.indexing.sync import Sync
+from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.membership import Membership
+from analytiq.settings import IndexingSettings, Settings
+from analytiq.vector_stores.base import VectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class Indexing:
+    """The stages, each the handler of a kind of job."""
+
+    extraction: Extraction
+    life_cycle: KnowledgeBaseLifeCycle
+    sync: Sync
+    sweep: Sweep
+
+
+def new_indexing(rows: Rows, calls: ModelCalls, store: VectorStore, settings: Settings) -> Indexing:
+    """The stages between an upload and a KB that can be searched."""
+    life_cycle = KnowledgeBaseLifeCycle(
+        Membership(rows.documents, rows.knowledge_bases, rows.entries, rows.jobs),
+        rows.knowledge_bases,
+        rows.epochs,
+        rows.entries,
+        rows.generations,
+        rows.vectors,
+        rows.jobs,
+        rows.job_history,
+        calls.rate_limits,
+        rows.holds,
+        store,
+    )
+    return Indexing(
+        extraction=Extraction(rows.connection, rows.documents, rows.texts, rows.files, rows.jobs, settings.extraction),
+        life_cycle=life_cycle,
+        sync=_new_sync(rows, calls, store, settings.indexing),
+        sweep=Sweep(rows.generations, rows.vectors, rows.holds),
+    )
+
+
+def _new_sync(rows: Rows, calls: ModelCalls, store: VectorStore, settings: IndexingSettings) -> Sync:
+    staging = Staging(
+        rows.texts, rows.generations, rows.vectors, calls.embedding, calls.embedding_models, store, settings
+    )
+    commit = Commit(
+        rows.connection,
+        rows.documents,
+        rows.knowledge_bases,
+        rows.entries,
+        rows.generations,
+        rows.epochs,
+        rows.vectors,
+        rows.jobs,
+        settings,
+    )
+    return Sync(
+        rows.organizations,
+        rows.documents,
+        rows.knowledge_bases,
+        rows.entries,
+        rows.generations,
+        rows.jobs,
+        staging,
+        commit,
+        Projecting(rows.search, rows.entries),
+        calls.rate_limits,
+    )

@@ -1,0 +1,72 @@
+"""Puts together what calls models: keys, limits, prices, embedding, chat, reranking."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from analytiq.bootstrap.rows import Rows
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.providers import Credentials
+from analytiq.embedding.models import EmbeddingModels
+from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
+from analytiq.embedding.service import EmbeddingService
+from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
+from analytiq.llm.service import ChatService
+from analytiq.metering.charges import Metering
+from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.providers.litellm_module import LOCAL_PROVIDER
+from analytiq.rate_limits.limits import RateLimits
+from analytiq.rate_limits.own import OwnLimits
+from analytiq.reranking.service import Reranking
+from analytiq.settings import Settings, provider_keys_from_environment
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCalls:
+    """The ways to a model, each limited and metered."""
+
+    credentials: Credentials
+    embedding_models: EmbeddingModels
+    metering: Metering
+    own_limits: OwnLimits
+    rate_limits: RateLimits
+    embedding: EmbeddingService
+    chat: ChatService
+    reranking: Reranking
+    catalogue: ModelCatalogue
+    provider_accounts: ProviderAccounts
+
+
+async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> ModelCalls:
+    """The ways to models, with the keys that the environment brings stored first."""
+    credentials = Credentials(ProviderRepository(rows.connection), vault, settings.providers)
+    stored = await credentials.store_platform_defaults(provider_keys_from_environment())
+    if stored:
+        log.info("credentials.stored_from_environment", providers=stored)
+    models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
+    metering = Metering.on(rows.connection)
+    own_limits = OwnLimits(rows.organizations)
+    rate_limits = RateLimits(rows.rate_limits, settings.rate_limits, own_limits)
+    claims = EmbeddingClaimRepository(rows.connection)
+    chat = ChatService(credentials, rate_limits, rows.llm_usage, settings.llm)
+    return ModelCalls(
+        credentials=credentials,
+        embedding_models=models,
+        metering=metering,
+        own_limits=own_limits,
+        rate_limits=rate_limits,
+        embedding=EmbeddingService(models, rows.embedding_cache, claims, metering, rate_limits, settings.embedding),
+        chat=chat,
+        reranking=Reranking(credentials, rate_limits, rows.llm_usage, models.local, settings.llm),
+        catalogue=ModelCatalogue(credentials, chat, [_local_model()]),
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
+    )
+
+
+def _local_model() -> ListedModel:
+    return ListedModel(LOCAL_MODEL, LOCAL_PROVIDER, ModelKind.EMBEDDING, ModelSource.LOCAL, dimensions=LOCAL_DIMENSIONS)

@@ -1,0 +1,56 @@
+"""Puts together what answers questions: search, its explanation, and conversations."""
+
+from dataclasses import dataclass
+
+from analytiq.bootstrap.documents import DocumentLives
+from analytiq.bootstrap.model_calls import ModelCalls
+from analytiq.bootstrap.rows import Rows
+from analytiq.bootstrap.stores import Stores
+from analytiq.chat.answering import Answering
+from analytiq.chat.service import Chats
+from analytiq.search.check import Check
+from analytiq.search.compression import ChatCompressor
+from analytiq.search.explain import Explain
+from analytiq.search.finding import Finding
+from analytiq.search.legs import Legs
+from analytiq.search.presenting import Presenting
+from analytiq.search.service import Search
+from analytiq.search.steps import ModelSteps
+from analytiq.search.understanding import ChatUnderstanding
+from analytiq.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """What finds passages, and what answers from them."""
+
+    search: Search
+    explain: Explain
+    chats: Chats
+
+
+def new_searching(rows: Rows, calls: ModelCalls, stores: Stores, lives: DocumentLives, settings: Settings) -> Searching:
+    """A search has two legs, by vectors and by words, and steps of models around them."""
+    legs = Legs(stores.vectors, stores.words, timeout_seconds=settings.search.leg_timeout_seconds)
+    steps = ModelSteps(
+        understanding=ChatUnderstanding(calls.chat),
+        reranker=calls.reranking,
+        compressor=ChatCompressor(calls.chat),
+    )
+    check = Check(rows.documents, rows.entries)
+    finding = Finding(rows.knowledge_bases, rows.epochs, rows.documents, rows.tags, legs, check)
+    presenting = Presenting(rows.vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
+    search = Search(finding, presenting, legs, stores.vectors, calls.embedding, rows.entries, steps, settings.search)
+    return Searching(
+        search=search,
+        explain=Explain(search, finding, presenting, lives.documents, lives.indexing_states, settings.search),
+        chats=Chats(
+            rows.connection,
+            rows.chats,
+            rows.documents,
+            lives.knowledge_bases,
+            calls.chat,
+            Answering(search, calls.chat, lives.documents, settings.chat),
+            settings.chat,
+        ),
+    )

@@ -1,0 +1,45 @@
+"""Starts a process: connects, migrates, checks the secret key, and has everything put together."""
+
+import structlog
+
+from analytiq.bootstrap.application import Application
+from analytiq.bootstrap.composing import compose
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.key_check import REMEDY, check_secret_key
+from analytiq.errors import InvalidInputError
+from analytiq.mongo.client import connect
+from analytiq.mongo.migrations import migrate
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+async def bootstrap(settings: Settings) -> Application:
+    """Connect, migrate, and put everything together.
+
+    Raises:
+        InvalidInputError: a setting is missing or wrong; says which, and how to make one.
+        TransientError: MongoDB cannot be reached.
+    """
+    if settings.mongo.uri is None:
+        raise InvalidInputError(
+            "MONGODB_URI is not set; set it to a replica set's address, or run `analytiq up`, which brings a"
+            " database of its own",
+            code="mongo_uri_missing",
+        )
+    if settings.secret_key is None:
+        raise InvalidInputError(
+            "ANALYTIQ_SECRET_KEY is not set; it encrypts the keys of embedding providers. Make one with"
+            " `analytiq secret-key`, keep it safe, and give the same one to every process",
+            code="secret_key_missing",
+        )
+    vault = Vault(settings.secret_key, settings.old_secret_keys)
+    connection = await connect(settings.mongo.uri, settings.mongo.database)
+    applied = await migrate(connection)
+    if applied:
+        log.info("mongo.migrated", steps=applied)
+    problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
+    if problem is not None:
+        log.warning("credentials.secret_key_differs", detail=problem, remedy=REMEDY)
+    return await compose(settings, connection, vault)

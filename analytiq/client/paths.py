@@ -1,0 +1,16 @@
+"""Ids within paths."""
+
+from urllib.parse import quote
+
+from analytiq.errors import InvalidInputError
+
+
+def segment(value: str) -> str:
+    """An id as one segment of a path: whatever is given for one must not lead to another route.
+
+    Raises:
+        InvalidInputError: no path can hold it: `.` and `..` are taken out of paths on their way.
+    """
+    if value in {"", ".", ".."}:
+        raise InvalidInputError(f"{value!r} is no id.")
+    return quote(value, safe=":", errors="replace")

@@ -1,0 +1,68 @@
+"""Types of files as people tell them apart, each of several content types."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class FileType(StrEnum):
+    """What kind of file a document was uploaded as."""
+
+    PDF = "pdf"
+    WORD = "word"
+    """Word processors' documents, whichever program's."""
+    SPREADSHEET = "spreadsheet"
+    PRESENTATION = "presentation"
+    TEXT = "text"
+    WEB = "web"
+    EMAIL = "email"
+    EBOOK = "ebook"
+    IMAGE = "image"
+    OTHER = "other"
+    """Everything else, and files of which nothing was known when they were uploaded and that are not read yet."""
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
+
+CONTENT_TYPES: Mapping[FileType, tuple[str, ...]] = {
+    FileType.PDF: ("application/pdf",),
+    FileType.WORD: (
+        f"{_OFFICE}.wordprocessingml.document",
+        f"{_OPEN_DOCUMENT}.text",
+        f"{_OPEN_DOCUMENT}.text-template",
+        "application/rtf",
+        "application/msword",
+        "application/vnd.apple.pages",
+    ),
+    FileType.SPREADSHEET: (
+        f"{_OFFICE}.spreadsheetml.sheet",
+        f"{_OPEN_DOCUMENT}.spreadsheet",
+        f"{_OPEN_DOCUMENT}.spreadsheet-template",
+        "text/csv",
+        "text/tab-separated-values",
+        "application/vnd.ms-excel",
+        "application/vnd.apple.numbers",
+    ),
+    FileType.PRESENTATION: (
+        f"{_OFFICE}.presentationml.presentation",
+        f"{_OPEN_DOCUMENT}.presentation",
+        "application/vnd.ms-powerpoint",
+        "application/vnd.apple.keynote",
+    ),
+    FileType.TEXT: ("application/json", "application/xml", "application/x-ipynb+json"),
+    FileType.WEB: ("text/html", "application/xhtml+xml"),
+    FileType.EMAIL: ("message/rfc822", "application/vnd.ms-outlook"),
+    FileType.EBOOK: ("application/epub+zip", "application/x-mobipocket-ebook"),
+}
+"""The content types that are named; each belongs to one type."""
+
+FAMILIES: Mapping[FileType, str] = {FileType.TEXT: "text/", FileType.IMAGE: "image/"}
+"""What begins so and is not named is of the type too: programs' sources have hundreds of content types."""
+
+_TYPE_OF = {content_type: file_type for file_type, names in CONTENT_TYPES.items() for content_type in names}
+
+
+def file_type_of(content_type: str) -> FileType:
+    """The type that a content type belongs to."""
+    family = (file_type for file_type, prefix in FAMILIES.items() if content_type.startswith(prefix))
+    return _TYPE_OF.get(content_type) or next(family, FileType.OTHER)

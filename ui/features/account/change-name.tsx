@@ -1,0 +1,46 @@
+"use client";
+
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { toast } from "sonner";
+
+import { answered, api } from "@/api/client";
+import { Field, formError } from "@/components/form";
+import { Banner } from "@/components/state";
+import { type PersonSession, session } from "@/lib/session";
+
+/** What the person is called, in all organizations. */
+export function ChangeName({ person, name }: { person: PersonSession; name: string }) {
+  const client = useQueryClient();
+  const [edited, setEdited] = useState<string | null>(null);
+  const wanted = edited ?? name;
+  const change = useMutation({
+    mutationFn: () => answered(api.PUT("/v0/auth/name", { body: { name: wanted.trim() } })),
+    onSuccess: async (answer) => {
+      client.setQueryData(["session"], answer);
+      session.beginAs(answer, person.organizationId);
+      setEdited(null);
+      toast(`You are called ${answer.name} now`);
+      await client.invalidateQueries({ queryKey: ["members"] });
+    },
+  });
+  const general = formError(change.error, ["name"]);
+  const isChanged = wanted.trim() !== name && wanted.trim() !== "";
+  return (
+    <form
+      className="flex max-w-[360px] flex-col gap-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isChanged) change.mutate();
+      }}
+    >
+      {general && <Banner tone="failed">{general}</Banner>}
+      <Field label="Name" hint="As the other members of your organizations see it" error={change.error} field="name">
+        <input className="field" required maxLength={100} autoComplete="name" value={wanted} onChange={(event) => setEdited(event.target.value)} />
+      </Field>
+      <button type="submit" className="button self-start" disabled={!isChanged || change.isPending}>
+        {change.isPending ? "Saving…" : "Save the name"}
+      </button>
+    </form>
+  );
+}
