@@ -63,6 +63,7 @@ def seed(database: Database[Row], organization_id: str, *, documents: int, knowl
     for base in bases:
         base["document_count"], base["chunk_count"] = counts[str(base["_id"])]
     _insert(database, "knowledge_bases", iter(bases))
+    _insert(database, "kb_epochs", ({"_id": base["_id"], "epoch": 1, "commit_id": new_id()} for base in bases))
     kb_ids = [str(base["_id"]) for base in bases]
     _insert(database, "jobs", _dead_jobs(organization_id, some_failed, kb_ids, now))
     _insert(database, "spu_ledger", _charges(organization_id, kb_ids, now, chance))
@@ -108,6 +109,7 @@ def _knowledge_bases(
             "chunk_size": 512, "chunk_overlap": 128, "embedding_model": LOCAL_MODEL,
             "embedding_dimensions": LOCAL_DIMENSIONS, "coalesce_neighbors": 0, "status": "active",
             "vectors_uuid": new_id(), "vector_store": "local", "first_membership_at": now, "last_indexed_at": now,
+            "counted_epoch": 1,
             "created_at": now - timedelta(minutes=number), "updated_at": now,
         }
         for number in range(count)

@@ -136,20 +136,24 @@ def calls(there: Seeded, documents: int) -> dict[str, str]:
     last = max(1, documents * 9 // 1000)
     return {
         "documents": "/documents?limit=50",
+        "documents with their states": "/documents?limit=50&include=knowledge_bases",
         "by name": "/documents?limit=50&name_search=zürich",
         "by a name that few have": "/documents?limit=50&name_search=004711",
         "by tag": f"/documents?limit=50&tag_ids={there.tag_id}",
         "by state": "/documents?limit=50&state=failed",
         "by size": "/documents?limit=50&sort=-byte_size",
         "by last change": "/documents?limit=50&sort=-updated_at",
+        "sorted by state": "/documents?limit=50&sort=state",
         f"page {last}": f"/documents?limit=100&skip={(last - 1) * 100}",
         "one document": f"/documents/{there.document_id}",
         "knowledge bases": "/knowledge-bases?limit=50",
         "one knowledge base": f"/knowledge-bases/{there.kb_id}",
         "its documents": f"/knowledge-bases/{there.kb_id}/documents?limit=50",
+        "its chunks": f"/knowledge-bases/{there.kb_id}/chunks?limit=50",
         "tags": "/tags?limit=100",
         "jobs": "/jobs?state=dead&limit=50",
         "usage by day": "/usage?by_day=true",
+        "usage by day, largest four": "/usage/days?since=2020-01-01T00:00:00Z",
     }
 
 

@@ -71,23 +71,31 @@ class IndexingStates:
         return states(document, tagged, entries, jobs)
 
     async def of_documents(self, organization_id: str, documents: Sequence[Document]) -> list[StandingDocument]:
-        """The same of several documents of one organization, by four questions however many they are."""
+        """The same of several documents of one organization, by three questions however many they are."""
         tag_ids = {tag_id for document in documents for tag_id in document.tag_ids}
         document_ids = [document.id for document in documents]
         tagged = await self._knowledge_bases.with_tags(organization_id, tag_ids)
         entries = await self._entries.in_all_knowledge_bases(organization_id, document_ids)
         jobs = await self._jobs.of_documents(organization_id, document_ids)
-        return [_standing(document, tagged, entries, jobs) for document in documents]
+        entries_of: dict[str, list[IndexEntry]] = {}
+        for entry in entries:
+            entries_of.setdefault(entry.document_id, []).append(entry)
+        jobs_of: dict[str | None, list[Job]] = {}
+        for job in jobs:
+            jobs_of.setdefault(job.subject.document_id, []).append(job)
+        return [
+            _standing(document, tagged, entries_of.get(document.id, []), jobs_of.get(document.id, []))
+            for document in documents
+        ]
 
 
 def _standing(
     document: Document, tagged: Sequence[KnowledgeBase], entries: Sequence[IndexEntry], jobs: Sequence[Job]
 ) -> StandingDocument:
-    own_jobs = [job for job in jobs if job.subject.document_id == document.id]
-    extracting = (job.progress for job in own_jobs if job.kind is JobKind.EXTRACT and job.state is JobState.RUNNING)
-    shared = [item for item in tagged if not set(item.tag_ids).isdisjoint(document.tag_ids)]
-    own_entries = [entry for entry in entries if entry.document_id == document.id]
-    return StandingDocument(document, states(document, shared, own_entries, own_jobs), next(extracting, None))
+    extracting = (job.progress for job in jobs if job.kind is JobKind.EXTRACT and job.state is JobState.RUNNING)
+    tag_ids = set(document.tag_ids)
+    shared = [item for item in tagged if not tag_ids.isdisjoint(item.tag_ids)]
+    return StandingDocument(document, states(document, shared, entries, jobs), next(extracting, None))
 
 
 def states(

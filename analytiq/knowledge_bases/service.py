@@ -238,6 +238,10 @@ class KnowledgeBases:
             if entry.document_id in names
         ], total
 
+    async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
+        """Knowledge base's id → its name, of those that are there."""
+        return await self._knowledge_bases.names(organization_id, kb_ids) if kb_ids else {}
+
     async def chunks(
         self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
     ) -> tuple[list[ListedChunk], int]:

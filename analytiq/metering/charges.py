@@ -18,7 +18,7 @@ from analytiq import clock
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.metering.counting import note_charged
 from analytiq.models.quota import SpuAccount, SpuPurpose
-from analytiq.models.usage import SpuCharge, UsageTotal
+from analytiq.models.usage import DailyUsage, SpuCharge, UsageGrouping, UsageTotal
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
@@ -204,6 +204,23 @@ class Metering:
         charged = await self._ledger.totals(organization_id, since=since, until=until, by_day=by_day)
         saved = await self._savings.totals(organization_id, since=since, until=until, by_day=by_day)
         return _merged(charged, saved)
+
+    async def daily(
+        self, organization_id: str, grouping: UsageGrouping, *, since: datetime, until: datetime | None, most: int
+    ) -> DailyUsage:
+        """SPUs by day (UTC) and group within [since, until): the `most` largest groups, and the rest as one."""
+        await self.return_expired(organization_id)
+        groups = await self._ledger.largest(organization_id, grouping, since=since, until=until, most=most)
+        days, unconfirmed = await self._ledger.by_day(
+            organization_id, grouping, [group.id for group in groups], since=since, until=until
+        )
+        return DailyUsage(
+            groups=tuple(groups),
+            days=tuple(days),
+            spus=sum(sum(day.spus) + day.other_spus for day in days),
+            saved_spus=await self._savings.total(organization_id, since=since, until=until),
+            unconfirmed_spus=unconfirmed,
+        )
 
     async def _reserve(self, purpose: SpuPurpose, wanted: int) -> Reservation:
         organization_id = purpose.organization_id

@@ -40,3 +40,39 @@ class UsageTotal(Stored):
     spus: int = 0
     saved_spus: int = 0
     unconfirmed_spus: int = 0
+
+
+class UsageGrouping(StrEnum):
+    """What SPUs by day are told apart by; the value is the ledger's field."""
+
+    KNOWLEDGE_BASE = "kb_id"
+    MODEL = "embedding_model"
+    OPERATION = "operation"
+
+
+class UsageGroup(Stored):
+    """SPUs of one knowledge base, model or operation; `id` is None for those of no knowledge base."""
+
+    id: str | None
+    spus: int
+
+
+class UsageDay(Stored):
+    """SPUs of one day (UTC, as 2026-01-31), by group in the order of the groups, and of all other groups."""
+
+    day: str
+    spus: tuple[int, ...]
+    other_spus: int
+
+
+class DailyUsage(Stored):
+    """SPUs by day and group, largest group first; groups beyond the largest are summed. Days without any are left out.
+
+    `saved_spus` are counted by whole days, as everywhere.
+    """
+
+    groups: tuple[UsageGroup, ...]
+    days: tuple[UsageDay, ...]
+    spus: int
+    saved_spus: int
+    unconfirmed_spus: int

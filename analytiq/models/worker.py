@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from analytiq.models.job import JobKind
 from analytiq.models.stored import Stored
 
 
@@ -20,3 +21,17 @@ class Worker(Stored):
     concurrency: int
     running: int
     ocr_languages: tuple[str, ...] = ()
+
+
+class JobInShort(Stored):
+    """A job that a worker runs."""
+
+    id: str
+    kind: JobKind
+
+
+class RunningJobs(Stored):
+    """Jobs of one organization that a worker runs: some of them, and how many there are."""
+
+    jobs: tuple[JobInShort, ...] = ()
+    count: int = 0

@@ -126,6 +126,7 @@ MIGRATIONS = (
     Migration(17, "index of chats by their owner", _create_indexes),
     Migration(18, "index of dead jobs by error, and indexes of records of backups", _create_indexes),
     Migration(19, "index of documents by the type of their file", _create_indexes),
+    Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
 )
 
 

@@ -1,6 +1,6 @@
 """Runs: asked for, looked at, cancelled. What they do is `analytiq.agent`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -104,6 +104,10 @@ class PromptRuns:
     ) -> tuple[list[PromptRun], int]:
         """A page of runs without their steps, latest first, and how many match."""
         return await self._runs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
+        """Prompt id → its latest run without steps and texts; prompts that were never run are left out."""
+        return await self._runs.latest_of(organization_id, prompt_ids)
 
     async def cancel(self, organization_id: str, run_id: str) -> PromptRun:
         """Stop a run: no call is made for it from now on, and one under way is broken off within seconds.

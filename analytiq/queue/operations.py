@@ -1,6 +1,6 @@
 """What people do with an organization's jobs: look at them, run dead ones again, stop others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -13,6 +13,7 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
 from analytiq.mongo.repositories.jobs import ErrorGroup, JobPage, JobQuery, JobRepository
+from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.queue.runner import OnDead, OnSettled, cancelled
@@ -65,6 +66,14 @@ class Cancelled:
     stopping: int
 
 
+@dataclass(frozen=True, slots=True)
+class SubjectNames:
+    """Id → name, of documents and knowledge bases."""
+
+    documents: Mapping[str, str]
+    knowledge_bases: Mapping[str, str]
+
+
 class Jobs:
     """Jobs of an organization."""
 
@@ -74,6 +83,7 @@ class Jobs:
         jobs: JobRepository,
         history: JobHistoryRepository,
         documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
         *,
         on_dead: OnDead,
         on_settled: OnSettled,
@@ -83,12 +93,22 @@ class Jobs:
         self._jobs = jobs
         self._history = history
         self._documents = documents
+        self._knowledge_bases = knowledge_bases
         self._on_dead = on_dead
         self._on_settled = on_settled
 
     async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
         """A page of jobs that wait, run or were given up, latest change first, and how many match."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def names_in(self, organization_id: str, jobs: Sequence[Job]) -> SubjectNames:
+        """How what the jobs are about is called, by two questions at most; what is gone has no name."""
+        document_ids = {job.subject.document_id for job in jobs if job.subject.document_id}
+        kb_ids = {job.subject.kb_id for job in jobs if job.subject.kb_id}
+        return SubjectNames(
+            await self._documents.names(organization_id, document_ids) if document_ids else {},
+            await self._knowledge_bases.names(organization_id, kb_ids) if kb_ids else {},
+        )
 
     async def counts(self, organization_id: str) -> list[KindCounts]:
         """How many jobs of each kind there are; kinds without any are left out."""

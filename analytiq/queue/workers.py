@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 
-from analytiq.models.job import Job, JobState
-from analytiq.models.worker import Worker
-from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
+from analytiq.models.worker import RunningJobs, Worker
 from analytiq.mongo.repositories.workers import WorkerRepository
 from analytiq.queue.registry import SILENT_SECONDS
 
-MOST_JOBS = 1_000
-"""Running jobs that are looked at; beyond it some are not told: nobody reads that many."""
+MOST_JOBS = 100
+"""Running jobs that are told of one worker: nobody reads more; how many there are is told besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +15,19 @@ class WorkerWithJobs:
     """A process that is there, and the jobs of one organization that it runs."""
 
     worker: Worker
-    jobs: list[Job]
+    running: RunningJobs
 
 
 class Workers:
     """Worker processes, seen from an organization."""
 
-    def __init__(self, workers: WorkerRepository, jobs: JobRepository) -> None:
+    def __init__(self, workers: WorkerRepository) -> None:
         """Put together."""
         self._workers = workers
-        self._jobs = jobs
 
     async def of(self, organization_id: str) -> list[WorkerWithJobs]:
         """The processes that are there, by name, each with the organization's jobs that it runs."""
         present = await self._workers.seen_within(SILENT_SECONDS)
-        running = await self._jobs.page(organization_id, JobQuery(states=(JobState.RUNNING,)), skip=0, limit=MOST_JOBS)
-        return [WorkerWithJobs(worker, [job for job in running.jobs if job.worker == worker.id]) for worker in present]
+        names = [worker.id for worker in present]
+        running = await self._workers.running(organization_id, names, most=MOST_JOBS)
+        return [WorkerWithJobs(worker, running.get(worker.id, RunningJobs())) for worker in present]

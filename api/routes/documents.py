@@ -22,6 +22,7 @@ from api.schemas.documents import (
     DocumentResponse,
     DocumentTextResponse,
     DocumentUpdate,
+    ListedDocumentResponse,
     TextPageResponse,
     UploadAnswer,
     filter_in_query,
@@ -115,6 +116,10 @@ async def list_documents(
         str | None, Query(description="As in a search, written as JSON; without `page`", max_length=LONGEST_FILTER)
     ] = None,
     sort: Annotated[Sort, Query(description="With a minus, descending")] = "-created_at",
+    include: Annotated[
+        list[Literal["knowledge_bases"]] | None,
+        Query(description="`knowledge_bases`: where each stands in each of its knowledge bases, as one document tells"),
+    ] = None,
 ) -> DocumentList:
     """A page of documents."""
     wanted = EVERYTHING
@@ -130,7 +135,12 @@ async def list_documents(
         filter=wanted,
     )
     found, total = await application.documents.page(organization.id, query, skip=skip, limit=limit)
-    return DocumentList(documents=[DocumentResponse.of(item) for item in found], total_count=total, skip=skip)
+    if include:
+        standing = await application.indexing_states.of_documents(organization.id, found)
+        documents = [ListedDocumentResponse.listed(item.document, item.knowledge_bases) for item in standing]
+    else:
+        documents = [ListedDocumentResponse.listed(item, None) for item in found]
+    return DocumentList(documents=documents, total_count=total, skip=skip)
 
 
 @router.get("/{document_id}", operation_id="get_document")

@@ -1,6 +1,6 @@
 """`/jobs`: what is still to be done for the organization, and what was given up."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 
@@ -38,6 +38,10 @@ async def list_jobs(
     kb_id: Annotated[SubjectId | None, Query()] = None,
     document_id: Annotated[SubjectId | None, Query()] = None,
     error_code: Annotated[ErrorCode | None, Query(description="Of the last attempt that failed")] = None,
+    include: Annotated[
+        list[Literal["names"]] | None,
+        Query(description="`names`: what the document and the knowledge base are called"),
+    ] = None,
 ) -> JobList:
     """A page of jobs that wait, run or were given up, latest change first; a job that is done is not one any more."""
     query = JobQuery(
@@ -48,7 +52,8 @@ async def list_jobs(
         error_code=error_code,
     )
     found = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
-    return JobList.of(found, skip=skip, max_attempts=application.settings.queue.max_attempts)
+    names = await application.job_operations.names_in(organization.id, found.jobs if include else ())
+    return JobList.of(found, names, skip=skip, max_attempts=application.settings.queue.max_attempts)
 
 
 @router.post("/replay", status_code=202, operation_id="replay_jobs")

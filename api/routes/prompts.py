@@ -1,6 +1,6 @@
 """`/prompts`: their life, and asking for runs."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import StringConstraints
@@ -10,6 +10,7 @@ from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, R
 from api.idempotency import IdempotentRoute
 from api.schemas.prompt_runs import PromptRunCreate, PromptRunResponse, PromptRunsStarted
 from api.schemas.prompts import (
+    ListedPromptResponse,
     PromptCreate,
     PromptList,
     PromptResponse,
@@ -50,11 +51,23 @@ async def list_prompts(
     name_search: NameSearch = None,
     tag_id: OfId = None,
     kb_id: OfId = None,
+    include: Annotated[
+        list[Literal["kb_name", "last_run"]] | None, Query(description="What each is to tell besides")
+    ] = None,
 ) -> PromptList:
     """A page of prompts by name, in their latest versions."""
     query = PromptQuery(name_search=name_search, tag_id=tag_id, kb_id=kb_id)
     found, total = await application.prompts.page(organization.id, query, skip=skip, limit=limit)
-    return PromptList(prompts=[PromptResponse.of_prompt(item) for item in found], total_count=total, skip=skip)
+    wanted = include or []
+    kb_ids = {item.configuration.kb_id for item in found if item.configuration.kb_id} if "kb_name" in wanted else ()
+    ids = [item.id for item in found] if "last_run" in wanted else ()
+    names = await application.knowledge_bases.names(organization.id, kb_ids)
+    runs = await application.prompt_runs.latest_of(organization.id, ids)
+    prompts = [
+        ListedPromptResponse.listed(item, kb_name=names.get(item.configuration.kb_id or ""), last_run=runs.get(item.id))
+        for item in found
+    ]
+    return PromptList(prompts=prompts, total_count=total, skip=skip)
 
 
 @router.get("/{prompt_id}", operation_id="get_prompt")

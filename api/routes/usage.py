@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from analytiq.models.usage import UsageGrouping
 from api.context import ApplicationOf, CurrentOrganization
 from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
-from api.schemas.usage import LlmUsageAnswer, QuotaAnswer, UsageAnswer
+from api.schemas.usage import DailyUsageAnswer, LlmUsageAnswer, QuotaAnswer, UsageAnswer
 
 router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
@@ -29,6 +30,23 @@ async def get_usage(
     return UsageAnswer.of(totals)
 
 
+@router.get("/usage/days", operation_id="get_daily_usage")
+async def get_daily_usage(
+    *,
+    application: ApplicationOf,
+    organization: CurrentOrganization,
+    since: Annotated[Time, Query()],
+    until: Annotated[Time | None, Query()] = None,
+    group_by: Annotated[UsageGrouping, Query(description="What to tell apart")] = UsageGrouping.KNOWLEDGE_BASE,
+    top: Annotated[int, Query(ge=1, le=100, description="Groups at most; the rest is summed")] = 4,
+) -> DailyUsageAnswer:
+    """SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are."""
+    usage = await application.metering.daily(organization.id, group_by, since=since, until=until, most=top)
+    is_by_kb = group_by is UsageGrouping.KNOWLEDGE_BASE
+    kb_ids = {group.id for group in usage.groups if group.id} if is_by_kb else ()
+    return DailyUsageAnswer.of(usage, await application.knowledge_bases.names(organization.id, kb_ids))
+
+
 @router.get("/quota", operation_id="get_quota")
 async def get_quota(application: ApplicationOf, organization: CurrentOrganization) -> QuotaAnswer:
     """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
@@ -44,4 +62,6 @@ async def get_llm_usage(
     until: Annotated[Time | None, Query()] = None,
 ) -> LlmUsageAnswer:
     """Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose."""
-    return LlmUsageAnswer.of(await application.llm_usage.totals(organization.id, since=since, until=until))
+    totals = await application.llm_usage.totals(organization.id, since=since, until=until)
+    names = await application.knowledge_bases.names(organization.id, {item.kb_id for item in totals if item.kb_id})
+    return LlmUsageAnswer.of(totals, names)

@@ -106,6 +106,20 @@ class DocumentDetail(DocumentResponse):
         )
 
 
+class ListedDocumentResponse(DocumentResponse):
+    """A document of a list."""
+
+    knowledge_bases: list[KnowledgeBaseStateResponse] | None = Field(
+        description="Where it stands in each of its knowledge bases; null unless asked for by `include`"
+    )
+
+    @classmethod
+    def listed(cls, document: Document, states: list[KnowledgeBaseState] | None) -> "ListedDocumentResponse":
+        """From the library's shapes."""
+        told = None if states is None else [KnowledgeBaseStateResponse.of(state) for state in states]
+        return cls.model_validate({**_fields(document), "knowledge_bases": told})
+
+
 def _fields(document: Document) -> dict[str, object]:
     return {
         "document_id": document.id,
@@ -128,7 +142,7 @@ def _fields(document: Document) -> dict[str, object]:
 class DocumentList(ResponseBody):
     """A page of documents."""
 
-    documents: list[DocumentResponse]
+    documents: list[ListedDocumentResponse]
     total_count: int
     skip: int
 

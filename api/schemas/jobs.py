@@ -13,7 +13,7 @@ from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
 from analytiq.mongo.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
-from analytiq.queue.operations import DocumentLog, JobWithAttempts, KindCounts
+from analytiq.queue.operations import DocumentLog, JobWithAttempts, KindCounts, SubjectNames
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -141,19 +141,35 @@ def _fields(job: Job, max_attempts: int) -> dict[str, object]:
     }
 
 
+class ListedJobResponse(JobResponse):
+    """A job of a list; names are null unless `include` asks for them, and where what they name is gone."""
+
+    document_name: str | None
+    kb_name: str | None
+
+
 class JobList(ResponseBody):
     """A page of jobs."""
 
-    jobs: list[JobResponse]
+    jobs: list[ListedJobResponse]
     total_count: int = Field(description=f"Counted up to {MOST_COUNTED:,}")
     total_count_is_at_least: bool = Field(description="There are more than `total_count`")
     skip: int
 
     @classmethod
-    def of(cls, page: JobPage, *, skip: int, max_attempts: int) -> "JobList":
-        """From the library's shape."""
+    def of(cls, page: JobPage, names: SubjectNames, *, skip: int, max_attempts: int) -> "JobList":
+        """From the library's shapes."""
         return cls(
-            jobs=[JobResponse.of(job, max_attempts=max_attempts) for job in page.jobs],
+            jobs=[
+                ListedJobResponse.model_validate(
+                    {
+                        **_fields(job, max_attempts),
+                        "document_name": names.documents.get(job.subject.document_id or ""),
+                        "kb_name": names.knowledge_bases.get(job.subject.kb_id or ""),
+                    }
+                )
+                for job in page.jobs
+            ],
             total_count=page.total_count,
             total_count_is_at_least=page.total_count_is_at_least,
             skip=skip,

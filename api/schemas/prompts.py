@@ -6,8 +6,10 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from analytiq.models.prompt import DEFAULT_ITERATIONS, Prompt, PromptConfiguration, PromptVersion
+from analytiq.models.prompt_run import PromptRun, RunStatus
 from analytiq.prompts.answer_schemas import check_answer_schema
 from analytiq.search.filters import parse_filter
+from api.schemas.documents import FailureResponse
 from api.schemas.llm_providers import ModelName
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
@@ -185,6 +187,46 @@ class PromptResponse(PromptVersionResponse):
         )
 
 
+class LastRunResponse(ResponseBody):
+    """A run in short."""
+
+    run_id: str
+    version: int
+    status: RunStatus
+    error: FailureResponse | None
+    created_at: Moment
+    started_at: Moment | None
+    ended_at: Moment | None
+
+    @classmethod
+    def of(cls, run: PromptRun | None) -> "LastRunResponse | None":
+        """From the stored shape."""
+        if run is None:
+            return None
+        return cls(
+            run_id=run.id,
+            version=run.version,
+            status=run.status,
+            error=FailureResponse.of(run.error),
+            created_at=run.created_at,
+            started_at=run.started_at,
+            ended_at=run.ended_at,
+        )
+
+
+class ListedPromptResponse(PromptResponse):
+    """A prompt of a list, with what `include` asks for."""
+
+    kb_name: str | None = Field(description="Null: not asked for, no knowledge base, or one that is gone")
+    last_run: LastRunResponse | None = Field(description="Null: not asked for, or it was never run")
+
+    @classmethod
+    def listed(cls, prompt: Prompt, *, kb_name: str | None, last_run: PromptRun | None) -> "ListedPromptResponse":
+        """From the stored shapes."""
+        fields = PromptResponse.of_prompt(prompt).model_dump()
+        return cls(**fields, kb_name=kb_name, last_run=LastRunResponse.of(last_run))
+
+
 def _shown(configuration: PromptConfiguration) -> dict[str, Any]:
     fields = configuration.model_dump()
     return {
@@ -196,7 +238,7 @@ def _shown(configuration: PromptConfiguration) -> dict[str, Any]:
 class PromptList(ResponseBody):
     """A page of prompts."""
 
-    prompts: list[PromptResponse]
+    prompts: list[ListedPromptResponse]
     total_count: int = Field(description="How many match in all")
     skip: int
 

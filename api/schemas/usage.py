@@ -1,10 +1,12 @@
 """Wire shapes of usage and quotas."""
 
+from collections.abc import Mapping
+
 from pydantic import Field
 
 from analytiq.models.llm_usage import LlmUsageTotal
 from analytiq.models.quota import SpuAccount
-from analytiq.models.usage import UsageTotal
+from analytiq.models.usage import DailyUsage, UsageTotal
 from api.schemas.wire import ResponseBody
 
 
@@ -49,6 +51,46 @@ class UsageAnswer(ResponseBody):
         )
 
 
+class UsageGroupResponse(ResponseBody):
+    """SPUs of one knowledge base, model or operation."""
+
+    id: str | None = Field(description="Null: of no knowledge base")
+    name: str | None = Field(description="Of a knowledge base that is there; else null")
+    spus: int
+
+
+class UsageDayResponse(ResponseBody):
+    """SPUs of one day."""
+
+    day: str = Field(description="As 2026-01-31, in UTC")
+    spus: list[int] = Field(description="Of each of the `groups`, in their order")
+    other_spus: int = Field(description="Of all other groups")
+
+
+class DailyUsageAnswer(ResponseBody):
+    """SPUs by day and group. Days without a charge are left out."""
+
+    total_spus: int
+    total_saved_spus: int
+    total_unconfirmed_spus: int
+    groups: list[UsageGroupResponse] = Field(description="Those with most SPUs, largest first")
+    days: list[UsageDayResponse]
+
+    @classmethod
+    def of(cls, usage: DailyUsage, names: Mapping[str, str]) -> "DailyUsageAnswer":
+        """From the library's shapes; `names` of knowledge bases."""
+        return cls(
+            total_spus=usage.spus,
+            total_saved_spus=usage.saved_spus,
+            total_unconfirmed_spus=usage.unconfirmed_spus,
+            groups=[
+                UsageGroupResponse(id=group.id, name=names.get(group.id or ""), spus=group.spus)
+                for group in usage.groups
+            ],
+            days=[UsageDayResponse(day=day.day, spus=list(day.spus), other_spus=day.other_spus) for day in usage.days],
+        )
+
+
 class QuotaAnswer(ResponseBody):
     """The organization's SPUs."""
 
@@ -83,11 +125,12 @@ class LlmUsageAnswer(ResponseBody):
     total_calls: int
     total_cost_usd: float
     cost_usd_by_kb: dict[str, float]
+    kb_names: dict[str, str] = Field(description="Of the knowledge bases of `items` that are there, by id")
     items: list[LlmUsageItem]
 
     @classmethod
-    def of(cls, totals: list[LlmUsageTotal]) -> "LlmUsageAnswer":
-        """From the library's shape."""
+    def of(cls, totals: list[LlmUsageTotal], names: Mapping[str, str]) -> "LlmUsageAnswer":
+        """From the library's shapes; `names` of knowledge bases."""
         by_kb: dict[str, float] = {}
         for total in totals:
             if total.kb_id is not None:
@@ -96,6 +139,7 @@ class LlmUsageAnswer(ResponseBody):
             total_calls=sum(total.calls for total in totals),
             total_cost_usd=sum(total.cost_usd for total in totals),
             cost_usd_by_kb=by_kb,
+            kb_names=dict(names),
             items=[
                 LlmUsageItem.model_validate({**total.model_dump(), "operation": total.operation.value})
                 for total in totals

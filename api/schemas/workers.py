@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from analytiq.models.job import JobKind
-from analytiq.queue.workers import WorkerWithJobs
+from analytiq.queue.workers import MOST_JOBS, WorkerWithJobs
 from api.schemas.wire import Moment, ResponseBody
 
 
@@ -22,7 +22,8 @@ class WorkerResponse(ResponseBody):
     started_at: Moment
     seen_at: Moment = Field(description="When it last gave a sign of life")
     slots: int = Field(description="How many jobs it runs at once at most")
-    jobs: list[WorkerJob]
+    jobs: list[WorkerJob] = Field(description=f"{MOST_JOBS} at most, latest change first")
+    job_count: int = Field(description="How many of this organization's jobs it runs")
 
     @classmethod
     def of(cls, found: WorkerWithJobs) -> "WorkerResponse":
@@ -34,7 +35,8 @@ class WorkerResponse(ResponseBody):
             started_at=worker.started_at,
             seen_at=worker.seen_at,
             slots=worker.concurrency,
-            jobs=[WorkerJob(job_id=job.id, kind=job.kind) for job in found.jobs],
+            jobs=[WorkerJob(job_id=job.id, kind=job.kind) for job in found.running.jobs],
+            job_count=found.running.count,
         )
 
 

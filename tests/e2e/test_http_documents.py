@@ -65,6 +65,24 @@ def test_pages_of_a_list_do_not_overlap_and_leave_nothing_out(client: httpx.Clie
     assert body["total_count"] == 5
 
 
+def test_list_tells_of_each_document_where_it_stands_if_it_is_asked_to(client: httpx.Client) -> None:
+    tag, word = make_tag(client), unique("standing")
+    make_knowledge_base(client, [tag])
+    ids = [
+        upload(client, f"{word} {at}.txt", b"It stands.", tag_ids=tags)["document_id"]
+        for at, tags in enumerate(([tag], []))
+    ]
+    wait_until_indexed(client, ids[0])
+    wait_until_read(client, ids[1])
+    asked = {"name_search": word, "sort": "document_name"}
+    told = accepted(client.get("/documents", params={**asked, "include": "knowledge_bases"}))["documents"]
+    assert told == [get_document(client, document_id) for document_id in ids]
+    assert [state["state"] for state in told[0]["knowledge_bases"]] == ["indexed"]
+    plain = accepted(client.get("/documents", params=asked))["documents"]
+    assert plain == [{**item, "knowledge_bases": None} for item in told]
+    problem_of(client.get("/documents", params={"include": "everything"}), 400)
+
+
 def test_list_shows_ten_unless_asked_otherwise(client: httpx.Client) -> None:
     word = unique("eleven")
     for number in range(11):

@@ -112,10 +112,18 @@ def status_of(client: httpx.Client, document_id: str) -> str:
 def test_job_that_a_provider_refused_is_inspected_mended_and_replayed(indexing: Indexing) -> None:
     client = indexing.client
     document_id, job_id = indexing.dead_sync()
-    listed = accepted(client.get("/jobs", params={"state": "dead", "error_code": "provider_refused"}))
+    query = {"state": "dead", "error_code": "provider_refused"}
+    listed = accepted(client.get("/jobs", params=query))
     assert (listed["total_count"], listed["skip"], [job["job_id"] for job in listed["jobs"]]) == (1, 0, [job_id])
     shown = accepted(client.get(f"/jobs/{job_id}"))
-    assert shown.items() >= listed["jobs"][0].items()
+    (plain,) = listed["jobs"]
+    (named,) = accepted(client.get("/jobs", params={**query, "include": "names"}))["jobs"]
+    names = [accepted(client.get(f"/documents/{document_id}"))["document_name"]]
+    names.append(accepted(client.get(f"/knowledge-bases/{indexing.kb}"))["name"])
+    assert [named.pop(name) for name in ("document_name", "kb_name")] == names
+    assert [plain.pop(name) for name in ("document_name", "kb_name")] == [None, None]
+    assert shown.items() >= plain.items()
+    assert plain == named
     assert (shown["kind"], shown["state"], shown["task_state"], shown["attempt"]) == ("sync", "dead", "FAILURE", 1)
     assert (shown["kb_id"], shown["document_id"], shown["generation_id"]) == (indexing.kb, document_id, None)
     assert (shown["worker"], shown["progress"], shown["is_cancel_wanted"]) == (None, None, False)
@@ -240,7 +248,7 @@ def test_log_of_a_document_shows_every_attempt_latest_first_and_what_waits(index
 
     def written() -> Body | None:
         log = accepted(client.get(f"/documents/{document_id}/log"))
-        return log if log["total_count"] == 3 else None
+        return log if len(log["attempts"]) == 3 else None
 
     log: Body = eventually(written)
     assert [(item["kind"], item["outcome"], item["task_state"]) for item in log["attempts"]] == [

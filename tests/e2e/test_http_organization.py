@@ -125,6 +125,15 @@ def test_each_embedding_is_charged_once_and_what_is_cached_is_free(client: httpx
     for _ in range(3):
         search(client, kb, f"Who is {word}?")
     assert spus(client, kb) == {"index": 1, "search": 1}
+    by_kb = accepted(client.get("/usage/days", params={"since": "2020-01-01T00:00:00Z", "top": 100}))
+    (own,) = [group for group in by_kb["groups"] if group["id"] == kb]
+    assert (own["name"], own["spus"]) == (accepted(client.get(f"/knowledge-bases/{kb}"))["name"], 2)
+    by_operation = accepted(
+        client.get("/usage/days", params={"since": "2020-01-01T00:00:00Z", "group_by": "operation", "top": 1})
+    )
+    assert by_operation["total_spus"] == by_kb["total_spus"] == accepted(client.get("/usage"))["total_spus"]
+    assert len(by_operation["groups"]) == 1
+    assert sum(sum(day["spus"]) + day["other_spus"] for day in by_operation["days"]) == by_operation["total_spus"]
     twin = make_knowledge_base(client, [tag])
     eventually(lambda: search(client, twin, f"Who is {word}?")["results"])
     assert spus(client, twin) == {}

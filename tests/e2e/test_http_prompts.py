@@ -97,6 +97,15 @@ def test_prompt_is_made_run_by_itself_verified_and_exported(tenant: httpx.Client
     usage = accepted(tenant.get("/llm-usage"))
     assert usage["total_calls"] == 2
     assert {item["kb_id"] for item in usage["items"]} == {kb}
+    assert list(usage["kb_names"]) == [kb]
+    asked = {"kb_id": kb, "include": ["kb_name", "last_run"]}
+    (listed,) = accepted(tenant.get("/prompts", params=asked))["prompts"]
+    assert listed["kb_name"] == accepted(tenant.get(f"/knowledge-bases/{kb}"))["name"]
+    (latest,) = accepted(tenant.get("/runs", params={"prompt_id": prompt, "limit": 1}))["runs"]
+    assert listed["last_run"] == {name: latest[name] for name in listed["last_run"]}
+    assert (listed["last_run"]["run_id"], listed["last_run"]["status"]) == (latest["run_id"], "succeeded")
+    (plain,) = accepted(tenant.get("/prompts", params={"kb_id": kb}))["prompts"]
+    assert (plain["kb_name"], plain["last_run"]) == (None, None)
     problem = problem_of(tenant.delete(f"/knowledge-bases/{kb}"), 409, code="knowledge_base_in_use")
     assert "on_use=detach" in problem["detail"]
     accepted(tenant.delete(f"/knowledge-bases/{kb}", params={"on_use": "detach"}))

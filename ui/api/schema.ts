@@ -1274,6 +1274,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/usage/days": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Daily Usage
+         * @description SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are.
+         */
+        get: operations["get_daily_usage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/quota": {
         parameters: {
             query?: never;
@@ -2583,6 +2603,25 @@ export interface components {
             text: string;
         };
         /**
+         * DailyUsageAnswer
+         * @description SPUs by day and group. Days without a charge are left out.
+         */
+        DailyUsageAnswer: {
+            /** Total Spus */
+            total_spus: number;
+            /** Total Saved Spus */
+            total_saved_spus: number;
+            /** Total Unconfirmed Spus */
+            total_unconfirmed_spus: number;
+            /**
+             * Groups
+             * @description Those with most SPUs, largest first
+             */
+            groups: components["schemas"]["UsageGroupResponse"][];
+            /** Days */
+            days: components["schemas"]["UsageDayResponse"][];
+        };
+        /**
          * DegradationResponse
          * @description A step that could not be made; the answer is what comes of the others.
          */
@@ -2646,7 +2685,7 @@ export interface components {
          */
         DocumentList: {
             /** Documents */
-            documents: components["schemas"]["DocumentResponse"][];
+            documents: components["schemas"]["ListedDocumentResponse"][];
             /** Total Count */
             total_count: number;
             /** Skip */
@@ -3589,7 +3628,7 @@ export interface components {
          */
         JobList: {
             /** Jobs */
-            jobs: components["schemas"]["JobResponse"][];
+            jobs: components["schemas"]["ListedJobResponse"][];
             /**
              * Total Count
              * @description Counted up to 10,000
@@ -3873,11 +3912,126 @@ export interface components {
             coalesce_neighbors?: number | null;
         };
         /**
+         * LastRunResponse
+         * @description A run in short.
+         */
+        LastRunResponse: {
+            /** Run Id */
+            run_id: string;
+            /** Version */
+            version: number;
+            status: components["schemas"]["RunStatus"];
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Created At */
+            created_at: string;
+            /** Started At */
+            started_at: string | null;
+            /** Ended At */
+            ended_at: string | null;
+        };
+        /**
          * LedgerFate
          * @description What becomes of the charges of an organization that is erased: anonymized ones still add up.
          * @enum {string}
          */
         LedgerFate: "anonymize" | "delete" | "keep";
+        /**
+         * ListedDocumentResponse
+         * @description A document of a list.
+         */
+        ListedDocumentResponse: {
+            /** Document Id */
+            document_id: string;
+            /** Document Name */
+            document_name: string;
+            /**
+             * State
+             * @description uploaded, extracting, extracted or failed
+             */
+            state: string;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Metadata */
+            metadata: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Warnings */
+            warnings: string[];
+            /** Content Type */
+            content_type: string;
+            /** Byte Size */
+            byte_size: number;
+            /** Sha256 */
+            sha256: string;
+            /** Page Count */
+            page_count: number | null;
+            /** Character Count */
+            character_count: number | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Knowledge Bases
+             * @description Where it stands in each of its knowledge bases; null unless asked for by `include`
+             */
+            knowledge_bases: components["schemas"]["KnowledgeBaseStateResponse"][] | null;
+        };
+        /**
+         * ListedJobResponse
+         * @description A job of a list; names are null unless `include` asks for them, and where what they name is gone.
+         */
+        ListedJobResponse: {
+            /** Job Id */
+            job_id: string;
+            kind: components["schemas"]["JobKind"];
+            state: components["schemas"]["JobState"];
+            task_state: components["schemas"]["TaskState"];
+            /**
+             * Priority
+             * @description Smaller is sooner
+             */
+            priority: number;
+            /**
+             * Attempt
+             * @description How often it was tried; being told to wait by a provider does not count
+             */
+            attempt: number;
+            /** Max Attempts */
+            max_attempts: number;
+            /** Kb Id */
+            kb_id: string | null;
+            /** Document Id */
+            document_id: string | null;
+            /** Generation Id */
+            generation_id: string | null;
+            progress: components["schemas"]["ProgressResponse"] | null;
+            /** @description Of the last attempt that failed */
+            error: components["schemas"]["FailureResponse"] | null;
+            /** Is Cancel Wanted */
+            is_cancel_wanted: boolean;
+            /**
+             * Worker
+             * @description The process that has it; operators find it by `analytiq workers list`
+             */
+            worker: string | null;
+            /**
+             * Run At
+             * @description When it is, or was, due
+             */
+            run_at: string;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /** Request Id */
+            request_id: string | null;
+            /** Document Name */
+            document_name: string | null;
+            /** Kb Name */
+            kb_name: string | null;
+        };
         /**
          * ListedKnowledgeBaseResponse
          * @description A knowledge base in a list, with what there is to do for it; of all of the page, 10,000 jobs are counted.
@@ -3938,6 +4092,55 @@ export interface components {
              * @description Why one of these was given up
              */
             given_up_reason: string | null;
+        };
+        /**
+         * ListedPromptResponse
+         * @description A prompt of a list, with what `include` asks for.
+         */
+        ListedPromptResponse: {
+            /** Prompt Id */
+            prompt_id: string;
+            /** Version */
+            version: number;
+            /** Text */
+            text: string;
+            /** Model */
+            model: string | null;
+            /** Answer Schema */
+            answer_schema: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Kb Id */
+            kb_id: string | null;
+            /** Metadata Filter */
+            metadata_filter: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /** Temperature */
+            temperature: number | null;
+            /** Max Tokens */
+            max_tokens: number | null;
+            /** Max Iterations */
+            max_iterations: number;
+            /** Token Budget */
+            token_budget: number | null;
+            /** Spu Budget */
+            spu_budget: number | null;
+            /** Created At */
+            created_at: string;
+            /** Name */
+            name: string;
+            /** Updated At */
+            updated_at: string;
+            /**
+             * Kb Name
+             * @description Null: not asked for, no knowledge base, or one that is gone
+             */
+            kb_name: string | null;
+            /** @description Null: not asked for, or it was never run */
+            last_run: components["schemas"]["LastRunResponse"] | null;
         };
         /**
          * LlmProviderList
@@ -4062,6 +4265,13 @@ export interface components {
             /** Cost Usd By Kb */
             cost_usd_by_kb: {
                 [key: string]: number;
+            };
+            /**
+             * Kb Names
+             * @description Of the knowledge bases of `items` that are there, by id
+             */
+            kb_names: {
+                [key: string]: string;
             };
             /** Items */
             items: components["schemas"]["LlmUsageItem"][];
@@ -4683,7 +4893,7 @@ export interface components {
          */
         PromptList: {
             /** Prompts */
-            prompts: components["schemas"]["PromptResponse"][];
+            prompts: components["schemas"]["ListedPromptResponse"][];
             /**
              * Total Count
              * @description How many match in all
@@ -6063,6 +6273,51 @@ export interface components {
             items: components["schemas"]["UsageItem"][];
         };
         /**
+         * UsageDayResponse
+         * @description SPUs of one day.
+         */
+        UsageDayResponse: {
+            /**
+             * Day
+             * @description As 2026-01-31, in UTC
+             */
+            day: string;
+            /**
+             * Spus
+             * @description Of each of the `groups`, in their order
+             */
+            spus: number[];
+            /**
+             * Other Spus
+             * @description Of all other groups
+             */
+            other_spus: number;
+        };
+        /**
+         * UsageGroupResponse
+         * @description SPUs of one knowledge base, model or operation.
+         */
+        UsageGroupResponse: {
+            /**
+             * Id
+             * @description Null: of no knowledge base
+             */
+            id: string | null;
+            /**
+             * Name
+             * @description Of a knowledge base that is there; else null
+             */
+            name: string | null;
+            /** Spus */
+            spus: number;
+        };
+        /**
+         * UsageGrouping
+         * @description What SPUs by day are told apart by; the value is the ledger's field.
+         * @enum {string}
+         */
+        UsageGrouping: "kb_id" | "embedding_model" | "operation";
+        /**
          * UsageItem
          * @description SPUs of one knowledge base, operation and model, and of one day where days are told apart.
          */
@@ -6144,8 +6399,16 @@ export interface components {
              * @description How many jobs it runs at once at most
              */
             slots: number;
-            /** Jobs */
+            /**
+             * Jobs
+             * @description 100 at most, latest change first
+             */
             jobs: components["schemas"]["WorkerJob"][];
+            /**
+             * Job Count
+             * @description How many of this organization's jobs it runs
+             */
+            job_count: number;
         };
         /**
          * StepKind
@@ -7605,6 +7868,8 @@ export interface operations {
                 metadata_filter?: string | null;
                 /** @description With a minus, descending */
                 sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "document_name" | "-document_name" | "byte_size" | "-byte_size" | "state" | "-state";
+                /** @description `knowledge_bases`: where each stands in each of its knowledge bases, as one document tells */
+                include?: "knowledge_bases"[] | null;
             };
             header?: never;
             path: {
@@ -9300,6 +9565,8 @@ export interface operations {
                 document_id?: string | null;
                 /** @description Of the last attempt that failed */
                 error_code?: string | null;
+                /** @description `names`: what the document and the knowledge base are called */
+                include?: "names"[] | null;
             };
             header?: never;
             path: {
@@ -10310,6 +10577,8 @@ export interface operations {
                 name_search?: string | null;
                 tag_id?: string | null;
                 kb_id?: string | null;
+                /** @description What each is to tell besides */
+                include?: ("kb_name" | "last_run")[] | null;
             };
             header?: never;
             path: {
@@ -12070,6 +12339,81 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UsageAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_daily_usage: {
+        parameters: {
+            query: {
+                since: string;
+                until?: string | null;
+                /** @description What to tell apart */
+                group_by?: components["schemas"]["UsageGrouping"];
+                /** @description Groups at most; the rest is summed */
+                top?: number;
+            };
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DailyUsageAnswer"];
                 };
             };
             /** @description The request is wrong */

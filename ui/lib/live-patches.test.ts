@@ -37,6 +37,13 @@ describe("withDocument", () => {
     expect(next.documents[1]).not.toHaveProperty("extraction");
   });
 
+  it("tells of the row where it stands in its knowledge bases now", () => {
+    const base = { kb_id: "k", name: "K", state: "indexed", is_searchable: true, reason: null, error: null, progress: null, chunk_count: 1, indexed_at: null };
+    const held = { documents: [{ ...row(document()), knowledge_bases: [] }] };
+    const next = withDocument(held, document({ knowledge_bases: [base] }));
+    expect(next.documents[0]?.knowledge_bases).toEqual([base]);
+  });
+
   it("lets no event undo what a later answer told", () => {
     const held = { documents: [row(document({ state: "extracted", updated_at: "2026-01-01T00:00:09Z" }))] };
     expect(withDocument(held, document())).toBe(held);

@@ -29,7 +29,7 @@ export function withDocument<Held>(held: Held, document: LiveDocument): Held {
   const row = held.documents[at];
   // An answer may have overtaken the event.
   if (row === undefined || row.updated_at > document.updated_at) return held;
-  const { knowledge_bases: _bases, extraction: _extraction, ...fields } = document;
+  const { extraction: _extraction, ...fields } = document;
   const documents = [...held.documents];
   documents[at] = { ...row, ...fields };
   return { ...held, documents };

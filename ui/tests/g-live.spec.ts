@@ -221,6 +221,20 @@ test("lists are asked for seldom while nothing happens", async ({ page }) => {
   expect(calls.lists()).toBeLessThanOrEqual(1);
 });
 
+test("a page of documents is one call: no row asks for itself", async ({ page }) => {
+  const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "one call" });
+  await call("POST", "/knowledge-bases", { name: "One call", tag_ids: [tag.tag_id], embedding_model: "local/all-minilm-l6-v2" });
+  const ids = [await upload("live-one-1.txt", Buffer.from("One."), [tag.tag_id]), await upload("live-one-2.txt", Buffer.from("Two."))];
+  const calls: string[] = [];
+  page.on("request", (request) => calls.push(new URL(request.url()).pathname));
+  await page.goto("/documents/?q=live-one-");
+  const first = page.getByRole("row", { name: /live-one-1\.txt/ });
+  await expect(first).toContainText("Ready");
+  await expect(first).toContainText("1 of 1");
+  await expect(page.getByRole("row", { name: /live-one-2\.txt/ })).toContainText("Not in a knowledge base");
+  expect(calls.filter((path) => ids.some((id) => path.includes(id)))).toEqual([]);
+});
+
 test("all that match are tagged, and Undo takes the tag off exactly these", async ({ page }) => {
   test.setTimeout(180_000);
   const documents = Array.from({ length: 620 }, (_, at) => ({

@@ -7,6 +7,8 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 
 from analytiq.models.vector import Passage
 from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.ids import object_id
+from analytiq.mongo.repositories.index_entries import BY_DOCUMENT
 from analytiq.mongo.repositories.rows import Row
 from analytiq.mongo.repositories.vectors import collection_name, passage_of
 
@@ -35,9 +37,29 @@ class ChunkPageRepository:
         if document_id is not None:
             match["document_id"] = document_id
         async with self._client.start_session(snapshot=True) as session:
-            total = await self._total(match, session)
+            if document_id is None:
+                total = await self._counted(organization_id, kb_id, session)
+            else:
+                total = await self._total(match, session)
             parts = await self._parts(match, skip, limit, session) if skip < total else []
             return await self._passages(organization_id, kb_id, parts, session), total
+
+    async def _counted(self, organization_id: str, kb_id: str, session: AsyncClientSession) -> int:
+        """The chunks of a knowledge base: as its row says, where nothing was committed since they were counted.
+
+        While documents come and go it is the sum over its entries, from the index alone.
+        """
+        key = object_id(kb_id)
+        row: Row | None = await self._database["knowledge_bases"].find_one(
+            {"_id": key, "organization_id": organization_id}, {"chunk_count": 1, "counted_epoch": 1}, session=session
+        )
+        if row is None:
+            return 0
+        epoch: Row | None = await self._database["kb_epochs"].find_one({"_id": key}, {"epoch": 1}, session=session)
+        if epoch is not None and row.get("counted_epoch") == epoch["epoch"]:
+            return int(row["chunk_count"])
+        # Its id alone, which is of the organization as was just read: the index of counts has no more.
+        return await self._total({"kb_id": kb_id}, session)
 
     async def _total(self, match: Row, session: AsyncClientSession) -> int:
         group: Row = {"$group": {"_id": None, "chunks": {"$sum": "$chunk_count"}}}
@@ -50,13 +72,14 @@ class ChunkPageRepository:
         running: Row = {"$sum": "$chunk_count", "window": {"documents": ["unbounded", "current"]}}
         pipeline: list[Row] = [
             {"$match": match},
-            {"$project": {"document_id": 1, "generation_id": 1, "chunk_count": 1}},
             {"$setWindowFields": {"sortBy": {"document_id": 1}, "output": {"until": running}}},
             {"$match": {"chunk_count": {"$gt": 0}, "until": {"$gt": skip}}},
             # Each of these has a chunk of the page, or comes after it.
             {"$limit": limit},
+            {"$project": {"generation_id": 1, "chunk_count": 1, "until": 1}},
         ]
-        cursor = await self._database["document_index"].aggregate(pipeline, session=session)
+        # In the order of this index nothing is sorted.
+        cursor = await self._database["document_index"].aggregate(pipeline, session=session, hint=BY_DOCUMENT)
         parts: list[_Part] = []
         async for row in cursor:
             stop_of_document, count = int(row["until"]), int(row["chunk_count"])

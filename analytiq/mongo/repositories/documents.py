@@ -26,9 +26,11 @@ INDEXES = {
         IndexModel(list(COUNTED_BY.items())),
         IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
+        IndexModel([("organization_id", 1), ("state", 1), ("_id", 1)]),
         # With what a list is sorted by, so that a page far down and the count are answered from the index.
         IndexModel([("organization_id", 1), ("content_type", 1), ("created_at", -1), ("_id", -1)]),
         # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.

@@ -14,9 +14,12 @@ from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
+BY_DOCUMENT = {"kb_id": 1, "document_id": 1}
+"""The index of a knowledge base's entries in order of document id."""
+
 INDEXES = {
     "document_index": [
-        IndexModel([("kb_id", 1), ("document_id", 1)], unique=True),
+        IndexModel(list(BY_DOCUMENT.items()), unique=True),
         IndexModel([("document_id", 1)]),
         IndexModel([("kb_id", 1), ("chunk_count", 1)]),
         IndexModel([("kb_id", 1), ("indexed_at", -1)]),

@@ -9,7 +9,7 @@ from pymongo.errors import DuplicateKeyError
 from pymongo.write_concern import WriteConcern
 
 from analytiq.models.quota import SpuPurpose
-from analytiq.models.usage import SpuCharge, UsageTotal
+from analytiq.models.usage import SpuCharge, UsageDay, UsageGroup, UsageGrouping, UsageTotal
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -23,6 +23,8 @@ INDEXES = {
     "spu_savings": [IndexModel([("organization_id", 1), ("day", 1)])],
 }
 
+_REST = -1
+"""Where MongoDB finds what is not in a list."""
 _SAVED_FOR = ("organization_id", "day", "kb_id", "operation", "embedding_model")
 
 
@@ -77,6 +79,67 @@ class LedgerRepository:
         summed = ("spus", "unconfirmed_spus")
         return await _totals(self._collection, match, summed, day=_day_of("$charged_at") if by_day else None)
 
+    async def largest(
+        self,
+        organization_id: str,
+        grouping: UsageGrouping,
+        *,
+        since: datetime | None,
+        until: datetime | None,
+        most: int,
+    ) -> list[UsageGroup]:
+        """The groups with most SPUs within [since, until), largest first, `most` at most."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id, **_within("charged_at", since, until)}},
+                {"$group": {"_id": _group(grouping), "spus": {"$sum": "$spus"}}},
+                {"$match": {"spus": {"$gt": 0}}},
+                {"$sort": {"spus": -1, "_id": 1}},
+                {"$limit": most},
+            ]
+        )
+        return [UsageGroup(id=row["_id"], spus=int(row["spus"])) async for row in cursor]
+
+    async def by_day(
+        self,
+        organization_id: str,
+        grouping: UsageGrouping,
+        group_ids: Sequence[str | None],
+        *,
+        since: datetime | None,
+        until: datetime | None,
+    ) -> tuple[list[UsageDay], int]:
+        """SPUs of each day that has any within [since, until), of these groups and of the rest; and the unconfirmed.
+
+        The server sums: a row of the answer is a day and a group that is shown, or the rest.
+        """
+        place: Row = {"$indexOfArray": [{"$literal": list(group_ids)}, _group(grouping)]}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id, **_within("charged_at", since, until)}},
+                {
+                    "$group": {
+                        "_id": {"day": _day_of("$charged_at"), "place": place},
+                        "spus": {"$sum": "$spus"},
+                        "unconfirmed": {"$sum": "$unconfirmed_spus"},
+                    }
+                },
+                {"$sort": {"_id": 1}},
+            ]
+        )
+        found: dict[str, dict[int, int]] = {}
+        unconfirmed = 0
+        async for row in cursor:
+            unconfirmed += int(row["unconfirmed"])
+            if row["spus"]:
+                found.setdefault(str(row["_id"]["day"]), {})[int(row["_id"]["place"])] = int(row["spus"])
+        places = range(len(group_ids))
+        days = [
+            UsageDay(day=day, spus=tuple(spus.get(at, 0) for at in places), other_spus=spus.get(_REST, 0))
+            for day, spus in found.items()
+        ]
+        return days, unconfirmed
+
 
 class SavingsRepository:
     """What the cache saved: a row for each organization, day, knowledge base, operation and model, counted up."""
@@ -107,6 +170,16 @@ class SavingsRepository:
         match: Row = {"organization_id": organization_id, **_within("day", first, until)}
         return await _totals(self._collection, match, ("saved_spus",), day=_day_of("$day") if by_day else None)
 
+    async def total(self, organization_id: str, *, since: datetime | None, until: datetime | None) -> int:
+        """All that the cache saved on days that have a part in [since, until)."""
+        first = None if since is None else _midnight(since)
+        match: Row = {"organization_id": organization_id, **_within("day", first, until)}
+        cursor = await self._collection.aggregate(
+            [{"$match": match}, {"$group": {"_id": None, "saved": {"$sum": "$saved_spus"}}}]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return int(rows[0]["saved"]) if rows else 0
+
 
 def _midnight(moment: datetime) -> datetime:
     return moment.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -115,6 +188,11 @@ def _midnight(moment: datetime) -> datetime:
 def _within(field: str, since: datetime | None, until: datetime | None) -> Row:
     period = {name: moment for name, moment in (("$gte", since), ("$lt", until)) if moment is not None}
     return {field: period} if period else {}
+
+
+def _group(grouping: UsageGrouping) -> Row:
+    # A field that is missing is no member of the list of groups; null is.
+    return {"$ifNull": [f"${grouping.value}", None]}
 
 
 def _day_of(field: str) -> Row:

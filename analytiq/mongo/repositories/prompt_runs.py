@@ -1,6 +1,6 @@
 """Collection `prompt_runs`: one row a run, with every step of it."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from dataclasses import dataclass
 
 from pymongo import IndexModel, ReturnDocument, UpdateOne
@@ -30,6 +30,7 @@ INDEXES = {
 }
 _UNFINISHED: Row = {"$in": [status.value for status in UNFINISHED]}
 _WITHOUT_STEPS: Row = {"steps": 0}
+_WITHOUT_TEXTS: Row = {"steps": 0, "answer": 0, "input_text": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,26 @@ class PromptRunRepository:
         cursor = self._collection.find(wanted, _WITHOUT_STEPS).sort([("created_at", -1), ("_id", -1)])
         found = [decode(PromptRun, row) async for row in cursor.skip(skip).limit(limit)]
         return found, await self._collection.count_documents(wanted)
+
+    async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
+        """Prompt id → its latest run without steps and texts, of those that have one.
+
+        One entry of the index a prompt is read, however many runs it has.
+        """
+        if not prompt_ids:
+            return {}
+        order = {"prompt_id": 1, "created_at": -1, "_id": -1}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id, "prompt_id": {"$in": list(prompt_ids)}}},
+                {"$sort": order},
+                {"$group": {"_id": "$prompt_id", "run_id": {"$first": "$_id"}}},
+            ]
+        )
+        run_ids = [row["run_id"] async for row in cursor]
+        query: Row = {"_id": {"$in": run_ids}, "organization_id": organization_id}
+        runs = [decode(PromptRun, row) async for row in self._collection.find(query, _WITHOUT_TEXTS)]
+        return {run.prompt_id: run for run in runs}
 
     async def unfinished(
         self, organization_id: str, prompt_id: str, *, batch_size: int

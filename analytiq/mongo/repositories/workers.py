@@ -1,12 +1,13 @@
 """Collections `workers` and `runtime_settings`: who works, and how much each is to do at once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from pymongo import IndexModel
 from pymongo.write_concern import WriteConcern
 
-from analytiq.models.worker import Worker
+from analytiq.models.job import JobKind, JobState
+from analytiq.models.worker import JobInShort, RunningJobs, Worker
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row, decode
 
@@ -24,6 +25,7 @@ class WorkerRepository:
     def __init__(self, connection: MongoConnection) -> None:
         # Only shown, and written anew within seconds: no write waits for a majority.
         self._collection = connection.database["workers"].with_options(write_concern=WriteConcern(w=1))
+        self._jobs = connection.database["jobs"]
 
     async def announce(
         self,
@@ -57,6 +59,31 @@ class WorkerRepository:
         earliest: Row = {"$subtract": ["$$NOW", int(seconds * 1000)]}
         cursor = self._collection.find({"$expr": {"$gte": ["$seen_at", earliest]}}).sort("_id", 1)
         return [decode(Worker, row) async for row in cursor]
+
+    async def running(self, organization_id: str, workers: Collection[str], *, most: int) -> dict[str, RunningJobs]:
+        """Worker → the organization's jobs that it runs, `most` at most of each; those that run none are left out."""
+        if not workers:
+            return {}
+        wanted: Row = {
+            "organization_id": organization_id,
+            "state": JobState.RUNNING.value,
+            # Every kind is named, as the index of lists wants it (`jobs.LIST_INDEX`).
+            "kind": {"$in": [kind.value for kind in JobKind]},
+            "worker": {"$in": list(workers)},
+        }
+        job: Row = {"id": "$_id", "kind": "$kind"}
+        cursor = await self._jobs.aggregate(
+            [
+                {"$match": wanted},
+                {"$sort": {"updated_at": -1, "_id": 1}},
+                {"$group": {"_id": "$worker", "jobs": {"$push": job}, "count": {"$sum": 1}}},
+                {"$set": {"jobs": {"$slice": ["$jobs", most]}}},
+            ]
+        )
+        return {
+            str(row["_id"]): RunningJobs(jobs=tuple(JobInShort(**job) for job in row["jobs"]), count=row["count"])
+            async for row in cursor
+        }
 
 
 class RuntimeSettingRepository:

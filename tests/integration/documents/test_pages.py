@@ -68,6 +68,23 @@ async def test_page_is_the_slice_of_all_documents_in_that_order(
             assert [item.id for item in found] == [str(row["_id"]) for row in expected[skip : skip + 10]], query
 
 
+@pytest.mark.parametrize("field", SORT_FIELDS)
+async def test_no_order_of_the_list_is_made_by_sorting_all_documents(
+    compose_application: Compose, migrated: MongoConnection, field: str
+) -> None:
+    tenant = await new_tenant(await compose_application())
+    await fill(migrated, tenant.id)
+    await migrated.database.command("profile", 2)
+    try:
+        await tenant.application.documents.page(tenant.id, DocumentQuery(sort_field=field), skip=0, limit=10)
+    finally:
+        await migrated.database.command("profile", 0)
+    (asked,) = [row async for row in migrated.database["system.profile"].find({"op": "query", "command.find": "docs"})]
+    await migrated.database["system.profile"].drop()
+    assert not asked.get("hasSortStage")
+    assert asked["docsExamined"] == 10
+
+
 async def test_list_by_types_of_files_shows_each_document_under_its_type(
     compose_application: Compose, migrated: MongoConnection
 ) -> None:

@@ -1,6 +1,7 @@
 """The cache, what is charged, and what a failure costs (design 2.5, 2.6)."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -18,10 +19,13 @@ from analytiq.membership import sync_request
 from analytiq.models.job import JobState
 from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.provider import LlmProvider
+from analytiq.models.quota import SpuPurpose
+from analytiq.models.usage import Operation, SpuCharge, UsageGrouping
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.rows import encode
 from analytiq.search.request import Mode
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
@@ -266,3 +270,45 @@ async def test_usage_shows_what_the_cache_saved_a_second_knowledge_base(
     assert await metering.totals(tenant.id, since=week_ago, until=tomorrow) == whole
     assert [total.day for total in whole] == [None] * 3
     assert await metering.totals((await new_tenant(tenant.application)).id, since=None, until=None) == []
+
+
+async def test_days_of_the_largest_groups_and_the_rest_are_what_all_rows_add_up_to(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    metering, now = tenant.application.metering, clock.now()
+    other = await new_tenant(tenant.application)
+    kbs = [None, *(new_id() for _ in range(6))]
+    rows = [
+        SpuCharge(
+            id=new_id(), organization_id=organization, kb_id=kb_id, operation=operation, embedding_model=f"m{at % 3}",
+            spus=1 + at * 3 + day, unconfirmed_spus=at, charged_at=now - timedelta(days=day),
+        )
+        for organization in (tenant.id, other.id)
+        for at, kb_id in enumerate(kbs)
+        for operation in Operation
+        for day in (0, 1, 5)
+    ]  # fmt: skip
+    await migrated.database["spu_ledger"].insert_many([encode(row) for row in rows])
+    await metering.note_saved(
+        SpuPurpose(organization_id=tenant.id, kb_id=kbs[1], operation=Operation.INDEX, embedding_model="m1"), 9
+    )
+    since = now - timedelta(days=3)
+    whole = await metering.totals(tenant.id, since=since, until=None, by_day=True)
+    for grouping, most in itertools.product(UsageGrouping, (2, 100)):
+        usage = await metering.daily(tenant.id, grouping, since=since, until=None, most=most)
+        sums: dict[str | None, int] = {}
+        for row in whole:
+            value = getattr(row, grouping.value)
+            sums[value] = sums.get(value, 0) + row.spus
+        assert [group.spus for group in usage.groups] == sorted(sums.values(), reverse=True)[:most]
+        assert all(sums[group.id] == group.spus for group in usage.groups)
+        assert usage.spus == sum(sums.values()) == sum(sum(day.spus) + day.other_spus for day in usage.days)
+        assert [day.day for day in usage.days] == sorted({row.day for row in whole if row.spus and row.day})
+        for at, group in enumerate(usage.groups):
+            of_group = [row for row in whole if getattr(row, grouping.value) == group.id]
+            for day in usage.days:
+                assert day.spus[at] == sum(row.spus for row in of_group if row.day == day.day)
+        assert (usage.saved_spus, usage.unconfirmed_spus) == (9, sum(row.unconfirmed_spus for row in whole))
+    nobody = await new_tenant(tenant.application)
+    empty = await metering.daily(nobody.id, UsageGrouping.MODEL, since=since, until=None, most=4)
+    assert (empty.groups, empty.days, empty.spus) == ((), (), 0)

@@ -10,6 +10,7 @@ from analytiq.models.erasure import ErasureOptions, LedgerFate
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunStatus
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.prompts import PromptQuery
 from analytiq.prompt_uses import OnUse
 from analytiq.settings import ErasureSettings, LlmSettings
@@ -116,6 +117,28 @@ async def test_prompt_that_is_made_while_its_tag_is_deleted_never_names_what_is_
         )
         tags = await tenant.application.connection.database["tags"].count_documents({"name": f"tag {number}"})
         assert prompts == tags
+
+
+async def test_latest_run_of_each_prompt_is_told_without_reading_the_others(
+    tenant: Prompting, chat_server: ChatServer, migrated: MongoConnection
+) -> None:
+    first, second, never = [await tenant.prompt() for _ in range(3)]
+    for prompt in (first, second):
+        for number in range(4):
+            await tenant.ask_for_run(prompt, f"Text {number}")
+    newest = {run.prompt_id: run.id for run in await tenant.runs()}
+    ids = [first.id, second.id, never.id]
+    await migrated.database.command("profile", 2)
+    try:
+        latest = await tenant.application.prompt_runs.latest_of(tenant.id, ids)
+    finally:
+        await migrated.database.command("profile", 0)
+    assert {prompt_id: run.id for prompt_id, run in latest.items()} == newest
+    assert {run.input_text for run in latest.values()} == {None}
+    ran = [row async for row in migrated.database["system.profile"].find({"command.aggregate": "prompt_runs"})]
+    await migrated.database["system.profile"].drop()
+    assert ran[0]["keysExamined"] <= 2 * len(ids)
+    assert await tenant.application.prompt_runs.latest_of((await new_tenant(tenant.application)).id, ids) == {}
 
 
 async def test_run_in_a_knowledge_base_that_is_gone_fails_clearly(

@@ -1,25 +1,21 @@
 "use client";
 
-import { useQuery } from "@tanstack/react-query";
 import { RotateCw, Tag as TagIcon } from "lucide-react";
 import Link from "next/link";
 import { memo, useState } from "react";
 import { toast } from "sonner";
 
-import { type Document, type DocumentDetail, documentQuery, type Tag } from "@/api/queries";
+import type { Document, DocumentDetail, Tag } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
 import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
-import { documentState, extractionState, type Progress, searchableIn } from "@/lib/document-state";
+import { documentState, type Progress, searchableIn } from "@/lib/document-state";
 import { formatBytes, formatCount } from "@/lib/format";
-import { pollEvery } from "@/lib/live";
 import { useMay } from "@/lib/permissions";
-import { useInView } from "@/lib/use-in-view";
 
 import { changeTag, extractAgain, replayJobs } from "./actions";
-import { LIVE_MILLISECONDS } from "./queries";
 
 export const DocumentRow = memo(function DocumentRow({
   document,
@@ -31,7 +27,7 @@ export const DocumentRow = memo(function DocumentRow({
   onOpen,
   onChanged,
 }: {
-  document: Document;
+  document: DocumentDetail;
   tagIndex: ReadonlyMap<string, Tag> | undefined;
   progress: Progress | undefined;
   isSelected: boolean;
@@ -40,21 +36,10 @@ export const DocumentRow = memo(function DocumentRow({
   onOpen: () => void;
   onChanged: () => void;
 }) {
-  const [row, isInView] = useInView<HTMLTableRowElement>();
   const mayChange = useMay("update_document");
   const id = document.document_id;
-  // The list does not tell knowledge bases: each row that is in view asks for its own.
-  const { data: detail } = useQuery({
-    ...documentQuery(id),
-    enabled: isInView,
-    staleTime: 20_000,
-    refetchInterval: (query) =>
-      isInView && query.state.data && documentState(query.state.data).isLive ? pollEvery(LIVE_MILLISECONDS) : false,
-  });
-  const current: DocumentDetail | undefined = detail && { ...detail, ...newer(document, detail) };
   return (
     <tr
-      ref={row}
       aria-selected={isSelected}
       data-cursor={hasCursor}
       data-item={id}
@@ -79,7 +64,7 @@ export const DocumentRow = memo(function DocumentRow({
           {document.document_name}
         </Link>
         <div className="flex items-center gap-2 md:hidden">
-          <StateCell document={document} detail={current} progress={progress} />
+          <StateCell document={document} progress={progress} />
           <span className="shrink-0 text-text-3">
             <Time at={document.created_at} />
           </span>
@@ -92,9 +77,9 @@ export const DocumentRow = memo(function DocumentRow({
         {mayChange ? <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} /> : <TagChips tagIds={document.tag_ids} index={tagIndex} most={2} />}
       </td>
       <td className="max-md:hidden">
-        <StateCell document={document} detail={current} progress={progress} canRetry={mayChange} onChanged={onChanged} />
+        <StateCell document={document} progress={progress} canRetry={mayChange} onChanged={onChanged} />
       </td>
-      <td className="tabular-nums max-lg:hidden">{current ? searchableIn(current) : ""}</td>
+      <td className="tabular-nums max-lg:hidden">{searchableIn(document)}</td>
       <td className="number max-lg:hidden">{formatCount(document.page_count)}</td>
       <td className="number max-lg:hidden">{formatBytes(document.byte_size)}</td>
       <td className="text-text-2 max-md:hidden">
@@ -104,27 +89,19 @@ export const DocumentRow = memo(function DocumentRow({
   );
 });
 
-/** What the list knows better than a detail that was read before it. */
-function newer(document: Document, detail: DocumentDetail): Partial<DocumentDetail> {
-  return document.updated_at > detail.updated_at ? document : {};
-}
-
 function StateCell({
   document,
-  detail,
   progress,
   canRetry = false,
   onChanged,
 }: {
-  document: Document;
-  detail: DocumentDetail | undefined;
+  document: DocumentDetail;
   progress: Progress | undefined;
   canRetry?: boolean;
   onChanged?: () => void;
 }) {
-  const state = extractionState(document, progress) ?? (detail ? documentState(detail, progress) : null);
+  const state = documentState(document, progress);
   const [isBusy, setBusy] = useState(false);
-  if (!state) return <span className="skeleton h-3 w-20" aria-hidden />;
   const retry = async () => {
     setBusy(true);
     try {

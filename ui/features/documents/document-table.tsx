@@ -3,7 +3,7 @@
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { useEffect, useRef } from "react";
 
-import type { Document, Tag } from "@/api/queries";
+import type { DocumentDetail, Tag } from "@/api/queries";
 import { SkeletonRows } from "@/components/feedback";
 import type { Progress } from "@/lib/document-state";
 
@@ -41,7 +41,7 @@ export function DocumentTable({
   onOpen,
   onChanged,
 }: {
-  rows: readonly Document[] | undefined;
+  rows: readonly DocumentDetail[] | undefined;
   skeletonRows: number;
   tagIndex: ReadonlyMap<string, Tag> | undefined;
   progress: ReadonlyMap<string, Progress> | undefined;
@@ -49,7 +49,7 @@ export function DocumentTable({
   sort: DocumentSort;
   onSort: (sort: DocumentSort) => void;
   cursor: number;
-  onOpen: (document: Document) => void;
+  onOpen: (document: DocumentDetail) => void;
   onChanged: () => void;
 }) {
   const lastToggled = useRef<number | null>(null);

@@ -5,7 +5,7 @@ import { Upload } from "lucide-react";
 import { useRouter } from "next/navigation";
 import { useCallback, useEffect, useRef, useState } from "react";
 
-import { type Document, tagIndexQuery } from "@/api/queries";
+import { type Document, type DocumentDetail, tagIndexQuery } from "@/api/queries";
 import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
@@ -25,7 +25,7 @@ import { type DocumentFilter, documentCountQuery, documentPageQuery, extractionP
 import { useSelection } from "./use-selection";
 import { useDocumentsUrl } from "./use-documents-url";
 
-const idOf = (document: Document) => document.document_id;
+const idOf = (document: DocumentDetail) => document.document_id;
 
 export function Documents() {
   const router = useRouter();
@@ -74,11 +74,7 @@ export function Documents() {
 
   const showLatest = useCallback(() => {
     release();
-    void (async () => {
-      await client.invalidateQueries({ queryKey: ["documents", "list"] });
-      // Afterwards, so that rows which are gone do not ask for themselves.
-      await client.invalidateQueries({ queryKey: ["documents", "one"] });
-    })();
+    void client.invalidateQueries({ queryKey: ["documents", "list"] });
   }, [client, release]);
   useEffect(() => onTaken(showLatest), [showLatest]);
 

@@ -1,9 +1,9 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
-import type { Document } from "@/api/queries";
+import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import type { Document, DocumentDetail } from "@/api/queries";
 import type { paths } from "@/api/schema";
-import type { Progress } from "@/lib/document-state";
+import { documentState, type Progress } from "@/lib/document-state";
 import { pollEvery } from "@/lib/live";
 
 type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"]["parameters"]["query"]>;
@@ -79,15 +79,23 @@ export function isExtracting(document: Document): boolean {
   return document.state === "uploaded" || document.state === "extracting";
 }
 
+/** A page with where each document stands in its knowledge bases: one call, however many rows. */
 export function documentPageQuery(page: DocumentPage) {
   return queryOptions({
     queryKey: ["documents", "list", page],
-    queryFn: ({ signal }) =>
-      list({ ...parameters(page), sort: page.sort, skip: page.skip, limit: page.limit }, signal),
+    queryFn: async ({ signal }) => {
+      const { sort, skip, limit } = page;
+      const found = await list({ ...parameters(page), sort, skip, limit, include: ["knowledge_bases"] }, signal);
+      return { ...found, documents: found.documents.map(standing) };
+    },
     placeholderData: keepPreviousData,
     refetchInterval: (query) =>
-      pollEvery(query.state.data?.documents.some(isExtracting) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS),
+      pollEvery(query.state.data?.documents.some((document) => documentState(document).isLive) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS),
   });
+}
+
+function standing(document: Schemas["ListedDocumentResponse"]): DocumentDetail {
+  return { ...document, knowledge_bases: document.knowledge_bases ?? [] };
 }
 
 /** How many documents there are in all, whatever is filtered. */

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 
-import { documentQuery, type KnowledgeBase } from "@/api/queries";
+import type { KnowledgeBase } from "@/api/queries";
 import type { Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { May } from "@/components/may";
@@ -125,8 +125,7 @@ function Unfinished({ base }: { base: KnowledgeBase }) {
   );
 }
 
-function UnfinishedRow({ job }: { job: Schemas["JobResponse"] }) {
-  const { data } = useQuery(documentQuery(job.document_id ?? ""));
+function UnfinishedRow({ job }: { job: Schemas["ListedJobResponse"] }) {
   const isQuota = job.error?.code === "quota_exceeded";
   const tone = job.state === "dead" ? "failed" : job.state === "running" ? "working" : isQuota ? "waiting-for-quota" : "queued";
   const words =
@@ -142,7 +141,7 @@ function UnfinishedRow({ job }: { job: Schemas["JobResponse"] }) {
   return (
     <li className="flex flex-wrap items-center gap-x-4 px-4 py-1.5">
       <Link className="min-w-0 max-w-[50%] truncate hover:underline" href={`/documents/view/?id=${job.document_id}&tab=history`}>
-        {data?.document_name ?? <span className="skeleton h-3 w-32" />}
+        {job.document_name ?? "A deleted document"}
       </Link>
       <State tone={tone}>{words}</State>
       {job.error && <span className="min-w-0 flex-1 truncate text-text-2" title={job.error.detail}>{job.error.detail}</span>}

@@ -44,7 +44,7 @@ export function baseJobsQuery(kbId: string, state: "available" | "running" | "de
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
-          params: { path: organizationPath(), query: { kb_id: kbId, state: [state], limit: 100 } },
+          params: { path: organizationPath(), query: { kb_id: kbId, state: [state], limit: 100, include: ["names"] } },
           signal,
         }),
       ),

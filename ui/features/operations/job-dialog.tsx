@@ -12,7 +12,7 @@ import { Time } from "@/components/time";
 import { formatMilliseconds } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 
-import { jobTone, Subject } from "./job-table";
+import { AskedSubject, jobTone } from "./job-table";
 import { type Job, jobQuery } from "./queries";
 
 /** One job with its attempts, and where the last one failed. */
@@ -63,7 +63,7 @@ export function JobDialog({
           <div className="flex flex-wrap items-center gap-x-4">
             <State tone={jobTone(job).tone}>{jobTone(job).words}</State>
             <span className="min-w-0 break-words text-text-2">
-              <Subject job={job} />
+              <AskedSubject job={job} />
             </span>
           </div>
           {job.error && <Banner tone={job.state === "dead" ? "failed" : "warning"}>{job.error.detail}</Banner>}

@@ -12,7 +12,7 @@ import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 import { useNow } from "@/lib/now";
 
-import type { Job } from "./queries";
+import type { Job, ListedJob } from "./queries";
 
 export function jobTone(job: Job): { tone: Tone; words: string } {
   if (job.state === "dead") return { tone: "failed", words: "Given up" };
@@ -32,7 +32,7 @@ export function JobTable({
   onReplay,
   onCancel,
 }: {
-  jobs: readonly Job[] | undefined;
+  jobs: readonly ListedJob[] | undefined;
   /** Whether a row is shown for its place only: the job is done, or not among these any more. */
   isGone: (job: Job) => boolean;
   cursor: number;
@@ -126,12 +126,28 @@ function NextTry({ at }: { at: string }) {
 }
 
 /** Names, not ids: the document and the knowledge base that a job is about. */
-export function Subject({ job }: { job: Pick<Job, "document_id" | "kb_id"> }) {
+function Subject({ job }: { job: ListedJob }) {
+  return (
+    <SubjectWords
+      document={job.document_id === null ? null : (job.document_name ?? "a deleted document")}
+      base={job.kb_id === null ? null : (job.kb_name ?? "a deleted knowledge base")}
+    />
+  );
+}
+
+/** The same of a job that does not tell the names. */
+export function AskedSubject({ job }: { job: Pick<Job, "document_id" | "kb_id"> }) {
   const document = useQuery({ ...documentQuery(job.document_id ?? ""), enabled: job.document_id !== null, staleTime: 60_000, retry: false });
   const base = useQuery({ ...knowledgeBaseQuery(job.kb_id ?? ""), enabled: job.kb_id !== null, staleTime: 60_000, retry: false });
-  const names = [
-    job.document_id && (document.data?.document_name ?? (document.error ? "a deleted document" : "…")),
-    job.kb_id && (base.data?.name ?? (base.error ? "a deleted knowledge base" : "…")),
-  ].filter((name): name is string => Boolean(name));
+  return (
+    <SubjectWords
+      document={job.document_id && (document.data?.document_name ?? (document.error ? "a deleted document" : "…"))}
+      base={job.kb_id && (base.data?.name ?? (base.error ? "a deleted knowledge base" : "…"))}
+    />
+  );
+}
+
+function SubjectWords({ document, base }: { document: string | null; base: string | null }) {
+  const names = [document, base].filter((name): name is string => Boolean(name));
   return <span title={names.join(" in ")}>{names.join(" in ") || "the organization"}</span>;
 }

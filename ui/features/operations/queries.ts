@@ -4,6 +4,7 @@ import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@
 import type { JobKind } from "@/lib/job-words";
 
 export type Job = Schemas["JobResponse"];
+export type ListedJob = Schemas["ListedJobResponse"];
 export type JobState = Schemas["JobState"];
 
 export interface JobFilter {
@@ -28,7 +29,7 @@ export function jobPageQuery(filter: JobFilter, skip: number, limit: number) {
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
-          params: { path: organizationPath(), query: { ...parameters(filter), skip, limit } },
+          params: { path: organizationPath(), query: { ...parameters(filter), skip, limit, include: ["names"] } },
           signal,
         }),
       ),

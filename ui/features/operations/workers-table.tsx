@@ -62,11 +62,16 @@ export function WorkersTable() {
                   {worker.jobs.length === 0 ? (
                     <span className="text-text-3">Nothing now</span>
                   ) : (
-                    worker.jobs.map((job) => (
-                      <Link key={job.job_id} className="block truncate text-link hover:underline" href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}>
-                        {KIND_WORDS[job.kind]}
-                      </Link>
-                    ))
+                    <>
+                      {worker.jobs.map((job) => (
+                        <Link key={job.job_id} className="block truncate text-link hover:underline" href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}>
+                          {KIND_WORDS[job.kind]}
+                        </Link>
+                      ))}
+                      {worker.job_count > worker.jobs.length && (
+                        <span className="text-text-3">{formatCount(worker.job_count - worker.jobs.length)} more</span>
+                      )}
+                    </>
                   )}
                 </td>
               </tr>

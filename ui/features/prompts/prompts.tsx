@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import Link from "next/link";
 
-import { knowledgeBaseQuery, type Tag, tagIndexQuery } from "@/api/queries";
+import { type Tag, tagIndexQuery } from "@/api/queries";
 import { SkeletonRows } from "@/components/feedback";
 import { NameList, useNameList } from "@/components/name-list";
 import { State } from "@/components/state";
@@ -13,7 +13,7 @@ import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
-import { type Prompt, promptListQuery, runsQuery } from "./queries";
+import { type ListedPrompt, promptListQuery } from "./queries";
 import { runState } from "./run-words";
 
 export function Prompts() {
@@ -64,7 +64,7 @@ export function Prompts() {
   );
 }
 
-function PromptRow({ prompt, tagIndex }: { prompt: Prompt; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
+function PromptRow({ prompt, tagIndex }: { prompt: ListedPrompt; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
   return (
     <tr data-item={prompt.prompt_id}>
       <td className="pl-4!">
@@ -79,29 +79,25 @@ function PromptRow({ prompt, tagIndex }: { prompt: Prompt; tagIndex: ReadonlyMap
       <td className="max-lg:hidden">
         <TagChips tagIds={prompt.tag_ids} index={tagIndex} most={2} />
       </td>
-      <td className="max-md:hidden">{prompt.kb_id === null ? <span className="text-text-3">–</span> : <BaseName kbId={prompt.kb_id} />}</td>
+      <td className="max-md:hidden">{prompt.kb_id === null ? <span className="text-text-3">–</span> : <BaseName kbId={prompt.kb_id} name={prompt.kb_name} />}</td>
       <td>
-        <LastRun promptId={prompt.prompt_id} />
+        <LastRun run={prompt.last_run} />
       </td>
     </tr>
   );
 }
 
-function BaseName({ kbId }: { kbId: string }) {
-  const { data } = useQuery({ ...knowledgeBaseQuery(kbId), staleTime: 60_000 });
+function BaseName({ kbId, name }: { kbId: string; name: string | null }) {
+  if (name === null) return <span className="text-text-3">a deleted knowledge base</span>;
   return (
-    <Link href={`/kbs/view/?id=${kbId}`} className="block truncate text-text-2 hover:underline" title={data?.name}>
-      {data?.name ?? "…"}
+    <Link href={`/kbs/view/?id=${kbId}`} className="block truncate text-text-2 hover:underline" title={name}>
+      {name}
     </Link>
   );
 }
 
-/** Asked for each row by itself, after the rows. */
-function LastRun({ promptId }: { promptId: string }) {
-  const { data } = useQuery(runsQuery({ promptId }, 0, 1));
-  if (data === undefined) return <span className="skeleton h-3 w-20" aria-hidden />;
-  const [run] = data.runs;
-  if (!run) return <span className="text-text-3">never</span>;
+function LastRun({ run }: { run: ListedPrompt["last_run"] }) {
+  if (run === null) return <span className="text-text-3">never</span>;
   const state = runState(run);
   return (
     <span className="flex min-w-0 items-center gap-2">

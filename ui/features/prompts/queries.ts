@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 
 export type Prompt = Schemas["PromptResponse"];
+export type ListedPrompt = Schemas["ListedPromptResponse"];
 export type PromptVersion = Schemas["PromptVersionResponse"];
 export type Run = Schemas["PromptRunResponse"];
 export type RunDetail = Schemas["PromptRunDetail"];
@@ -24,11 +25,13 @@ export function promptListQuery(nameSearch: string, skip: number, limit: number)
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/prompts", {
-          params: { path: organizationPath(), query: { skip, limit, ...(nameSearch && { name_search: nameSearch }) } },
+          params: { path: organizationPath(), query: { skip, limit, include: ["kb_name", "last_run"], ...(nameSearch && { name_search: nameSearch }) } },
           signal,
         }),
       ),
     placeholderData: keepPreviousData,
+    refetchInterval: (query) =>
+      query.state.data?.prompts.some(({ last_run: run }) => run !== null && isUnfinished(run)) ? LIVE_MILLISECONDS : QUIET_MILLISECONDS,
   });
 }
 

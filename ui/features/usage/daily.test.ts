@@ -2,16 +2,6 @@ import { describe, expect, it } from "vitest";
 
 import { daily, daysUntil, OTHER, roundUp, toCsv } from "./daily";
 
-const item = (day: string, kb: string | null, spus: number) => ({
-  day,
-  kb_id: kb,
-  operation: "index",
-  embedding_model: "local",
-  spus,
-  saved_spus: 0,
-  unconfirmed_spus: 0,
-});
-
 describe("SPUs by day", () => {
   const days = daysUntil(Date.parse("2026-03-02T12:00:00Z"), 3);
 
@@ -20,10 +10,18 @@ describe("SPUs by day", () => {
   });
 
   it("puts each charge on its day and in its series, largest first", () => {
-    const found = daily([item("2026-02-28", "a", 1), item("2026-03-02", "b", 5), item("2026-03-02", "a", 2)], "kb", days);
+    const groups = [
+      { id: "b", name: "B", spus: 5 },
+      { id: null, name: null, spus: 3 },
+    ];
+    const charged = [
+      { day: "2026-02-28", spus: [0, 1], other_spus: 0 },
+      { day: "2026-03-02", spus: [5, 2], other_spus: 0 },
+    ];
+    const found = daily({ groups, days: charged }, days);
     expect(found.series).toEqual([
       { id: "b", total: 5 },
-      { id: "a", total: 3 },
+      { id: "", total: 3 },
     ]);
     expect(found.spus).toEqual([
       [0, 1],
@@ -32,14 +30,21 @@ describe("SPUs by day", () => {
     ]);
   });
 
-  it("sums what is beyond four series, and loses nothing", () => {
-    const found = daily(["a", "b", "c", "d", "e", "f"].map((kb, at) => item("2026-03-01", kb, 10 - at)), "kb", days);
-    expect(found.series.map(({ id }) => id)).toEqual(["a", "b", "c", "d", OTHER]);
-    expect(found.spus[1]).toEqual([10, 9, 8, 7, 11]);
+  it("shows the groups beyond the largest as one series, and loses nothing", () => {
+    const found = daily({ groups: [{ id: "a", name: "A", spus: 10 }], days: [{ day: "2026-03-01", spus: [10], other_spus: 11 }] }, days);
+    expect(found.series).toEqual([
+      { id: "a", total: 10 },
+      { id: OTHER, total: 11 },
+    ]);
+    expect(found.spus).toEqual([
+      [0, 0],
+      [10, 11],
+      [0, 0],
+    ]);
   });
 
-  it("leaves out what only the cache saved", () => {
-    expect(daily([item("2026-03-01", "a", 0)], "kb", days).series).toEqual([]);
+  it("has no series where nothing was charged", () => {
+    expect(daily({ groups: [], days: [] }, days)).toEqual({ days, series: [], spus: [[], [], []] });
   });
 });
 

@@ -2,7 +2,7 @@
 
 import type { Schemas } from "@/api/client";
 
-type UsageItem = Schemas["UsageItem"];
+type DailyUsage = Schemas["DailyUsageAnswer"];
 
 export type GroupBy = "kb" | "model" | "operation";
 
@@ -20,19 +20,10 @@ export interface Daily {
 }
 
 export const OTHER = "other";
-const MOST_SERIES = 4;
+export const MOST_SERIES = 4;
+/** What the API calls the groups. */
+export const GROUP_FIELD = { kb: "kb_id", model: "embedding_model", operation: "operation" } as const satisfies Record<GroupBy, string>;
 const DAY_MILLISECONDS = 86_400_000;
-
-export function seriesOf(item: UsageItem, by: GroupBy): string {
-  switch (by) {
-    case "kb":
-      return item.kb_id ?? "";
-    case "model":
-      return item.embedding_model;
-    case "operation":
-      return item.operation;
-  }
-}
 
 /** Every day (UTC) of the period, days without a charge too, ending with the day of `now`. */
 export function daysUntil(now: number, count: number): string[] {
@@ -41,24 +32,13 @@ export function daysUntil(now: number, count: number): string[] {
   );
 }
 
-export function daily(items: readonly UsageItem[], by: GroupBy, days: string[]): Daily {
-  const totals = new Map<string, number>();
-  for (const item of items) {
-    if (item.spus > 0) totals.set(seriesOf(item, by), (totals.get(seriesOf(item, by)) ?? 0) + item.spus);
-  }
-  const ranked = [...totals].map(([id, total]) => ({ id, total })).sort((first, second) => second.total - first.total);
-  const series = ranked.slice(0, MOST_SERIES);
-  const rest = ranked.slice(MOST_SERIES).reduce((sum, { total }) => sum + total, 0);
+/** The API leaves out days without a charge; bars have them all. */
+export function daily(usage: Pick<DailyUsage, "groups" | "days">, days: string[]): Daily {
+  const series: Series[] = usage.groups.map(({ id, spus }) => ({ id: id ?? "", total: spus }));
+  const rest = usage.days.reduce((sum, day) => sum + day.other_spus, 0);
   if (rest > 0) series.push({ id: OTHER, total: rest });
-  const place = new Map(series.map(({ id }, at) => [id, at]));
-  const row = new Map(days.map((day, at) => [day, at]));
-  const spus = days.map(() => series.map(() => 0));
-  for (const item of items) {
-    const at = item.day === null ? undefined : spus[row.get(item.day) ?? -1];
-    const column = place.get(seriesOf(item, by)) ?? place.get(OTHER);
-    if (at !== undefined && column !== undefined) at[column] = (at[column] ?? 0) + item.spus;
-  }
-  return { days, series, spus };
+  const charged = new Map(usage.days.map((day) => [day.day, rest > 0 ? [...day.spus, day.other_spus] : day.spus]));
+  return { days, series, spus: days.map((day) => charged.get(day) ?? series.map(() => 0)) };
 }
 
 /** A round number at or above the value, for the top of an axis: 1, 2 or 5 times a power of ten. */

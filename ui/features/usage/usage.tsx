@@ -1,11 +1,10 @@
 "use client";
 
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { parseAsStringLiteral, useQueryStates } from "nuqs";
 
 import { answered, api, organizationPath } from "@/api/client";
-import { knowledgeBaseQuery } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
@@ -15,7 +14,7 @@ import { formatCount, formatDay } from "@/lib/format";
 import { BarChart } from "./bar-chart";
 import { CostTable } from "./cost-table";
 import { costs, formatDollars } from "./costs";
-import { type Daily, daily, daysUntil, type GroupBy, OTHER, toCsv } from "./daily";
+import { type Daily, daily, daysUntil, GROUP_FIELD, type GroupBy, MOST_SERIES, OTHER, toCsv } from "./daily";
 import { DayTable } from "./day-table";
 import { quotaEnd } from "./quota-forecast";
 
@@ -38,23 +37,26 @@ export function Usage() {
   );
   const count = DAYS[url.range];
   const { data, error, refetch } = useQuery({
-    queryKey: ["usage", "days", count],
+    queryKey: ["usage", "days", count, url.by],
     queryFn: async ({ signal }) => {
       const days = daysUntil(Date.now(), count);
       const since = `${days[0] ?? ""}T00:00:00Z`;
       const before = new Date(Date.parse(since) - count * 86_400_000).toISOString();
-      const read = (query: { since: string; until?: string; by_day: boolean }) =>
-        answered(api.GET("/v0/orgs/{organization_id}/usage", { params: { path: organizationPath(), query }, signal }));
+      const read = (period: { since: string; until?: string }, top: number) => {
+        const query = { ...period, group_by: GROUP_FIELD[url.by], top };
+        return answered(api.GET("/v0/orgs/{organization_id}/usage/days", { params: { path: organizationPath(), query }, signal }));
+      };
       const readCalls = (query: { since: string; until?: string }) =>
         answered(api.GET("/v0/orgs/{organization_id}/llm-usage", { params: { path: organizationPath(), query }, signal }));
       const [usage, previous, calls, previousCalls] = await Promise.all([
-        read({ since, by_day: true }),
-        read({ since: before, until: since, by_day: false }),
+        read({ since }, MOST_SERIES),
+        read({ since: before, until: since }, 1),
         readCalls({ since }),
         readCalls({ since: before, until: since }),
       ]);
-      return { days, usage, previous, calls, previousCalls };
+      return { by: url.by, days, usage, previous, calls, previousCalls };
     },
+    placeholderData: keepPreviousData,
     staleTime: 30_000,
   });
   const quota = useQuery({
@@ -62,17 +64,16 @@ export function Usage() {
     queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
     staleTime: 15_000,
   });
-  const chart = data && daily(data.usage.items, url.by, data.days);
-  const paid = costs(data?.calls.items ?? [], url.by);
-  const kbIds = url.by === "kb" ? [...new Set([...(chart?.series ?? []), ...paid].map(({ id }) => id))].filter((id) => id !== "" && id !== OTHER) : [];
-  const bases = useQueries({ queries: kbIds.map((id) => ({ ...knowledgeBaseQuery(id), retry: false, staleTime: 60_000 })) });
+  const by = data?.by ?? url.by;
+  const chart = data && daily(data.usage, data.days);
+  const paid = costs(data?.calls.items ?? [], by);
   const nameOf = (id: string): string => {
     if (id === OTHER) return "Other";
-    if (url.by === "operation") return OPERATION_WORDS[id] ?? id;
-    if (url.by === "model") return id;
+    if (by === "operation") return OPERATION_WORDS[id] ?? id;
+    if (by === "model") return id;
     if (id === "") return "No knowledge base";
-    const base = bases[kbIds.indexOf(id)];
-    return base?.data?.name ?? (base?.error ? "A deleted knowledge base" : "…");
+    const group = data?.usage.groups.find((item) => item.id === id);
+    return group?.name ?? data?.calls.kb_names[id] ?? "A deleted knowledge base";
   };
   const download = () => {
     if (!chart) return;
@@ -123,10 +124,10 @@ export function Usage() {
             )}
             <div className="grid grid-cols-2 gap-x-6 gap-y-4 md:grid-cols-3 lg:grid-cols-5">
               <Figure name="SPUs charged" value={formatCount(data.usage.total_spus)}>
-                {formatCount(data.previous.total_spus)} in the {count} days before
+                {formatCount(data.previous.total_spus)} in the {data.days.length} days before
               </Figure>
               <Figure name="Paid for model calls" value={formatDollars(data.calls.total_cost_usd)}>
-                {formatDollars(data.previousCalls.total_cost_usd)} in the {count} days before
+                {formatDollars(data.previousCalls.total_cost_usd)} in the {data.days.length} days before
               </Figure>
               <Figure name="Saved by the cache" value={formatCount(data.usage.total_saved_spus)}>
                 {savedShare(data.usage.total_spus, data.usage.total_saved_spus)}
@@ -149,10 +150,10 @@ export function Usage() {
               <>
                 <BarChart chart={chart} nameOf={nameOf} />
                 <table className="table">
-                  <caption className="sr-only">SPUs by {GROUP_WORDS[url.by].toLowerCase()}</caption>
+                  <caption className="sr-only">SPUs by {GROUP_WORDS[by].toLowerCase()}</caption>
                   <thead>
                     <tr>
-                      <th>{GROUP_WORDS[url.by]}</th>
+                      <th>{GROUP_WORDS[by]}</th>
                       <th className="number w-[120px]">SPUs</th>
                       <th className="number w-[90px]">Share</th>
                     </tr>
@@ -176,7 +177,7 @@ export function Usage() {
                 <p className="text-text-3">Days are those of UTC; {formatDay(data.days.at(-1) ?? "")} is not over yet.</p>
               </>
             )}
-            <CostTable costs={paid} groupWord={GROUP_WORDS[url.by]} nameOf={nameOf} />
+            <CostTable costs={paid} groupWord={GROUP_WORDS[by]} nameOf={nameOf} />
           </div>
         )}
       </ScrollArea>
