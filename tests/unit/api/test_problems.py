@@ -194,9 +194,9 @@ def test_reason_is_a_sentence_without_the_validators_own_words() -> None:
 
 
 async def test_path_that_leads_nowhere_is_named_with_where_paths_are_listed(client: httpx.AsyncClient) -> None:
-    answer = await client.delete("/tkae")
+    answer = await client.delete("/nowhere")
     assert answer.status_code == 404
-    assert answer.json()["detail"] == "DELETE /tkae leads nowhere; /openapi.json lists every path"
+    assert answer.json()["detail"] == "DELETE /nowhere leads nowhere; /openapi.json lists every path"
 
 
 async def test_method_that_a_path_does_not_take_is_told_which_it_takes(client: httpx.AsyncClient) -> None:
