@@ -30,9 +30,10 @@ test("a knowledge base is forecast, made, read chunk by chunk, and looked after"
   await page.getByRole("button", { name: "Tag", exact: true }).click();
   await page.getByRole("option", { name: "husbandry" }).click();
   await page.keyboard.press("Escape");
-  await page.getByLabel("Chunk size, tokens").fill("32");
-  await page.getByLabel("Overlap, tokens").fill("0");
   const forecast = page.getByRole("region", { name: "Forecast" });
+  await page.getByLabel("Chunk size, tokens").fill("32");
+  await expect(forecast).toContainText("The overlap is less than the chunk size");
+  await page.getByLabel("Overlap, tokens").fill("0");
   await expect(page.getByText("2 documents match")).toBeVisible();
   const asked = { tag_ids: [tag], chunk_size: 32, chunk_overlap: 0 };
   const expected = await call<{ spus: { value: number }; chunks: { value: number } }>("POST", "/knowledge-bases/forecast", asked);

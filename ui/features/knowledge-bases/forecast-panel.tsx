@@ -6,10 +6,17 @@ import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { Banner } from "@/components/state";
 import { formatCount, plural, UNKNOWN } from "@/lib/format";
 
+import { chunkingProblem } from "./chunking-problem";
+
 type Forecast = Schemas["ForecastAnswer"];
 type Range = Schemas["Range"];
 
 const DOLLARS = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumSignificantDigits: 3 });
+
+/** Settings on the way to others (a size typed before its overlap) are not worth a refusal. */
+export function problemOf(body: Schemas["ForecastBody"]): string | null {
+  return chunkingProblem(body.chunk_size, body.chunk_overlap);
+}
 
 /** What indexing would need now; asking embeds and charges nothing. */
 export function forecastQuery(body: Schemas["ForecastBody"]) {
@@ -19,7 +26,7 @@ export function forecastQuery(body: Schemas["ForecastBody"]) {
       answered(
         api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal }),
       ),
-    enabled: body.tag_ids.length > 0,
+    enabled: body.tag_ids.length > 0 && problemOf(body) === null,
     placeholderData: keepPreviousData,
     // A setting that is refused is refused again.
     retry: false,
@@ -38,12 +45,15 @@ function price(price: Forecast["price_usd"]): string {
 
 export function ForecastPanel({ body, isSettling }: { body: Schemas["ForecastBody"]; isSettling: boolean }) {
   const { data, error, isPlaceholderData, isFetching } = useQuery(forecastQuery(body));
+  const problem = problemOf(body);
   const isOld = isSettling || isPlaceholderData || isFetching;
   return (
     <section aria-label="Forecast" className="flex flex-col gap-3 rounded-lg border border-line p-4">
       <h2 className="text-lg font-semibold">Forecast</h2>
       {body.tag_ids.length === 0 ? (
         <p className="text-text-2">Choose tags, and it says here what indexing their documents would cost.</p>
+      ) : problem ? (
+        <p className="text-text-2">{problem}</p>
       ) : error ? (
         <Banner tone="warning">{error.message}</Banner>
       ) : !data ? (

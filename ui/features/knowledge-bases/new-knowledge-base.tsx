@@ -17,7 +17,7 @@ import { plural } from "@/lib/format";
 import { useDebounced } from "@/lib/use-debounced";
 
 import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
-import { ForecastPanel, forecastQuery } from "./forecast-panel";
+import { ForecastPanel, forecastQuery, problemOf } from "./forecast-panel";
 import { ModelField } from "./model-field";
 
 const PARENT = { href: "/kbs/", label: "Knowledge bases" };
@@ -60,6 +60,7 @@ export function NewKnowledgeBase() {
 function Matching({ forecast, isSettling }: { forecast: Schemas["ForecastBody"]; isSettling: boolean }) {
   const { data, isPlaceholderData } = useQuery(forecastQuery(forecast));
   if (forecast.tag_ids.length === 0) return <span className="text-text-3">Without a tag it stays empty. Tags can be added later.</span>;
+  if (problemOf(forecast) !== null) return null;
   if (!data || isSettling || isPlaceholderData) return <span className="text-text-3">Counting documents…</span>;
   const count = data.document_count + data.unknown_document_count;
   return (
