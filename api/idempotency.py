@@ -16,6 +16,7 @@ from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.idempotency import KeptAnswer
 from api.access import Caller, identify
 from api.auditing import audited
+from api.query_names import query_names, require_known_query
 from api.strict_json import StrictJsonRequest
 
 HEADER = "idempotency-key"
@@ -29,7 +30,7 @@ Handle = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class IdempotentRoute(APIRoute):
-    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON strictly.
+    """Answers a repeated POST with the first one's answer, if both carry the same key; reads JSON and queries strictly.
 
     What was done is noted in the audit log where `api.permissions` says so.
     """
@@ -38,8 +39,10 @@ class IdempotentRoute(APIRoute):
         """Wrap the route's own handler."""
         handle = super().get_route_handler()
         is_repeatable = "POST" in (self.methods or ())
+        known = query_names(self.dependant)
 
         async def handle_once(request: Request) -> Response:
+            require_known_query(request, known)
             request = StrictJsonRequest(request.scope, request.receive)
             key = request.headers.get(HEADER) if is_repeatable else None
             if key is None:

@@ -1,5 +1,6 @@
 """Candidates that pass the check, ranked: begins again where a swap came between finding and checking."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,15 +26,22 @@ from analytiq.vector_stores.base import Query
 
 OUTDATED_ROUNDS = 10
 """How often a search starts again because a document was re-indexed between finding and checking it."""
+TORN_ROUNDS = 3
+"""How often a search starts again because a document came between its legs; then it is shown as it was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Candidates that count, best first. `is_whole`: there are no more."""
+    """Candidates that count, best first.
+
+    `is_whole`: there are no more. `is_torn`: one is of a generation that was committed since the search began, which
+    one leg may have seen and the other not.
+    """
 
     scopes: tuple[Scope, ...]
     checked: Checked
     is_whole: bool
+    is_torn: bool = False
 
     def is_below(self, threshold: float | None) -> bool:
         """Whether a leg has been read down to where it finds nothing above the threshold any more."""
@@ -109,16 +117,18 @@ class Finding:
     ) -> Ranking:
         """Candidates to `depth` in each leg.
 
-        A swap moves the epoch. Where the epoch stands and an entry still names another generation, that is drift: the
-        reconciler's to mend, and no reason to show nothing of the other documents.
+        A swap moves the epoch; so does a document that joins, of which one leg alone would show a part. Where the epoch
+        stands and an entry still names another generation, that is drift: the reconciler's to mend, and no reason to
+        show nothing of the other documents.
         """
         scopes = first
         seen: list[Epoch] | None = None
-        for _ in range(OUTDATED_ROUNDS):
+        for number in range(OUTDATED_ROUNDS):
             epochs = [scope.epoch for scope in scopes]
             is_drift = epochs == seen
             ranking = await self._rank_once(scopes, plan, trail, depth=depth)
-            if not ranking.checked.is_outdated or is_drift:
+            is_repeated = ranking.checked.is_outdated or (ranking.is_torn and number < TORN_ROUNDS)
+            if not is_repeated or is_drift:
                 return ranking
             seen = epochs
             scopes = await self._anew(scopes, queries, tree)
@@ -144,7 +154,11 @@ class Finding:
         merged = Merged.of(result.found)
         with trail.step("check"):
             knowledge_bases = [scope.knowledge_base for scope in scopes]
-            checked = await self._check.check(knowledge_bases, list(merged.by_key.values()))
+            has_two_legs = plan.has_vector_leg and plan.has_lexical_leg and not result.degraded
+            checked, added = await asyncio.gather(
+                self._check.check(knowledge_bases, list(merged.by_key.values())),
+                self._added_since(scopes) if has_two_legs else _nothing(),
+            )
         merged.keep(checked.candidates)
         if plan.has_vector_leg and result.found.vector:
             await self._compare(scopes, merged, trail)
@@ -156,7 +170,13 @@ class Finding:
             candidates=len(candidates),
             refused_by_check=len(set(_keys(result.found.vector, result.found.lexical))) - len(candidates),
         )
-        return Ranking(tuple(scopes), checked.ranked(candidates), result.found.is_whole)
+        is_torn = bool(added) and any(item.generation_id in added for item in candidates)
+        return Ranking(tuple(scopes), checked.ranked(candidates), result.found.is_whole, is_torn)
+
+    async def _added_since(self, scopes: Sequence[Scope]) -> frozenset[str]:
+        """The generations that have joined since the epochs at which these are searched."""
+        parts = await asyncio.gather(*(self._epochs.added_after(scope.epoch) for scope in scopes))
+        return frozenset(generation for part in parts for generation in part)
 
     async def _compare(self, scopes: Sequence[Scope], merged: Merged, trail: Trail) -> None:
         """Give the chunks that only words found their vector's score too."""
@@ -168,6 +188,10 @@ class Finding:
                 merged.with_vector_scores(await self._legs.vector_scores(scopes, unknown))
             except AnalytiqError as error:
                 trail.degrade("compare", error)
+
+
+async def _nothing() -> frozenset[str]:
+    return frozenset()
 
 
 def _keys(*lists: Sequence[Candidate]) -> list[object]:

@@ -83,6 +83,18 @@ def make_knowledge_base(client: httpx.Client, tag_ids: list[str], **settings: An
     return str(accepted(client.post("/knowledge-bases", json=body), 201)["kb_id"])
 
 
+def least_query(operation: Body, otherwise: object) -> Body:
+    """The query parameters that a call cannot do without."""
+    needed = [item for item in operation.get("parameters", []) if item["in"] == "query" and item["required"]]
+    moment = "2026-01-01T00:00:00Z"
+    return {
+        item["name"]: moment
+        if item["schema"].get("format") == "date-time"
+        else item["schema"].get("minimum", otherwise)
+        for item in needed
+    }
+
+
 def upload(client: httpx.Client, name: str, content: bytes, *, tag_ids: list[str] | None = None, **fields: str) -> Body:
     """Upload one file as a form; answers the document, which is a new one even if the bytes are known."""
     form = {"on_duplicate": "create", **fields, **({} if tag_ids is None else {"tag_ids": ",".join(tag_ids)})}

@@ -22,6 +22,7 @@ from tests.e2e.driving import (
     accepted,
     database_of,
     eventually,
+    least_query,
     make_answer,
     make_knowledge_base,
     make_tag,
@@ -68,11 +69,7 @@ class Route:
         """Call it with these ids, the least that its query has to say, and its own example where it takes a body."""
         path = self.path.removeprefix(PREFIX).format(**ids)
         url = str(client.base_url).rstrip("/") + path
-        query = {
-            item["name"]: item["schema"].get("minimum", ID)
-            for item in self.operation.get("parameters", [])
-            if item["in"] == "query" and item["required"]
-        }
+        query = least_query(self.operation, otherwise=ID)
         if self.operation["operationId"] == "watch_organization":
             with client.stream(self.method, url) as response:
                 # Whoever may watch is answered without end.

@@ -1,11 +1,14 @@
 """Search from question to passage on a real mongod (design 2.4, 2.11)."""
 
+from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.lexical.base import LexicalIndex
 from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.client import MongoConnection
@@ -252,3 +255,35 @@ async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
     assert answer.results
     assert [(lacking.step, lacking.code) for lacking in answer.degraded] == [("lexical", "internal_error")]
     assert "secret" not in answer.degraded[0].detail
+
+
+class CommitsBefore:
+    """The index of words, asked only after something has been committed."""
+
+    def __init__(self, index: LexicalIndex, commit: Callable[[], Awaitable[object]]) -> None:
+        self._index = index
+        self._commit: Callable[[], Awaitable[object]] | None = commit
+
+    async def search(self, *arguments: Any, **options: Any) -> Any:
+        commit, self._commit = self._commit, None
+        if commit is not None:
+            await commit()
+        return await self._index.search(*arguments, **options)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+async def test_document_that_comes_between_the_legs_is_found_whole(
+    tenant: Tenant, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch, *, is_first: bool
+) -> None:
+    if not is_first:
+        await tenant.document("birds.txt", prose("birds", 3))
+    legs = tenant.application.search._finding._legs
+    assert legs._lexical is not None
+    text = prose("whales", 3) + "\nNothing else."
+    monkeypatch.setattr(legs, "_lexical", CommitsBefore(legs._lexical, lambda: tenant.document("whales.txt", text)))
+    answer = await tenant.search(kb.id, "in which year", top_k=100)
+    assert not answer.degraded
+    found = [result for result in answer.results if result.source == "whales.txt"]
+    passages = [result.content for result in sorted(found, key=lambda item: item.chunk_index)]
+    # Chunks come without the space between them.
+    assert "".join("".join(passages).split()) == "".join(text.split())

@@ -1,0 +1,35 @@
+"""Query parameters that a call does not take are refused by name: a misspelt filter must not answer everything."""
+
+import httpx
+import pytest
+
+from tests.e2e.driving import make_tag, problem_of, unique, upload
+
+
+@pytest.mark.parametrize("path", ["/documents", "/tags", "/knowledge-bases", "/jobs", "/usage", "/prompts"])
+def test_misspelt_filter_is_refused_and_told_what_there_is(client: httpx.Client, path: str) -> None:
+    problem = problem_of(client.get(path, params={"tagid": "x", "limt": 1}), 400)
+    assert problem["code"] == "unknown_parameter"
+    assert [error["field"] for error in problem["errors"]] == ["limt", "tagid"]
+    assert "there is no such query parameter; there are" in problem["errors"][0]["reason"]
+
+
+def test_call_that_takes_no_query_says_so_and_does_nothing(client: httpx.Client) -> None:
+    name = unique("unqueried")
+    problem = problem_of(client.post("/tags", params={"dry_run": "true"}, json={"name": name}), 400)
+    assert problem["detail"] == "dry_run: there is no such query parameter; this call takes none"
+    assert client.get("/tags", params={"name_search": name}).json()["total_count"] == 0
+
+
+def test_parameters_that_there_are_are_taken_repeated_ones_too(client: httpx.Client) -> None:
+    tag = make_tag(client)
+    document = upload(client, unique("queried.txt"), b"x", tag_ids=[tag])["document_id"]
+    query = {"tag_ids": [tag, tag], "limit": 5, "include": "knowledge_bases"}
+    found = client.get("/documents", params=query).json()["documents"]
+    assert [item["document_id"] for item in found] == [document]
+
+
+def test_many_long_names_make_a_short_error(client: httpx.Client) -> None:
+    problem = problem_of(client.get("/tags", params={f"{number:03}" + "n" * 500: 1 for number in range(50)}), 400)
+    assert len(problem["errors"]) == 5
+    assert max(len(error["field"]) for error in problem["errors"]) == 100
