@@ -8,9 +8,9 @@ from tests.e2e.driving import make_tag, problem_of, unique, upload
 
 @pytest.mark.parametrize("path", ["/documents", "/tags", "/knowledge-bases", "/jobs", "/usage", "/prompts"])
 def test_misspelt_filter_is_refused_and_told_what_there_is(client: httpx.Client, path: str) -> None:
-    problem = problem_of(client.get(path, params={"tagid": "x", "limt": 1}), 400)
+    problem = problem_of(client.get(path, params={"tagid": "x", "lim": 1}), 400)
     assert problem["code"] == "unknown_parameter"
-    assert [error["field"] for error in problem["errors"]] == ["limt", "tagid"]
+    assert [error["field"] for error in problem["errors"]] == ["lim", "tagid"]
     assert "there is no such query parameter; there are" in problem["errors"][0]["reason"]
 
 
