@@ -16,7 +16,7 @@ from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.idempotency import KeptAnswer
 from api.access import Caller, identify
 from api.auditing import audited
-from api.query_names import query_names, require_known_query
+from api.query_names import query_names, unknown_query
 from api.strict_json import StrictJsonRequest
 
 HEADER = "idempotency-key"
@@ -42,7 +42,11 @@ class IdempotentRoute(APIRoute):
         known = query_names(self.dependant)
 
         async def handle_once(request: Request) -> Response:
-            require_known_query(request, known)
+            refusal = unknown_query(request, known)
+            if refusal is not None:
+                # Whoever may not call at all is told that, and nothing of what the call takes.
+                await identify(request, request.app.state.application, request.path_params["organization_id"])
+                raise refusal
             request = StrictJsonRequest(request.scope, request.receive)
             key = request.headers.get(HEADER) if is_repeatable else None
             if key is None:

@@ -23,15 +23,12 @@ def _names(dependant: Dependant) -> Iterator[str]:
         yield from _names(inner)
 
 
-def require_known_query(request: Request, known: frozenset[str]) -> None:
-    """Refuse what the route does not take.
-
-    Raises:
-        InvalidInputError: it names what there is not, and what there is.
-    """
+def unknown_query(request: Request, known: frozenset[str]) -> InvalidInputError | None:
+    """What to answer a call that asks by what the route does not take; None where it takes all."""
     unknown = [name[:LONGEST_NAME] for name in sorted(set(request.query_params) - known)[:MOST_NAMED]]
-    if unknown:
-        there = f"there are {', '.join(sorted(known))}" if known else "this call takes none"
-        reason = f"there is no such query parameter; {there}"
-        named = [FieldError(name, reason) for name in unknown]
-        raise InvalidInputError(f"{', '.join(unknown)}: {reason}", errors=named, code="unknown_parameter")
+    if not unknown:
+        return None
+    there = f"there are {', '.join(sorted(known))}" if known else "this call takes none"
+    reason = f"there is no such query parameter; {there}"
+    named = [FieldError(name, reason) for name in unknown]
+    return InvalidInputError(f"{', '.join(unknown)}: {reason}", errors=named, code="unknown_parameter")

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from tests.e2e.driving import make_tag, problem_of, unique, upload
+from tests.e2e.running_platform import Running
 
 
 @pytest.mark.parametrize("path", ["/documents", "/tags", "/knowledge-bases", "/jobs", "/usage", "/prompts"])
@@ -33,3 +34,10 @@ def test_many_long_names_make_a_short_error(client: httpx.Client) -> None:
     problem = problem_of(client.get("/tags", params={f"{number:03}" + "n" * 500: 1 for number in range(50)}), 400)
     assert len(problem["errors"]) == 5
     assert max(len(error["field"]) for error in problem["errors"]) == 100
+
+
+def test_who_may_not_call_is_not_told_what_the_call_takes(running: Running) -> None:
+    url = f"{running.url}/v0/orgs/{running.organization_id}/documents"
+    problem_of(httpx.get(url, params={"lim": 1}), 401, code="unauthenticated")
+    authorization = {"Authorization": f"Bearer {running.token}"}
+    problem_of(httpx.get(url.replace(running.organization_id, "f" * 24), params={"lim": 1}, headers=authorization), 404)
