@@ -58,6 +58,7 @@ class Mirror:
         self._retry_at = 0.0
         self.view: View | None = None
         self.epoch: Epoch | None = None
+        self.is_closed = False
 
     async def fresh_view(self, epoch: Epoch, *, wait_seconds: float) -> View:
         """The view at this epoch or a later one.
@@ -104,6 +105,7 @@ class Mirror:
 
     async def close(self) -> None:
         """End what runs, and leave the files to another process."""
+        self.is_closed = True
         for task in (self._refresh_task, self._rest_task):
             if task is not None:
                 task.cancel()

@@ -24,6 +24,8 @@ log = structlog.get_logger(__name__)
 
 BUILDS_AT_ONCE = 2
 FOLLOWERS_AT_ONCE = 4
+LET_GO_ROUNDS = 3
+"""How often one search makes an index anew that was let go meanwhile."""
 OPEN_AT_ONCE = 200
 """Knowledge bases whose files are open; of the others they lie on the disk."""
 TIDY_SECONDS = 10.0
@@ -54,6 +56,7 @@ class LocalLexicalIndex:
             builds=asyncio.Semaphore(BUILDS_AT_ONCE),
         )
         self._mirrors: dict[str, Mirror] = {}
+        self._is_closing = False
         self._chores: set[asyncio.Task[None]] = set()
         self._forgetting: set[asyncio.Task[None]] = set()
         self._next_tidying = 0.0
@@ -99,6 +102,7 @@ class LocalLexicalIndex:
 
     async def close(self) -> None:
         """Let go of everything; the files stay, but those of knowledge bases that are gone."""
+        self._is_closing = True
         if self._forgetting:
             await asyncio.wait(self._forgetting)
         for task in list(self._chores):
@@ -109,15 +113,33 @@ class LocalLexicalIndex:
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
+        for _ in range(LET_GO_ROUNDS):
+            mirror = self._mirror_of(knowledge_base)
+            try:
+                return await self._view_of(mirror, knowledge_base.id, epoch)
+            except StoreLoadingError:
+                # It was let go (for room, or with files that are gone) while it was made: no reason to ask again.
+                if not mirror.is_closed or self._is_closing:
+                    raise
+        raise StoreLoadingError(
+            f"the words of the knowledge base {knowledge_base.name!r} are let go as fast as they are made; ask again in"
+            " a moment",
+            retry_after=1.0,
+        )
+
+    def _mirror_of(self, knowledge_base: KnowledgeBase) -> Mirror:
         mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
         self._mirrors[knowledge_base.id] = mirror  # now the most recently used; a dict keeps the order
         mirror.touch(asyncio.get_running_loop().time())
+        return mirror
+
+    async def _view_of(self, mirror: Mirror, kb_id: str, epoch: Epoch) -> View:
         if mirror.view is not None and mirror.epoch == epoch:
             return mirror.view
         try:
             view = await mirror.fresh_view(epoch, wait_seconds=self._build_wait_seconds)
         except NotFoundError:
-            self.forget(knowledge_base.id)
+            self.forget(kb_id)
             raise
         self._tidy_now_and_then()
         return view

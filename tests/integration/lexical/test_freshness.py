@@ -254,6 +254,25 @@ async def test_deleted_knowledge_base_is_not_found_and_leaves_the_disk(
     await eventually(lambda: not directory.exists())
 
 
+async def test_search_whose_index_is_let_go_meanwhile_makes_it_anew(
+    start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await kb.write("d0", "whales")
+    process, refreshing = start(), asyncio.Event()
+    real = Mirror._refresh
+
+    async def endless(_: Mirror) -> None:
+        monkeypatch.setattr(Mirror, "_refresh", real)
+        refreshing.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Mirror, "_refresh", endless)
+    searching = asyncio.create_task(process.found(kb, "whales"))
+    await refreshing.wait()
+    await process.index._let_go(kb.kb_id)
+    assert await searching == ["d0"]
+
+
 async def test_index_of_another_organization_is_not_read(start: Start, kb: Texts) -> None:
     """Every query on chunks and entries has the organization."""
     await kb.write("d0", "whales")
