@@ -66,7 +66,7 @@ class Mirror:
         self._chores: dict[str, asyncio.Task[None]] = {}
         self._snapshot_epoch: Epoch | None = None
         self._next_snapshot = 0.0
-        self._is_closed = False
+        self.is_closed = False
         self.view: View | None = None
         self.epoch: Epoch | None = None
 
@@ -98,7 +98,7 @@ class Mirror:
 
     def close(self) -> None:
         """End what runs in the background."""
-        self._is_closed = True
+        self.is_closed = True
         for task in [*self._chores.values(), *([self._refresh_task] if self._refresh_task else [])]:
             task.cancel()
         if self._graph is not None:
@@ -185,7 +185,7 @@ class Mirror:
     def _tend(self) -> None:
         """Start what is worth doing and not being done: none of it delays a search, but compaction a refresh."""
         matrix, view = self._matrix, self.view
-        if self._is_closed or matrix is None or view is None:
+        if self.is_closed or matrix is None or view is None:
             return
         if matrix.is_sparse:
             self._start("compaction", self._compact)

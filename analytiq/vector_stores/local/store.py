@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from analytiq.errors import NotFoundError
+from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.selection import ChunkFilter, DocumentSet, Selection
 from analytiq.mongo.repositories.vectors import VectorRepository
@@ -26,6 +26,8 @@ INLINE_DOCUMENTS = 100
 """Of a filter: finding their rows takes 0.05 ms."""
 INLINE_FILTERED_CELLS = 1_000_000
 """The same of rows that are picked out of others: 2,600 rows of 384 take 0.25 ms."""
+LET_GO_ROUNDS = 3
+"""How often one search loads anew what was let go meanwhile."""
 PRUNE_SECONDS = 600.0
 """Between two looks for snapshots of knowledge bases that are gone."""
 
@@ -59,6 +61,7 @@ class LocalVectorStore:
             has_room_for=lambda size: self.byte_size + size <= memory_bytes,
         )
         self._mirrors: dict[str, Mirror] = {}
+        self._is_closing = False
         self._told_too_large: set[str] = set()
         self._pruning: asyncio.Task[None] | None = None
         self._next_pruning = 0.0
@@ -124,6 +127,7 @@ class LocalVectorStore:
 
     async def close(self) -> None:
         """See VectorStore."""
+        self._is_closing = True
         for kb_id in list(self._mirrors):
             self._let_go(kb_id)
         if self._pruning is not None:
@@ -137,8 +141,22 @@ class LocalVectorStore:
         return sum(mirror.byte_size for mirror in self._mirrors.values())
 
     async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
-        mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
-        self._mirrors[knowledge_base.id] = mirror  # now the most recently used
+        for _ in range(LET_GO_ROUNDS):
+            mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
+            self._mirrors[knowledge_base.id] = mirror  # now the most recently used
+            try:
+                return await self._view_of(mirror, knowledge_base, epoch)
+            except StoreLoadingError:
+                # It left the memory for another knowledge base's while it was loaded: no reason to ask again.
+                if not mirror.is_closed or self._is_closing:
+                    raise
+        raise StoreLoadingError(
+            f"the knowledge base {knowledge_base.name!r} leaves the memory as fast as it is loaded; ask again in a"
+            " moment, or raise ANALYTIQ_SEARCH__LOCAL_STORE_BYTES",
+            retry_after=1.0,
+        )
+
+    async def _view_of(self, mirror: Mirror, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
         if mirror.view is not None and mirror.epoch == epoch:
             return mirror.view
         self._prune_now_and_then()

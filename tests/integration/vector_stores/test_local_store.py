@@ -12,6 +12,7 @@ from analytiq.models.selection import AllOf, AnyOf, ChunkFilter, DocumentSet, Ou
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id
 from analytiq.mongo.repositories.vectors import VectorRepository
+from analytiq.vector_stores.local.mirror import Mirror
 from analytiq.vector_stores.local.store import LocalVectorStore
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors
@@ -57,6 +58,24 @@ async def test_two_processes_see_each_others_commits_at_once(migrated: MongoConn
             assert await places(store, mirrored, limit=limit) == mirrored.expected(QUERY, limit)
             total = sum(len(rows) for rows in mirrored.truth.values())
             assert await store.count(mirrored.knowledge_base, await mirrored.epoch(), chunk_filter=None) == total
+
+
+async def test_search_whose_vectors_are_let_go_meanwhile_loads_them_anew(
+    store: LocalVectorStore, mirrored: Mirrored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await mirrored.put("d0", vectors(4))
+    refreshing, real = asyncio.Event(), Mirror._refresh
+
+    async def endless(_: Mirror) -> None:
+        monkeypatch.setattr(Mirror, "_refresh", real)
+        refreshing.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Mirror, "_refresh", endless)
+    searching = asyncio.create_task(places(store, mirrored, limit=9))
+    await refreshing.wait()
+    store._let_go(mirrored.knowledge_base.id)
+    assert await searching == mirrored.expected(QUERY, 9)
 
 
 async def test_search_when_nothing_changed_reads_nothing(
