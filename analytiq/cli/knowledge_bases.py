@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from analytiq.cli.console import note, print_rows
-from analytiq.client import Client, KnowledgeBase, Tag
+from analytiq.client import Client, KnowledgeBase, ProblemError, Tag
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
 
@@ -42,10 +42,15 @@ def ensure(client: Client, name: str, tags: Sequence[Tag]) -> tuple[KnowledgeBas
     """
     if not tags:
         raise InvalidInputError("--kb needs a --tag: a knowledge base gathers the documents that share a tag with it.")
-    named = [item for item in client.knowledge_bases(name_search=name) if item.name == name]
-    if not named:
-        return client.create_knowledge_base(name, tag_ids=[tag.tag_id for tag in tags]), True
-    knowledge_base = choose(client, named[0].kb_id if len(named) == 1 else name)
+    knowledge_base = client.find_knowledge_base(name)
+    if knowledge_base is None:
+        try:
+            return client.create_knowledge_base(name, tag_ids=[tag.tag_id for tag in tags]), True
+        except ProblemError as error:
+            # Another command may have made it in the meantime.
+            knowledge_base = client.find_knowledge_base(name) if error.status == 409 else None
+            if knowledge_base is None:
+                raise
     if not {tag.tag_id for tag in tags} & set(knowledge_base.tag_ids):
         own = [tag.name for tag in client.tags() if tag.tag_id in knowledge_base.tag_ids]
         gathers = f"gathers documents tagged {', '.join(map(repr, own))}" if own else "has no tags"

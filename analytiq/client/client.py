@@ -275,6 +275,11 @@ class Client(
         """One knowledge base, with its counts at this moment."""
         return KnowledgeBase.model_validate_json(self._transport.call("GET", f"/knowledge-bases/{segment(kb_id)}"))
 
+    def find_knowledge_base(self, name: str) -> KnowledgeBase | None:
+        """Return the knowledge base of exactly this name."""
+        wanted = name.strip()
+        return next((item for item in self.knowledge_bases(name_search=wanted) if item.name == wanted), None)
+
     def chunks(self, kb_id: str, *, document_id: str | None = None) -> Iterator[IndexedChunk]:
         """The chunks that are indexed in it now, of all its documents or of one, by document and number."""
         return self._all(

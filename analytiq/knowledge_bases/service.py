@@ -111,8 +111,10 @@ class KnowledgeBases:
         Raises:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
             TransientError: the model's provider cannot be reached to detect the dimensions.
-            ConflictError: MongoDB's search server refuses another index.
+            ConflictError: another knowledge base has the name, or MongoDB's search server refuses another index.
         """
+        # A first look: asking the model's provider takes seconds and may cost money. The commit decides.
+        await self._knowledge_bases.require_free_name(organization.id, wanted.name)
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
         model = wanted.embedding_model or await self._models.default_model(organization)
         dimensions = await self._embedding.dimensions_of(organization, model)
@@ -183,6 +185,9 @@ class KnowledgeBases:
         """Change name, description, tag_ids (known to exist) or coalesce_neighbors.
 
         Documents that lose their last shared tag are not found from now on; new ones follow by jobs.
+
+        Raises:
+            ConflictError: another knowledge base has the new name.
         """
 
         async def commit(session: Session) -> KnowledgeBase:

@@ -2,10 +2,14 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from analytiq.models.stored import Stored
+
+LONGEST_NAME = 200
+"""Characters of a knowledge base's name."""
 
 
 class KnowledgeBaseStatus(StrEnum):
@@ -70,6 +74,22 @@ class KnowledgeBase(Stored):
 
 CHUNKING_RELEASE = 1
 """Raised when the same settings would cut the same text in another way; outdated entries are then redone."""
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Number repeated names, the first excepted: A, A becomes A, A (2); no name that exists is taken."""
+    taken = set(names)
+    seen: set[str] = set()
+    distinct: list[str] = []
+    for name in names:
+        number, chosen = 1, name
+        while chosen in seen or (number > 1 and chosen in taken):
+            number += 1
+            suffix = f" ({number})"
+            chosen = name[: LONGEST_NAME - len(suffix)] + suffix
+        seen.add(chosen)
+        distinct.append(chosen)
+    return distinct
 
 
 class Epoch(Stored):

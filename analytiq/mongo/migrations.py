@@ -83,6 +83,8 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
 
 
 async def _create_indexes(connection: MongoConnection) -> None:
+    # The index of their names refuses duplicates, which older releases let in.
+    await knowledge_bases.KnowledgeBaseRepository(connection).set_names_apart()
     for collection, indexes in declared_indexes().items():
         if indexes:
             await connection.database[collection].create_indexes(indexes)
@@ -127,6 +129,7 @@ MIGRATIONS = (
     Migration(18, "index of dead jobs by error, and indexes of records of backups", _create_indexes),
     Migration(19, "index of documents by the type of their file", _create_indexes),
     Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
+    Migration(21, "unique names of knowledge bases", _create_indexes),
 )
 
 

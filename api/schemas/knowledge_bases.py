@@ -6,11 +6,11 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import LONGEST_NAME, KnowledgeBase
 from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), NO_CONTROLS]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME), NO_CONTROLS]
 Description = Annotated[str, StringConstraints(max_length=5000), NO_NUL]
 TagIds = Annotated[list[str], Field(max_length=100)]
 Neighbors = Annotated[int, Field(ge=0, le=5)]

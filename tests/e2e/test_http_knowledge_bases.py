@@ -97,6 +97,19 @@ def test_list_is_newest_first_paged_and_searched_by_a_part_of_the_name(client: h
     assert seed | {"created_at"} <= set(first)
 
 
+def test_name_is_unique_and_409_tells_the_id_that_has_it(client: httpx.Client) -> None:
+    name = unique("only")
+    kb = make_knowledge_base(client, [], name=name)
+    other = make_knowledge_base(client, [])
+    for refused in (
+        client.post("/knowledge-bases", json={"name": f" {name} "}),
+        client.put(f"/knowledge-bases/{other}", json={"name": name}),
+    ):
+        problem = problem_of(refused, 409)
+        assert problem["code"] == "knowledge_base_name_taken"
+        assert kb in problem["detail"]
+
+
 def given_up(organization_id: str, kb_id: str) -> Body:
     """A row of a job that was given up."""
     now = clock.now()

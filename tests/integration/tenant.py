@@ -1,7 +1,8 @@
 """One organization in a test: what its people and its workers do, in a word each."""
 
+import itertools
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
@@ -20,6 +21,8 @@ from analytiq.upload.store import StagedFile, UploadResult
 REMOTE_MODEL = "openai/fake-embedding"
 """The model of `tests.fakes.embedding_server`: 64 dimensions, texts that share words are close."""
 CHUNK_TOKENS = 16
+_NUMBERS = itertools.count(1)
+"""Of knowledge bases: no two of an organization have one name, whichever `Tenant` makes them."""
 
 
 @dataclass(slots=True)
@@ -29,7 +32,6 @@ class Tenant:
     application: Application
     organization: Organization
     tag: Tag
-    names: int = field(default=0)
 
     @property
     def id(self) -> str:
@@ -75,9 +77,8 @@ class Tenant:
 
     async def knowledge_base(self, **options: Any) -> KnowledgeBase:
         """Create a knowledge base of small chunks with the tenant's tag; nothing is indexed yet."""
-        self.names += 1
         wanted: dict[str, Any] = {
-            "name": f"KB {self.names}",
+            "name": f"KB {next(_NUMBERS)}",
             "description": "",
             "tag_ids": (self.tag.id,),
             "chunker_type": "token",

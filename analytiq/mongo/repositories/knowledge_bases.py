@@ -8,14 +8,37 @@ from pymongo import IndexModel, ReturnDocument
 from pymongo.read_concern import ReadConcern
 
 from analytiq import clock
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
+from analytiq.errors import ConflictError
+from analytiq.models.knowledge_base import (
+    Epoch,
+    KnowledgeBase,
+    KnowledgeBaseStatus,
+    VectorStoreKind,
+    distinct_names,
+)
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
 from analytiq.mongo.session import Session
 
+NAMES_INDEX = "names_of_shown"
+"""Unique by organization. A status added to `KnowledgeBaseStatus` needs a migration that rebuilds this index."""
+
+_HIDDEN = (KnowledgeBaseStatus.DELETING, KnowledgeBaseStatus.RESTORING)
+
+NAME_TAKEN = "knowledge_base_name_taken"
+"""The code of the error for a name that another knowledge base has."""
+
 INDEXES = {
     "knowledge_bases": [
+        IndexModel(
+            [("organization_id", 1), ("name", 1)],
+            name=NAMES_INDEX,
+            unique=True,
+            partialFilterExpression={
+                "status": {"$in": [status.value for status in KnowledgeBaseStatus if status not in _HIDDEN]}
+            },
+        ),
         IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
         IndexModel([("organization_id", 1), ("tag_ids", 1)]),
         IndexModel([("status", 1)]),
@@ -26,7 +49,7 @@ INDEXES = {
     ],
 }
 
-_SHOWN: Row = {"$nin": [KnowledgeBaseStatus.DELETING.value, KnowledgeBaseStatus.RESTORING.value]}
+_SHOWN: Row = {"$nin": [status.value for status in _HIDDEN]}
 
 
 class KnowledgeBaseRepository:
@@ -37,8 +60,30 @@ class KnowledgeBaseRepository:
         self._majority = self._collection.with_options(read_concern=ReadConcern("majority"))
 
     async def insert(self, session: Session, knowledge_base: KnowledgeBase) -> None:
-        """Store a new knowledge base."""
+        """Store a new knowledge base.
+
+        Raises:
+            ConflictError: another knowledge base of the organization has the name.
+        """
+        await self.require_free_name(knowledge_base.organization_id, knowledge_base.name, session=session)
         await self._collection.insert_one(encode(knowledge_base), session=session)
+
+    async def require_free_name(
+        self, organization_id: str, name: str, *, own_id: str | None = None, session: Session | None = None
+    ) -> None:
+        """Check that no knowledge base but `own_id` has the name; the index of names decides between rivals.
+
+        Raises:
+            ConflictError: another knowledge base has the name; names its id.
+        """
+        query: Row = {"organization_id": organization_id, "name": name, "status": _SHOWN}
+        row: Row | None = await self._collection.find_one(query, {"_id": 1}, session=session)
+        if row is not None and str(row["_id"]) != own_id:
+            raise ConflictError(
+                f"The organization already has a knowledge base named {name!r}, with the id {row['_id']}. Use it, or"
+                " choose another name.",
+                code=NAME_TAKEN,
+            )
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
         """The organization's knowledge base with this id, read at majority (design 2.3)."""
@@ -100,7 +145,13 @@ class KnowledgeBaseRepository:
     async def change(
         self, session: Session, organization_id: str, kb_id: str, changes: Mapping[str, Any]
     ) -> KnowledgeBase | None:
-        """Set fields; None where there is no such knowledge base."""
+        """Set fields; None where there is no such knowledge base.
+
+        Raises:
+            ConflictError: another knowledge base of the organization has the new name.
+        """
+        if "name" in changes:
+            await self.require_free_name(organization_id, changes["name"], own_id=kb_id, session=session)
         row: Row | None = await self._collection.find_one_and_update(
             {"_id": object_id(kb_id, what="knowledge base"), "organization_id": organization_id, "status": _SHOWN},
             {"$set": {**changes, "updated_at": clock.now()}},
@@ -234,6 +285,28 @@ class KnowledgeBaseRepository:
         """The names of the knowledge bases that gather the tag."""
         query = {"organization_id": organization_id, "tag_ids": tag_id, "status": _SHOWN}
         return [str(row["name"]) async for row in self._collection.find(query, {"name": 1})]
+
+    async def set_names_apart(self) -> int:
+        """Rename knowledge bases that share a name with an older one of their organization; returns how many.
+
+        For databases from before names were unique.
+        """
+        pipeline: list[Row] = [
+            {"$match": {"status": _SHOWN}},
+            {"$group": {"_id": {"organization_id": "$organization_id", "name": "$name"}, "count": {"$sum": 1}}},
+            {"$match": {"count": {"$gt": 1}}},
+        ]
+        renamed = 0
+        async for group in await self._collection.aggregate(pipeline):
+            own: Row = {"organization_id": group["_id"]["organization_id"], "status": _SHOWN}
+            rows = await self._collection.find(own, {"name": 1, "created_at": 1}).sort([("created_at", 1)]).to_list()
+            for row, name in zip(rows, distinct_names([str(row["name"]) for row in rows]), strict=True):
+                if name != row["name"]:
+                    await self._collection.update_one(
+                        {"_id": row["_id"], **own}, {"$set": {"name": name, "updated_at": clock.now()}}
+                    )
+                    renamed += 1
+        return renamed
 
 
 MOST_LATER_CHANGES = 1_000

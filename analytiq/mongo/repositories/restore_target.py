@@ -17,7 +17,7 @@ from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.archive import EmbeddingIdentity
 from analytiq.models.document import Failure
 from analytiq.models.job import JobRequest
-from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind
+from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind, distinct_names
 from analytiq.models.prompt_run import UNFINISHED, RunStatus
 from analytiq.mongo import catalog
 from analytiq.mongo.catalog import VECTORS_PREFIX
@@ -144,12 +144,15 @@ class RestoreTarget:
             )
 
     async def _show(self, hidden: Sequence[Row], session: Session) -> None:
+        # An archive from before names were unique may hold duplicates.
+        ordered = sorted(hidden, key=lambda row: (row["created_at"], row["_id"]))
+        names = distinct_names([str(row["name"]) for row in ordered])
         updates = [
             UpdateOne(
                 {"_id": row["_id"], "organization_id": self._run.organization_id},
-                {"$set": {"status": row["restored_status"]}, "$unset": {"restored_status": ""}},
+                {"$set": {"status": row["restored_status"], "name": name}, "$unset": {"restored_status": ""}},
             )
-            for row in hidden
+            for row, name in zip(ordered, names, strict=True)
         ]
         if updates:
             await self._database["knowledge_bases"].bulk_write(updates, session=session)

@@ -16,6 +16,7 @@ from analytiq.mongo import catalog
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.migrations import declared_indexes
+from analytiq.mongo.repositories.knowledge_bases import INDEXES, NAMES_INDEX
 from analytiq.telemetry import checkpoints
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup.archiving import archive_of, lose, original_of, restore_from, seen_of
@@ -412,3 +413,21 @@ async def test_document_that_was_being_read_is_read_after_the_restore(applicatio
 def test_every_collection_is_known_to_backup_and_erasure() -> None:
     unknown = [name for name in declared_indexes() if catalog.find(name) is None]
     assert unknown == [], "say in analytiq/mongo/catalog.py whose rows they hold"
+
+
+async def test_names_of_an_archive_from_before_they_were_unique_are_set_apart(
+    application: Application, tenant: Tenant
+) -> None:
+    kbs = [await tenant.knowledge_base() for _ in range(2)]
+    rows = application.connection.database["knowledge_bases"]
+    index = next(item for item in INDEXES["knowledge_bases"] if item.document["name"] == NAMES_INDEX)
+    await rows.drop_index(NAMES_INDEX)
+    try:
+        await rows.update_many({"organization_id": tenant.id}, {"$set": {"name": "Big"}})
+        archive, _ = await archive_of(application.connection, [tenant.id])
+        await lose(application.connection, tenant.id)
+    finally:
+        await rows.create_indexes([index])
+    await restore_from(application.connection, archive)
+    names = await application.knowledge_bases.names(tenant.id, [kb.id for kb in kbs])
+    assert [names[kb.id] for kb in kbs] == ["Big", "Big (2)"]

@@ -14,7 +14,9 @@ from analytiq.models.job import JobKind, JobSubject
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
+from analytiq.mongo.migrations import MIGRATIONS, migrate
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
+from analytiq.mongo.repositories.knowledge_bases import NAMES_INDEX
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -149,6 +151,51 @@ async def test_lists_are_by_organization_newest_first_and_searched_literally(ten
     assert await names(None) == ["A+B again", "aab", "a+b"]
     assert await names("a+b") == ["A+B again", "a+b"]
     assert await names(None, skip=1, limit=1) == ["aab"]
+
+
+async def test_name_that_another_has_is_refused_with_its_id(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
+    first = await tenant.knowledge_base(name="Big")
+    second = await tenant.knowledge_base(name="Small")
+    calls = len(embedding_server.requests)
+    with pytest.raises(ConflictError, match=first.id) as refused:
+        await tenant.knowledge_base(name="Big", embedding_model="openai/not-tried-yet")
+    assert refused.value.code == "knowledge_base_name_taken"
+    assert len(embedding_server.requests) == calls  # no provider is asked for a name that is taken
+    with pytest.raises(ConflictError, match=first.id):
+        await tenant.application.knowledge_bases.change(tenant.id, second.id, {"name": "Big"})
+    assert (await tenant.application.knowledge_bases.change(tenant.id, first.id, {"name": "Big"})).name == "Big"
+    stranger = await new_tenant(tenant.application)
+    assert (await stranger.knowledge_base(name="Big")).name == "Big"
+
+
+async def test_of_twenty_creations_of_one_name_at_once_one_is_made(tenant: Tenant, migrated: MongoConnection) -> None:
+    made = await asyncio.gather(*(tenant.knowledge_base(name="Big") for _ in range(20)), return_exceptions=True)
+    (only,) = [item for item in made if isinstance(item, KnowledgeBase)]
+    assert [item.code for item in made if isinstance(item, ConflictError)] == ["knowledge_base_name_taken"] * 19
+    assert all(only.id in str(item) for item in made if isinstance(item, ConflictError))
+    names = [name for name in await migrated.database.list_collection_names() if name.startswith("kb_vectors_")]
+    assert names == [f"kb_vectors_{only.id}"]
+
+
+async def test_name_of_a_deleted_knowledge_base_is_free_at_once(tenant: Tenant) -> None:
+    first = await tenant.knowledge_base(name="Big")
+    await tenant.application.knowledge_bases.delete(tenant.id, first.id)
+    assert (await tenant.knowledge_base(name="Big")).id != first.id
+    await tenant.drain()
+
+
+async def test_names_that_an_older_release_let_in_twice_are_set_apart(
+    tenant: Tenant, migrated: MongoConnection
+) -> None:
+    rows = migrated.database["knowledge_bases"]
+    await rows.drop_index(NAMES_INDEX)
+    kept = [await tenant.knowledge_base() for _ in range(4)]
+    for kb, name in zip(kept, ["Big", "Big (2)", "Big", "Big"], strict=True):
+        await rows.update_one({"_id": ObjectId(kb.id)}, {"$set": {"name": name}})
+    await migrated.database["schema_migrations"].update_one({}, {"$set": {"version": MIGRATIONS[-1].version - 1}})
+    await migrate(migrated)
+    assert [(await now(tenant, kb)).name for kb in kept] == ["Big", "Big (2)", "Big (3)", "Big (4)"]
+    assert NAMES_INDEX in await rows.index_information()
 
 
 async def test_deleted_knowledge_base_leaves_nothing(tenant: Tenant, migrated: MongoConnection) -> None:
