@@ -7,7 +7,7 @@ import { useEffect, useState } from "react";
 import { ConnectionNotice } from "@/components/connection-notice";
 import { SkeletonBlock } from "@/components/feedback";
 import { DESTINATIONS } from "@/components/navigation";
-import { BottomBar, Sidebar } from "@/components/navigation-bars";
+import { BottomBar, Sidebar, UploadsLink } from "@/components/navigation-bars";
 import { LiveUpdates } from "@/components/live-updates";
 import { UploadTray } from "@/components/upload-tray";
 import { useSession } from "@/lib/session";
@@ -65,6 +65,7 @@ export function AppShell({ children }: { children: React.ReactNode }) {
           <main id="main" className="flex min-h-0 min-w-0 flex-1 flex-col" tabIndex={-1} style={{ outline: "none" }}>
             {session ? children : <SkeletonBlock lines={6} />}
           </main>
+          <UploadsLink className="h-10 border-t border-line px-4 md:hidden" />
           <BottomBar onShortcuts={() => setShortcutsOpen(true)} />
         </div>
       </div>

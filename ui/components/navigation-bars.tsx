@@ -1,7 +1,7 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import { Ellipsis, Keyboard, LogOut, Monitor, Moon, Search, Sun, UserRound } from "lucide-react";
+import { Ellipsis, Keyboard, LogOut, Monitor, Moon, Search, Sun, UploadCloud, UserRound } from "lucide-react";
 import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { DropdownMenu } from "radix-ui";
@@ -10,9 +10,10 @@ import { deadJobsQuery, organizationQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
 import { openOrganization, OrganizationSwitcher } from "@/components/organization-switcher";
 import { DESTINATIONS, type Destination, IN_BOTTOM_BAR, isWithin } from "@/components/navigation";
-import { formatCount } from "@/lib/format";
+import { formatCount, plural } from "@/lib/format";
 import { isPerson, session, useSession } from "@/lib/session";
 import { chooseTheme, type ThemeChoice, useThemeChoice } from "@/lib/theme";
+import { openTray, progressOf, useUploads } from "@/lib/uploads";
 
 export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
   const isSignedIn = Boolean(useSession());
@@ -42,6 +43,7 @@ export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onSho
         <NavigationLink key={destination.href} destination={destination} />
       ))}
       <div className="flex-1" />
+      <UploadsLink className="h-8 rounded-md px-2" labelClassName="max-lg:sr-only" />
       <MoreMenu onShortcuts={onShortcuts}>
         <button type="button" className="flex h-8 items-center gap-2 rounded-md px-2 text-text-2 hover:bg-hover">
           <Ellipsis aria-hidden size={16} className="shrink-0" />
@@ -82,6 +84,31 @@ function DeadJobs() {
       {count}
       <span className="sr-only"> dead jobs</span>
     </span>
+  );
+}
+
+/** The way back to uploads whose tray is closed, with how far they are. */
+export function UploadsLink({ className, labelClassName = "" }: { className: string; labelClassName?: string }) {
+  const state = useUploads();
+  if (state.isOpen || state.uploads.length === 0) return null;
+  const { chosen, under, taken, refused } = progressOf(state);
+  const failed = refused > 0 ? `, ${formatCount(refused)} failed` : "";
+  const words =
+    under > 0
+      ? `Sending ${formatCount(taken + refused)} of ${formatCount(state.uploads.length - chosen)}`
+      : chosen > 0
+        ? `${plural(chosen, "file")} not sent`
+        : `${plural(taken, "file")} sent${failed}`;
+  return (
+    <button
+      type="button"
+      onClick={openTray}
+      title={`Show uploads: ${words}`}
+      className={`flex shrink-0 items-center gap-2 bg-working-bg text-left text-working hover:underline ${className}`}
+    >
+      <UploadCloud aria-hidden size={16} className="shrink-0" />
+      <span className={`min-w-0 flex-1 truncate tabular-nums ${labelClassName}`}>{words}</span>
+    </button>
   );
 }
 

@@ -5,23 +5,25 @@ import { UploadCloud } from "lucide-react";
 import dynamic from "next/dynamic";
 import { useEffect, useState } from "react";
 
+import { tellFailure } from "@/components/feedback";
+import { droppedFiles } from "@/lib/dropped-files";
 import { useMay } from "@/lib/permissions";
-import { addFiles, onTaken, useUploads } from "@/lib/uploads";
+import { addFiles, onTaken, progressOf, useUploads } from "@/lib/uploads";
 
 // Loaded when there are files: with its tag picker it is a tenth of a page.
 const UploadList = dynamic(() => import("@/components/upload-list").then((module) => module.UploadList), { ssr: false });
 
-/** Files dropped anywhere, or chosen: tags for them, and a row for each until it can be found. */
+/** Files dropped anywhere, or chosen; and the tray that shows what becomes of them. */
 export function UploadTray() {
   return useMay("upload_documents") ? <OpenTray /> : null;
 }
 
 function OpenTray() {
-  const { isOpen, uploads } = useUploads();
+  const state = useUploads();
   const isDragging = useDropAnywhere();
   const client = useQueryClient();
   useEffect(() => onTaken(() => void client.invalidateQueries({ queryKey: ["documents", "list"] })), [client]);
-  useWarningOnLeaving(uploads.some((upload) => upload.phase === "waiting" || upload.phase === "sending"));
+  useWarningOnLeaving(progressOf(state).open > 0);
   return (
     <>
       {isDragging && (
@@ -31,7 +33,7 @@ function OpenTray() {
           </span>
         </div>
       )}
-      {isOpen && <UploadList uploads={uploads} />}
+      {state.isOpen && <UploadList state={state} />}
     </>
   );
 }
@@ -59,7 +61,8 @@ function useDropAnywhere(): boolean {
       event.preventDefault();
       depth = 0;
       setDragging(false);
-      addFiles(event.dataTransfer?.files ?? []);
+      if (event.dataTransfer === null) return;
+      droppedFiles(event.dataTransfer).then(addFiles, (error: unknown) => tellFailure("Could not read the dropped folder", error));
     };
     const events = { dragenter: enter, dragleave: leave, dragover: over, drop } as const;
     for (const [name, listener] of Object.entries(events)) addEventListener(name, listener as EventListener);
@@ -70,11 +73,11 @@ function useDropAnywhere(): boolean {
   return isDragging;
 }
 
-function useWarningOnLeaving(isSending: boolean): void {
+function useWarningOnLeaving(isUnfinished: boolean): void {
   useEffect(() => {
-    if (!isSending) return;
+    if (!isUnfinished) return;
     const warn = (event: BeforeUnloadEvent) => event.preventDefault();
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
-  }, [isSending]);
+  }, [isUnfinished]);
 }

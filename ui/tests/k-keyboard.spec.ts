@@ -61,7 +61,7 @@ test("a file is uploaded with a tag, found by a search, and its citation opened,
   await page.keyboard.press("Enter");
   await expect(tray.getByTitle(NAME, { exact: true })).toBeVisible();
   await page.keyboard.press("Escape");
-  await tabTo(page, /^If a file is there already/);
+  await tabTo(page, /^If the file already exists/);
   await page.keyboard.press("End");
   await tabTo(page, /^Upload 1 file$/);
   await page.keyboard.press("Enter");

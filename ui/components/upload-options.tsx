@@ -1,0 +1,76 @@
+"use client";
+
+import { Tag as TagIcon, X } from "lucide-react";
+
+import type { Tag } from "@/api/queries";
+import { TagPicker } from "@/components/tag-picker";
+import { plural } from "@/lib/format";
+import { type Batch, changeDraft, discardDraft, type DuplicatePolicy, sendDraft } from "@/lib/uploads";
+
+export const POLICY_LABELS: Record<DuplicatePolicy, string> = {
+  return: "Skip",
+  replace: "Replace",
+  create: "Upload a copy",
+};
+
+/** Tags and the duplicate policy of the files that are not sent yet. */
+export function UploadOptionsForm({ draft, count, tagIndex }: { draft: Batch; count: number; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
+  const { tagIds } = draft;
+  const without = (id: string) => tagIds.filter((other) => other !== id);
+  return (
+    <form
+      className="flex flex-col gap-2 border-t border-line p-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        sendDraft();
+      }}
+    >
+      <div className="flex max-h-28 flex-wrap items-center gap-1.5 overflow-y-auto">
+        <TagPicker
+          ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
+          onToggle={(tag, isOn) => changeDraft({ tagIds: isOn ? [...without(tag.tag_id), tag.tag_id] : without(tag.tag_id) })}
+        >
+          <button type="button" className="button button-small">
+            <TagIcon aria-hidden size={13} /> Tags
+          </button>
+        </TagPicker>
+        {tagIds.map((id) => {
+          const tag = tagIndex?.get(id) ?? { name: tagIndex ? "unknown tag" : "…", color: "transparent" };
+          return (
+            <span key={id} className="chip pr-0!" title={tag.name}>
+              <span aria-hidden className="size-2 shrink-0 rounded-full" style={{ background: tag.color }} />
+              <span className="truncate">{tag.name}</span>
+              <button
+                type="button"
+                className="flex h-full shrink-0 items-center px-1 hover:text-text"
+                aria-label={`Remove tag ${tag.name}`}
+                onClick={() => changeDraft({ tagIds: without(id) })}
+              >
+                <X aria-hidden size={12} />
+              </button>
+            </span>
+          );
+        })}
+        {tagIds.length === 0 && <span className="text-text-3">Tags decide which knowledge bases index these files</span>}
+      </div>
+      <label className="flex items-center gap-2">
+        <span className="shrink-0 text-text-2">If the file already exists</span>
+        <select className="field" value={draft.policy} onChange={(event) => changeDraft({ policy: event.target.value as DuplicatePolicy })}>
+          {Object.entries(POLICY_LABELS).map(([policy, label]) => (
+            <option key={policy} value={policy}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      <div className="flex gap-2">
+        <button type="submit" className="button button-primary flex-1">
+          Upload {plural(count, "file")}
+        </button>
+        <button type="button" className="button" aria-label={`Discard ${plural(count, "file")}`} onClick={discardDraft}>
+          Discard
+        </button>
+      </div>
+    </form>
+  );
+}
