@@ -58,4 +58,5 @@ def _passage(result: SearchResult, content: str, numbers: dict[tuple[str, int], 
         end=result.start + len(content),
         relevance=result.relevance,
         content=content,
+        text_hash=result.text_hash,
     )

@@ -198,14 +198,15 @@ class Answering:
             return passage.first_page
         count = passage.last_page - passage.first_page + 1
         try:
-            _, pages, _ = await self._documents.text_pages(
+            document, pages, _ = await self._documents.text_pages(
                 organization_id, passage.document_id, first_page=passage.first_page, page_count=count
             )
         except AnalytiqError as error:
             log.info("chat.page_not_found", document_id=passage.document_id, code=error.code)
             return passage.first_page
         spans = [page.span for page in pages]
-        if not spans or spans[0].start > passage.end:
+        # Of a text that was replaced since, the pages lie elsewhere.
+        if document.text_hash != passage.text_hash or not spans:
             return passage.first_page
         start = passage.start + item.start
         first, _ = PageLocator(spans).between(start, start + 1)
@@ -281,4 +282,5 @@ def _citation(item: Cited, page: int) -> ChatCitation:
         end=passage.start + item.end,
         quote=passage.content[item.start : item.end],
         marks=item.marks,
+        text_hash=passage.text_hash,
     )

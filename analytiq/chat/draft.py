@@ -103,4 +103,5 @@ def _passage(number: int, result: SearchResult) -> ChatPassage:
         end=result.end,
         relevance=result.relevance,
         content=result.content,
+        text_hash=result.text_hash,
     )

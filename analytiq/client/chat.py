@@ -67,10 +67,15 @@ class ChatPassage(_Answer):
     end: int
     relevance: float
     content: str
+    text_hash: str | None = None
+    is_current: bool | None = None
 
 
 class ChatCitation(_Answer):
-    """What an answer rests on: `quote` is `text[start:end]` of the document's text, on `page`."""
+    """What an answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
+
+    `is_current` is False once the document's text was replaced or deleted; None in answers of older versions.
+    """
 
     number: int
     kb_id: str
@@ -82,6 +87,8 @@ class ChatCitation(_Answer):
     end: int
     quote: str
     marks: list[tuple[int, int]]
+    text_hash: str | None = None
+    is_current: bool | None = None
 
 
 class ChatMessage(_Answer):

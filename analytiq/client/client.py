@@ -217,11 +217,13 @@ class Client(
         )
         return DocumentText.model_validate_json(answer)
 
-    def locate_passage(self, document_id: str, *, start: int, end: int) -> PassagePlace:
-        """Where the characters [start, end) of its text stand on its pages, as a result or citation names them."""
-        answer = self._transport.call(
-            "GET", f"/documents/{segment(document_id)}/boxes", query={"start": start, "end": end}
-        )
+    def locate_passage(self, document_id: str, *, start: int, end: int, text_hash: str | None = None) -> PassagePlace:
+        """Return where the characters [start, end) of its text stand on its pages, as a result or citation names them.
+
+        With the `text_hash` of that result or citation, a text that was replaced since is a 409 (`text_replaced`).
+        """
+        query = {"start": start, "end": end, **({} if text_hash is None else {"text_hash": text_hash})}
+        answer = self._transport.call("GET", f"/documents/{segment(document_id)}/boxes", query=query)
         return PassagePlace.model_validate_json(answer)
 
     def wait_until_indexed(

@@ -106,6 +106,7 @@ class DocumentText(Answer):
     document_name: str
     page_count: int
     pages: list[TextPage]
+    text_hash: str | None = None
 
 
 class PageBox(Answer):

@@ -114,6 +114,8 @@ class PromptResult(_Answer):
     is_verified: bool
     earlier: list[dict[str, Any]]
     updated_at: datetime
+    is_current: bool | None = None
+    """Whether the document still has the text that was read."""
 
 
 class PromptRunsStarted(_Answer):

@@ -36,6 +36,7 @@ class Passage(Answer):
     matched_terms: list[str] = Field(default_factory=list)
     highlights: list[tuple[int, int]] = Field(default_factory=list)
     excerpt: str | None = None
+    text_hash: str | None = None
 
 
 class Degradation(Answer):

@@ -1,6 +1,6 @@
 """Documents: read, change, re-extract, delete."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from analytiq.documents.storage import Storage
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.membership import document_changed
 from analytiq.models.document import Document, DocumentState
-from analytiq.models.text import PageSpan
+from analytiq.models.text import CurrentTexts, PageSpan
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.files import FileStore
 from analytiq.mongo.repositories.documents import DocumentQuery, DocumentRepository
@@ -164,17 +164,35 @@ class Documents:
             ConflictError: there is no text yet, or extraction failed.
         """
         document = await self.get(organization_id, document_id)
-        if document.text_id is None:
-            reason = document.error.detail if document.error else "its text has not been extracted yet"
-            raise ConflictError(f"the document has no text: {reason}", code="no_text")
-        spans = await self._texts.pages(organization_id, document.text_id)
+        text_id = _text_id_of(document)
+        spans = await self._texts.pages(organization_id, text_id)
         wanted = [span for span in spans if first_page <= span.page_number < first_page + page_count]
         if not wanted:
             return document, [], len(spans)
         start, end = wanted[0].start, wanted[-1].end
-        text = await self._texts.read_range(organization_id, document.text_id, start, end)
+        text = await self._texts.read_range(organization_id, text_id, start, end)
         pages = [TextPage(span, text[span.start - start : span.end - start]) for span in wanted]
         return document, pages, len(spans)
+
+    async def whole_text(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[str]]:
+        """Return the document and its whole text, in pieces; all of them of one version.
+
+        Raises:
+            ConflictError: there is no text yet, or extraction failed.
+        """
+        document = await self.get(organization_id, document_id)
+        return document, await self._texts.stream(organization_id, _text_id_of(document))
+
+    async def current_texts(self, organization_id: str, document_ids: Collection[str]) -> CurrentTexts:
+        """Return the hashes of the documents' present texts."""
+        return CurrentTexts(await self._documents.text_hashes(organization_id, document_ids) if document_ids else {})
+
+
+def _text_id_of(document: Document) -> str:
+    if document.text_id is None:
+        reason = document.error.detail if document.error else "its text has not been extracted yet"
+        raise ConflictError(f"the document has no text: {reason}", code="no_text")
+    return document.text_id
 
 
 def unknown_document(document_id: str) -> NotFoundError:

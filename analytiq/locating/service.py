@@ -80,12 +80,16 @@ class Locating:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._words: OrderedDict[_PageKey, PageWords] = OrderedDict()
 
-    async def locate(self, organization_id: str, document_id: str, start: int, end: int) -> list[PlacedPage]:
-        """The pages that the characters [start, end) of a document's text lie on, each with its boxes.
+    async def locate(
+        self, organization_id: str, document_id: str, start: int, end: int, *, text_hash: str | None = None
+    ) -> list[PlacedPage]:
+        """Place the characters [start, end) of a document's text on their pages.
+
+        `text_hash`: of the text that both count in, where the caller knows it.
 
         Raises:
             NotFoundError: the organization has no such document.
-            ConflictError: its text has not been extracted yet.
+            ConflictError: its text has not been extracted yet, or is another than the caller's (`text_replaced`).
             InvalidInputError: the range holds no character of the text.
         """
         if start >= end:
@@ -95,6 +99,10 @@ class Locating:
             raise NotFoundError(f"no document has the id {document_id!r}")
         if document.text_id is None:
             raise ConflictError("the document has no text yet: no passage of it can be placed", code="no_text")
+        if text_hash is not None and text_hash != document.text_hash:
+            raise ConflictError(
+                "The passage belongs to a former version of the document: its text was replaced.", code="text_replaced"
+            )
         spans = await self._texts.pages(organization_id, document.text_id)
         touched = [span for span in spans if span.start < end and start < span.end]
         if not touched:

@@ -98,6 +98,8 @@ class ChatPassage(Stored):
     end: int
     relevance: float
     content: str
+    text_hash: str | None = None
+    """Of the text that the offsets count in; None: recorded before hashes were kept."""
 
 
 class ChatCitation(Stored):
@@ -117,6 +119,8 @@ class ChatCitation(Stored):
     end: int
     quote: str
     marks: tuple[tuple[int, int], ...] = ()
+    text_hash: str | None = None
+    """As of ChatPassage."""
 
 
 class StepKind(StrEnum):

@@ -53,6 +53,8 @@ class RunPassage(Stored):
     end: int
     relevance: float
     content: str
+    text_hash: str | None = None
+    """Of the text that the offsets count in; None: recorded before hashes were kept."""
 
 
 class RunStep(Stored):

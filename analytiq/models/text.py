@@ -1,8 +1,8 @@
 """Extracted text: one string a document, with the place of each page in it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -50,11 +50,28 @@ class DocumentText:
     pages: tuple[PageSpan, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentTexts:
+    """The hashes of documents' present texts, by document id."""
+
+    hashes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def is_current(self, document_id: str, text_hash: str | None) -> bool | None:
+        """Compare the text that offsets were taken from with the present one; None: its hash was not recorded."""
+        if text_hash is None:
+            return None
+        return self.hashes.get(document_id) == text_hash
+
+
 PAGE_SEPARATOR = "\n\n"
 
 
 def join_pages(pages: Sequence[ParsedPage]) -> DocumentText:
-    """Join pages into one text, keeping the characters of each page at a known place."""
+    """Make a document's whole text, the one that every offset counts in.
+
+    Chunks, passages, citations and highlights are slices of this string. It is stored, archived and served as it is;
+    nothing else joins pages.
+    """
     parts: list[str] = []
     spans: list[PageSpan] = []
     position = 0

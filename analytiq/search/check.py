@@ -21,6 +21,8 @@ class Checked:
     candidates: tuple[Candidate, ...] = ()
     names: dict[str, str] = field(default_factory=dict[str, str])
     chunk_counts: dict[str, int] = field(default_factory=dict[str, int])
+    text_hashes: dict[str, str] = field(default_factory=dict[str, str])
+    """Generation id → hash of the text that its chunks are slices of."""
     is_outdated: bool = False
 
     def ranked(self, candidates: tuple[Candidate, ...]) -> "Checked":
@@ -50,6 +52,7 @@ class Check:
             candidates=tuple(candidate for candidate in candidates if candidate.key in kept),
             names={document_id: name for part in parts for document_id, name in part.names.items()},
             chunk_counts={generation: count for part in parts for generation, count in part.chunk_counts.items()},
+            text_hashes={generation: of_text for part in parts for generation, of_text in part.text_hashes.items()},
             is_outdated=any(part.is_outdated for part in parts),
         )
 
@@ -72,4 +75,5 @@ class Check:
             else:
                 is_outdated = True
         counts = {entry.generation_id: entry.chunk_count for entry in entries.values()}
-        return Checked(tuple(kept), names, counts, is_outdated)
+        hashes = {entry.generation_id: entry.text_hash for entry in entries.values()}
+        return Checked(tuple(kept), names, counts, hashes, is_outdated)

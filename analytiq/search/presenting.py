@@ -148,7 +148,9 @@ class Presenting:
             )
             name = ranking.checked.names[place.document_id]
             marked = highlighter.spans(passage.chunk_text) if place.hit is not None else ()
-            results.append(_result(passage, candidate, name, marked, is_matched=place.hit is not None))
+            result = _result(passage, candidate, name, marked, is_matched=place.hit is not None)
+            text_hash = ranking.checked.text_hashes.get(place.generation_id) or None
+            results.append(replace(result, text_hash=text_hash))
         return results
 
     async def _neighbours(

@@ -89,7 +89,8 @@ class HitScores:
 class SearchResult:
     """A passage with what is needed to cite it.
 
-    `content == document_text[start:end]`; pages are counted from 1; `relevance` is its own, of neighbours too.
+    `content == document_text[start:end]`, of the text with the hash `text_hash`; pages are counted from 1; `relevance`
+    is its own, of neighbours too.
     `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, where compression was asked for.
     """
 
@@ -108,6 +109,7 @@ class SearchResult:
     matched_terms: tuple[str, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
     excerpt: str | None = None
+    text_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

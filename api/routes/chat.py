@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Response
 
 from analytiq.bootstrap import Application
-from analytiq.chat.events import ALL_TOLD, Position
+from analytiq.chat.events import ALL_TOLD, EventName, Position
 from analytiq.chat.service import Reader
 from analytiq.models.account import Permission
 from analytiq.models.chat import ChatMessage
+from analytiq.models.text import CurrentTexts
 from api.access import Caller
 from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream, event
@@ -116,7 +117,9 @@ async def list_chat_messages(
 ) -> ChatMessageList:
     """A page of a thread's messages, oldest first."""
     found, total = await application.chats.messages(organization.id, thread_id, skip=skip, limit=limit)
-    return ChatMessageList(messages=[ChatMessageResponse.of(item) for item in found], total_count=total, skip=skip)
+    texts = await _texts_of(application, *found)
+    messages = [ChatMessageResponse.of(item, texts) for item in found]
+    return ChatMessageList(messages=messages, total_count=total, skip=skip)
 
 
 @router.post("/{thread_id}/messages", status_code=202, operation_id="ask_chat_thread")
@@ -129,8 +132,8 @@ async def ask_chat_thread(
     """
     question, answer = await application.chats.ask(organization, thread_id, body.content)
     return ChatAsked(
-        question=ChatMessageResponse.of(question),
-        answer=ChatMessageResponse.of(answer),
+        question=ChatMessageResponse.of(question, CurrentTexts()),
+        answer=ChatMessageResponse.of(answer, CurrentTexts()),
         events_path=f"/v0/orgs/{organization.id}/chat/threads/{thread_id}/messages/{answer.id}/events",
     )
 
@@ -140,7 +143,7 @@ async def get_chat_message(
     application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """One message; looking at an answer that is being given keeps it going, as following it does."""
-    return ChatMessageResponse.of(await application.chats.message(organization.id, thread_id, message_id))
+    return await _told(application, await application.chats.message(organization.id, thread_id, message_id))
 
 
 @router.get(
@@ -173,7 +176,20 @@ async def stop_chat_message(
     application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
-    return ChatMessageResponse.of(await application.chats.stop(organization.id, thread_id, message_id))
+    return await _told(application, await application.chats.stop(organization.id, thread_id, message_id))
+
+
+async def _texts_of(application: Application, *messages: ChatMessage) -> CurrentTexts:
+    document_ids = {document_id for message in messages for document_id in message.document_ids}
+    return (
+        await application.documents.current_texts(messages[0].organization_id, document_ids)
+        if messages
+        else CurrentTexts()
+    )
+
+
+async def _told(application: Application, message: ChatMessage) -> ChatMessageResponse:
+    return ChatMessageResponse.of(message, await _texts_of(application, message))
 
 
 async def _events(application: Application, message: ChatMessage, position: Position) -> AsyncGenerator[str]:
@@ -181,8 +197,10 @@ async def _events(application: Application, message: ChatMessage, position: Posi
     following = application.chats.follow(message.organization_id, message.thread_id, message.id, position)
     async with aclosing(following) as items:
         async for events, answer in items:
+            is_of_texts = any(item.name in (EventName.PASSAGES, EventName.DONE) for item in events)
+            texts = await _texts_of(application, answer) if is_of_texts else CurrentTexts()
             for item in events:
-                data = event_data(item, answer).model_dump_json()
+                data = event_data(item, answer, texts).model_dump_json()
                 yield event(item.name.value, data, str(item.position))
             if not events:
                 yield KEEP_ALIVE

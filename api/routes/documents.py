@@ -1,6 +1,5 @@
 """`/documents`."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -37,6 +36,7 @@ Sort = Literal[
     "byte_size", "-byte_size", "state", "-state",
 ]  # fmt: skip
 
+PLAIN_TEXT = "text/plain; charset=utf-8"
 LONGEST_FILTER = 16_000
 """Characters in a query; a search's body takes longer ones."""
 
@@ -259,37 +259,26 @@ async def get_document_text(
         Literal["json", "plain"], Query(alias="format", description="`plain` downloads the whole text")
     ] = "json",
 ) -> Response | DocumentTextResponse:
-    """Extracted text by page, with each page's place in the whole; or all of it as plain text."""
+    """Extracted text by page, with each page's place in the whole; or all of it as plain text.
+
+    Offsets of chunks, results and citations count in the characters of the whole plain text, whose pages have an empty
+    line between them: `content` is `text[start:end]`. `text_hash`, the plain text's `ETag`, tells versions apart.
+    """
+    if output == "plain" and page is None:
+        document, pieces = await application.documents.whole_text(organization.id, document_id)
+        return StreamingResponse(pieces, media_type=PLAIN_TEXT, headers={"ETag": f'"{document.text_hash}"'})
     first, count = (page, 1) if page is not None else (skip + 1, limit)
     document, pages, total = await application.documents.text_pages(
         organization.id, document_id, first_page=first, page_count=count
     )
     if page is not None and not pages:
         raise InvalidInputError.of_field("page", f"the document has {total} pages")
-    if output == "plain" and page is None:
-        return StreamingResponse(
-            _plain_text(application, organization.id, document_id, total), media_type="text/plain; charset=utf-8"
-        )
     if output == "plain":
-        return Response("".join(item.text for item in pages), media_type="text/plain; charset=utf-8")
+        return Response("".join(item.text for item in pages), media_type=PLAIN_TEXT)
     return DocumentTextResponse(
         document_id=document.id,
         document_name=document.document_name,
         page_count=total,
+        text_hash=document.text_hash,
         pages=[TextPageResponse.of(item) for item in pages],
     )
-
-
-async def _plain_text(
-    application: ApplicationOf, organization_id: str, document_id: str, total: int
-) -> AsyncIterator[str]:
-    """The text in runs of pages, so that memory does not grow with the document."""
-    for first in range(1, total + 1, _PAGES_PER_READ):
-        _, pages, _ = await application.documents.text_pages(
-            organization_id, document_id, first_page=first, page_count=_PAGES_PER_READ
-        )
-        for item in pages:
-            yield item.text if item.span.page_number == 1 else f"\f{item.text}"
-
-
-_PAGES_PER_READ = 50

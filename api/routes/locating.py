@@ -18,13 +18,17 @@ async def locate_passage(
     document_id: str,
     start: Annotated[int, Query(ge=0, le=2**53, description="First character of the passage in the document's text")],
     end: Annotated[int, Query(ge=1, le=2**53, description="The character after its last")],
+    text_hash: Annotated[
+        str | None,
+        Query(max_length=64, description="Of the text that both count in: 409 (`text_replaced`) where it was replaced"),
+    ] = None,
 ) -> PassagePlace:
     """The boxes of a passage, one for each line, by page: what a result or citation names by `start` and `end`.
 
     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
     30 to 90 ms a page, seconds where the page is a scan.
     """
-    pages = await application.locating.locate(organization.id, document_id, start, end)
+    pages = await application.locating.locate(organization.id, document_id, start, end, text_hash=text_hash)
     return PassagePlace(
         document_id=document_id, start=start, end=end, pages=[PlacedPageResponse.of(page) for page in pages]
     )

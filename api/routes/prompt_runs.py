@@ -51,7 +51,9 @@ async def list_prompt_runs(
 @router.get("/runs/{run_id}", operation_id="get_prompt_run")
 async def get_prompt_run(application: ApplicationOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
     """One run with every step: what the model said, what it asked for, and the passages that it saw."""
-    return PromptRunDetail.with_steps(await application.prompt_runs.get(organization.id, run_id))
+    run = await application.prompt_runs.get(organization.id, run_id)
+    document_ids = {passage.document_id for step in run.steps for passage in step.passages}
+    return PromptRunDetail.with_steps(run, await application.documents.current_texts(organization.id, document_ids))
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
@@ -78,7 +80,9 @@ async def list_prompt_results(
     await application.prompts.get(organization.id, prompt_id)
     query = ResultQuery(version=version, document_id=document_id, is_verified=is_verified)
     found, total = await application.prompt_results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
-    return PromptResultList(results=[PromptResultResponse.of(item) for item in found], total_count=total, skip=skip)
+    texts = await application.documents.current_texts(organization.id, {item.document_id for item in found})
+    results = [PromptResultResponse.of(item, texts) for item in found]
+    return PromptResultList(results=results, total_count=total, skip=skip)
 
 
 @router.get(
@@ -121,9 +125,9 @@ async def get_prompt_result(
 ) -> PromptResultResponse:
     """The result of a version for a document."""
     wanted = await application.prompts.version(organization.id, prompt_id, version)
-    return PromptResultResponse.of(
-        await application.prompt_results.get(organization.id, prompt_id, wanted.version, document_id)
-    )
+    result = await application.prompt_results.get(organization.id, prompt_id, wanted.version, document_id)
+    texts = await application.documents.current_texts(organization.id, {document_id})
+    return PromptResultResponse.of(result, texts)
 
 
 @router.put("/prompts/{prompt_id}/results/{document_id}", operation_id="update_prompt_result")
@@ -145,4 +149,5 @@ async def update_prompt_result(
         is_verified=body.is_verified,
         expected_run_id=body.run_id,
     )
-    return PromptResultResponse.of(changed)
+    texts = await application.documents.current_texts(organization.id, {document_id})
+    return PromptResultResponse.of(changed, texts)

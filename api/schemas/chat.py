@@ -17,8 +17,9 @@ from analytiq.models.chat import (
     ChatUsage,
     StepKind,
 )
+from analytiq.models.text import CurrentTexts
 from api.schemas.documents import FailureResponse
-from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
+from api.schemas.wire import NO_CONTROLS, NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 
 Title = Annotated[str, Field(max_length=200), NO_CONTROLS]
 Threshold = Annotated[float, Field(ge=0, le=1, description="The least relevance of a passage that the model is shown")]
@@ -167,16 +168,20 @@ class ChatPassageResponse(ResponseBody):
     end: int
     relevance: float
     content: str
+    text_hash: TextHash
+    is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: ChatPassage) -> "ChatPassageResponse":
+    def of(cls, passage: ChatPassage, texts: CurrentTexts) -> "ChatPassageResponse":
         """From the stored shape."""
-        return cls.model_validate(passage, from_attributes=True)
+        is_current = texts.is_current(passage.document_id, passage.text_hash)
+        return cls.model_validate({**passage.model_dump(), "is_current": is_current})
 
 
 class ChatCitationResponse(ResponseBody):
     """What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
 
+    A citation keeps its quote when the document is replaced; `is_current` is false from then on.
     `marks`: where `[number]` stands in the answer, as [start, end) in characters.
     """
 
@@ -190,11 +195,14 @@ class ChatCitationResponse(ResponseBody):
     end: int
     quote: str
     marks: list[tuple[int, int]]
+    text_hash: TextHash
+    is_current: IsCurrent
 
     @classmethod
-    def of(cls, citation: ChatCitation) -> "ChatCitationResponse":
+    def of(cls, citation: ChatCitation, texts: CurrentTexts) -> "ChatCitationResponse":
         """From the stored shape."""
-        return cls.model_validate(citation, from_attributes=True)
+        is_current = texts.is_current(citation.document_id, citation.text_hash)
+        return cls.model_validate({**citation.model_dump(), "is_current": is_current})
 
 
 class ChatStepResponse(ResponseBody):
@@ -240,7 +248,7 @@ class ChatMessageResponse(ResponseBody):
     finished_at: Moment | None
 
     @classmethod
-    def of(cls, message: ChatMessage) -> "ChatMessageResponse":
+    def of(cls, message: ChatMessage, texts: CurrentTexts) -> "ChatMessageResponse":
         """From the stored shape."""
         return cls(
             message_id=message.id,
@@ -251,8 +259,8 @@ class ChatMessageResponse(ResponseBody):
             state=message.state,
             question=message.question,
             is_grounded=message.is_grounded,
-            citations=[ChatCitationResponse.of(item) for item in message.citations],
-            passages=[ChatPassageResponse.of(item) for item in message.passages],
+            citations=[ChatCitationResponse.of(item, texts) for item in message.citations],
+            passages=[ChatPassageResponse.of(item, texts) for item in message.passages],
             steps=[ChatStepResponse.of(item) for item in message.steps],
             has_erased_passages=message.has_erased_passages,
             model=message.model,
@@ -316,23 +324,23 @@ class ErrorEvent(ResponseBody):
     detail: str
 
 
-def event_data(event: Event, message: ChatMessage) -> ResponseBody:
+def event_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> ResponseBody:
     """The data of an event."""
     match event.name:
         case EventName.TOKEN:
             return TokenEvent(text=event.text)
         case EventName.TOOL_CALL | EventName.PASSAGES:
-            return _step_data(event, message)
+            return _step_data(event, message, texts)
         case EventName.USAGE:
             return ChatUsageResponse.of(message.usage)
         case EventName.ERROR:
             failure: Any = message.error
             return ErrorEvent(code=failure.code, detail=failure.detail)
         case EventName.DONE:
-            return ChatMessageResponse.of(message)
+            return ChatMessageResponse.of(message, texts)
 
 
-def _step_data(event: Event, message: ChatMessage) -> ResponseBody:
+def _step_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> ResponseBody:
     step = event.step
     if step is None:
         raise ValueError(f"an event {event.name.value!r} is of a step")
@@ -344,7 +352,7 @@ def _step_data(event: Event, message: ChatMessage) -> ResponseBody:
     return PassagesEvent(
         call_id=step.call_id,
         query=step.query,
-        passages=[ChatPassageResponse.of(passage) for passage in shown],
+        passages=[ChatPassageResponse.of(passage, texts) for passage in shown],
         notes=list(step.notes),
         error=step.error,
     )

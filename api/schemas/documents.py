@@ -252,6 +252,7 @@ class DocumentTextResponse(ResponseBody):
     document_id: str
     document_name: str
     page_count: int
+    text_hash: str | None = Field(description="Changes whenever the text, and so any offset, may have changed")
     pages: list[TextPageResponse]
 
 

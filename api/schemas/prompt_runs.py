@@ -7,10 +7,11 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from analytiq.agent.conversation import result_text
 from analytiq.models.prompt_run import PromptResult, PromptRun, RunPassage, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.models.text import CurrentTexts
 from analytiq.prompts.export import answer_of
 from analytiq.prompts.runs import MOST_DOCUMENTS, RunSubject
 from api.schemas.documents import FailureResponse
-from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
+from api.schemas.wire import NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 
 Answer = Annotated[JsonValue, Field(description="An object where the version has a schema, else a text")]
 
@@ -68,11 +69,14 @@ class RunPassageResponse(ResponseBody):
     end: int
     relevance: float
     content: str
+    text_hash: TextHash
+    is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: RunPassage) -> "RunPassageResponse":
+    def of(cls, passage: RunPassage, texts: CurrentTexts) -> "RunPassageResponse":
         """From the stored shape."""
-        return cls.model_validate(passage.model_dump())
+        is_current = texts.is_current(passage.document_id, passage.text_hash)
+        return cls.model_validate({**passage.model_dump(), "is_current": is_current})
 
 
 class RunToolCallResponse(ResponseBody):
@@ -103,10 +107,11 @@ class RunStepResponse(ResponseBody):
     spus: int
 
     @classmethod
-    def of(cls, step: RunStep) -> "RunStepResponse":
+    def of(cls, step: RunStep, texts: CurrentTexts) -> "RunStepResponse":
         """From the stored shape."""
+        passages = [RunPassageResponse.of(passage, texts) for passage in step.passages]
         text = result_text(step) if step.kind is StepKind.TOOL and step.error is not None else step.text
-        return cls.model_validate({**step.model_dump(), "text": text})
+        return cls.model_validate({**step.model_dump(), "text": text, "passages": passages})
 
 
 class PromptRunResponse(ResponseBody):
@@ -141,9 +146,9 @@ class PromptRunDetail(PromptRunResponse):
     steps: list[RunStepResponse]
 
     @classmethod
-    def with_steps(cls, run: PromptRun) -> "PromptRunDetail":
+    def with_steps(cls, run: PromptRun, texts: CurrentTexts) -> "PromptRunDetail":
         """From the stored shape."""
-        steps = [RunStepResponse.of(step) for step in run.steps]
+        steps = [RunStepResponse.of(step, texts) for step in run.steps]
         return cls.model_validate({**_run_fields(run), "input_text": run.input_text, "steps": steps})
 
 
@@ -221,13 +226,15 @@ class PromptResultResponse(ResponseBody):
     edited_at: Moment | None
     verified_at: Moment | None
     earlier: list[EarlierAnswerResponse]
+    is_current: IsCurrent
     created_at: Moment
     updated_at: Moment
 
     @classmethod
-    def of(cls, result: PromptResult) -> "PromptResultResponse":
+    def of(cls, result: PromptResult, texts: CurrentTexts) -> "PromptResultResponse":
         """From the stored shape."""
         fields = result.model_dump(include=set(cls.model_fields) - {"answer", "earlier"})
+        fields["is_current"] = texts.is_current(result.document_id, result.text_hash)
         earlier = [
             EarlierAnswerResponse(
                 answer=json.loads(item.answer) if item.is_structured else item.answer,

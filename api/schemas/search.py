@@ -169,7 +169,11 @@ class Scores(ResponseBody):
 
 
 class SearchResultResponse(ResponseBody):
-    """A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`."""
+    """A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`.
+
+    `text_hash` names that text: while a document is replaced, passages of its former text are found until the new one
+    is indexed.
+    """
 
     content: str
     source: str = Field(description="The document's name")
@@ -186,6 +190,7 @@ class SearchResultResponse(ResponseBody):
     matched_terms: list[str]
     highlights: list[tuple[int, int]] = Field(description="[start, end) within `content`")
     excerpt: str | None = Field(description="The sentences that answer, where `compress` was asked for")
+    text_hash: str | None = Field(description="As `GET /documents/{document_id}/text` tells it")
 
     @classmethod
     def of(cls, result: SearchResult) -> "SearchResultResponse":
@@ -206,6 +211,7 @@ class SearchResultResponse(ResponseBody):
             matched_terms=list(result.matched_terms),
             highlights=list(result.highlights),
             excerpt=result.excerpt,
+            text_hash=result.text_hash,
         )
 
 

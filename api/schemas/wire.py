@@ -4,7 +4,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
 
 
 class RequestBody(BaseModel):
@@ -63,3 +63,10 @@ class Problem(ResponseBody):
     errors: list[FieldProblem] | None = None
     instance: str
     request_id: str | None = None
+
+
+TextHash = Annotated[str | None, Field(description="Of the text that `start` and `end` count in; null in old answers")]
+IsCurrent = Annotated[
+    bool | None,
+    Field(description="false: the document's text was replaced or deleted since; null where `text_hash` is null"),
+]

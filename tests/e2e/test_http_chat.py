@@ -358,3 +358,32 @@ def test_thread_is_its_owners_alone_and_unknown_to_administrators_too(client: ht
             problem_of(administrator.get(f"{path}/messages/{UNKNOWN_ID}{rest}"), 404, code="not_found")
         problem_of(administrator.post(f"{path}/messages/{UNKNOWN_ID}/stop"), 404, code="not_found")
     assert thread_id in [item["thread_id"] for item in accepted(client.get("/chat/threads"))["threads"]]
+
+
+def test_citation_of_a_version_that_was_replaced_says_so_and_keeps_its_words(
+    client: httpx.Client, office: Office, chat_server: ChatServer
+) -> None:
+    tag, name = make_tag(client), unique("price.txt")
+    kb = make_knowledge_base(client, [tag])
+    document_id = upload(client, name, b"The price of a turbine is 100 euros.", tag_ids=[tag])["document_id"]
+    wait_until_indexed(client, document_id)
+    chat_server.script(Say("It is 100 euros [1]."))
+    body = {"kb_ids": [kb], "model": MODEL, "score_threshold": 0}
+    thread_id = accepted(client.post("/chat/threads", json=body), 201)["thread_id"]
+    asked = ask(client, thread_id, "What is the price of a turbine?")
+    told = events_of(client, asked["events_path"])
+    answer = told[-1].data
+    assert [item["is_current"] for item in answer["citations"] + answer["passages"]] == [True, True]
+    assert all(item["is_current"] for event in told if event.name == "passages" for item in event.data["passages"])
+
+    upload(client, name, b"A turbine is now 250 euros.", tag_ids=[tag], on_duplicate="replace")
+    wait_until_indexed(client, document_id)
+    [_, message] = accepted(client.get(f"/chat/threads/{thread_id}/messages"))["messages"]
+    [citation] = message["citations"]
+    assert citation["is_current"] is False
+    assert citation["quote"] == "The price of a turbine is 100 euros."
+    assert citation["text_hash"] != accepted(client.get(f"/documents/{document_id}/text"))["text_hash"]
+    assert message["passages"][0]["is_current"] is False
+    with Client(office.url, office.organization_id, office.token) as library:
+        [_, same] = library.chat_messages(thread_id)
+    assert [item.is_current for item in same.citations] == [False]

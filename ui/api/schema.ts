@@ -407,6 +407,9 @@ export interface paths {
         /**
          * Get Document Text
          * @description Extracted text by page, with each page's place in the whole; or all of it as plain text.
+         *
+         *     Offsets of chunks, results and citations count in the characters of the whole plain text, whose pages have an empty
+         *     line between them: `content` is `text[start:end]`. `text_hash`, the plain text's `ETag`, tells versions apart.
          */
         get: operations["get_document_text"];
         put?: never;
@@ -2253,6 +2256,7 @@ export interface components {
          * ChatCitationResponse
          * @description What the answer rests on: `quote` is `text[start:end]` of the document's text, on `page`.
          *
+         *     A citation keeps its quote when the document is replaced; `is_current` is false from then on.
          *     `marks`: where `[number]` stands in the answer, as [start, end) in characters.
          */
         ChatCitationResponse: {
@@ -2279,6 +2283,16 @@ export interface components {
                 number,
                 number
             ][];
+            /**
+             * Text Hash
+             * @description Of the text that `start` and `end` count in; null in old answers
+             */
+            text_hash: string | null;
+            /**
+             * Is Current
+             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             */
+            is_current: boolean | null;
         };
         /**
          * ChatMessageList
@@ -2370,6 +2384,16 @@ export interface components {
             relevance: number;
             /** Content */
             content: string;
+            /**
+             * Text Hash
+             * @description Of the text that `start` and `end` count in; null in old answers
+             */
+            text_hash: string | null;
+            /**
+             * Is Current
+             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             */
+            is_current: boolean | null;
         };
         /**
          * ChatQuestion
@@ -2813,6 +2837,11 @@ export interface components {
             document_name: string;
             /** Page Count */
             page_count: number;
+            /**
+             * Text Hash
+             * @description Changes whenever the text, and so any offset, may have changed
+             */
+            text_hash: string | null;
             /** Pages */
             pages: components["schemas"]["TextPageResponse"][];
         };
@@ -4984,6 +5013,11 @@ export interface components {
             verified_at: string | null;
             /** Earlier */
             earlier: components["schemas"]["EarlierAnswerResponse"][];
+            /**
+             * Is Current
+             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             */
+            is_current: boolean | null;
             /** Created At */
             created_at: string;
             /** Updated At */
@@ -5547,6 +5581,16 @@ export interface components {
             relevance: number;
             /** Content */
             content: string;
+            /**
+             * Text Hash
+             * @description Of the text that `start` and `end` count in; null in old answers
+             */
+            text_hash: string | null;
+            /**
+             * Is Current
+             * @description false: the document's text was replaced or deleted since; null where `text_hash` is null
+             */
+            is_current: boolean | null;
         };
         /**
          * RunState
@@ -5805,6 +5849,9 @@ export interface components {
         /**
          * SearchResultResponse
          * @description A passage; `content` is `text[start:end]` of the document's text, on pages `first_page` to `last_page`.
+         *
+         *     `text_hash` names that text: while a document is replaced, passages of its former text are found until the new one
+         *     is indexed.
          */
         SearchResultResponse: {
             /** Content */
@@ -5854,6 +5901,11 @@ export interface components {
              * @description The sentences that answer, where `compress` was asked for
              */
             excerpt: string | null;
+            /**
+             * Text Hash
+             * @description As `GET /documents/{document_id}/text` tells it
+             */
+            text_hash: string | null;
         };
         /**
          * SearchSeveralBody
@@ -8614,6 +8666,8 @@ export interface operations {
                 start: number;
                 /** @description The character after its last */
                 end: number;
+                /** @description Of the text that both count in: 409 (`text_replaced`) where it was replaced */
+                text_hash?: string | null;
             };
             header?: never;
             path: {

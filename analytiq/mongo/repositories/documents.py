@@ -305,6 +305,12 @@ class DocumentRepository:
         cursor = self._collection.find(query, {"document_name": 1})
         return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
 
+    async def text_hashes(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
+        """Return the hash of each document's present text; documents without text are left out."""
+        query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        cursor = self._collection.find(query, {"text_hash": 1})
+        return {str(row["_id"]): str(row["text_hash"]) async for row in cursor if row.get("text_hash")}
+
     async def ids_of_members_matching(
         self, organization_id: str, tag_ids: Collection[str], compiled_filter: Mapping[str, Any]
     ) -> set[str]:

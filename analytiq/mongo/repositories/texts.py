@@ -6,7 +6,7 @@ Like vectors, a text is staged under a fresh id, and served once the document po
 """
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -147,6 +147,31 @@ class TextRepository:
         if head.get("text") is not None:
             return str(head["text"])[start:end]
         return await self._read_segments(organization_id, text_id, start, end)
+
+    async def stream(self, organization_id: str, text_id: str) -> AsyncIterator[str]:
+        """Return the whole text in pieces, exactly as it is stored, in the memory of one segment.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again. In the middle too.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"text": 1, "segment_count": 1}
+        )
+        if head is None:
+            raise _replaced()
+        return self._pieces(organization_id, text_id, head)
+
+    async def _pieces(self, organization_id: str, text_id: str, head: Row) -> AsyncIterator[str]:
+        if head.get("text") is not None:
+            yield str(head["text"])
+            return
+        for index in range(int(head["segment_count"])):
+            row: Row | None = await self._segments.find_one(
+                {"text_id": text_id, "organization_id": organization_id, "segment_index": index}, {"text": 1}
+            )
+            if row is None:
+                raise _replaced()
+            yield str(row["text"])
 
     async def _read_segments(self, organization_id: str, text_id: str, start: int, end: int) -> str:
         """`text[start:end]`, not empty, of a text that lies in segments."""
