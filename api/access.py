@@ -2,6 +2,7 @@
 
 import hmac
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from analytiq.bootstrap import Application
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.account import Permission, User, UserSession
 from analytiq.models.audit import Actor, ActorKind
+from analytiq.models.maker import Maker, MakerKind
 from analytiq.models.organization import Organization
 from analytiq.organizations.service import OpenedToken
 from api.permissions import rule_of
@@ -28,6 +30,14 @@ class Caller:
     organization: Organization
     actor: Actor
     permission: Permission
+    maker: Maker
+    """What is noted in a token or an invitation that the caller makes."""
+    depends_on: tuple[str, ...]
+    """Ids of the rows that the permission comes from."""
+    ends_at: datetime | None
+    """When a token or session among them expires."""
+    is_shrunk: bool = False
+    """Whether a token allows less than its scope, because its maker may do less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +62,10 @@ async def identify(request: Request, application: Application, organization_id: 
     request.state.caller = caller
     wanted = rule_of(request.scope).permission
     if not caller.permission.includes(wanted):
+        why = ", since whoever made it may do no more: have an owner or admin take it over" if caller.is_shrunk else ""
         raise AccessDeniedError(
             f"this needs the permission `{wanted.value}`, and {_described(caller.actor)} has"
-            f" `{caller.permission.value}`: ask an owner of the organization"
+            f" `{caller.permission.value}`{why or ': ask an owner of the organization'}"
         )
     return caller
 
@@ -69,7 +80,15 @@ async def _caller(request: Request, application: Application, organization_id: s
         raise NotFoundError(f"no organization has the id {organization_id!r}")
     organization = await application.organizations.get(organization_id)
     actor = Actor(kind=ActorKind.USER, id=signed_in.user.id, name=signed_in.user.email)
-    return Caller(organization, actor, member.role.permission)
+    session = signed_in.session
+    return Caller(
+        organization=organization,
+        actor=actor,
+        permission=member.role.permission,
+        maker=Maker(kind=MakerKind.USER, id=signed_in.user.id, name=signed_in.user.email, member_id=member.id),
+        depends_on=(session.id, member.id),
+        ends_at=session.expires_at,
+    )
 
 
 async def _of_token(application: Application, organization_id: str, authorization: str | None) -> Caller:
@@ -78,7 +97,15 @@ async def _of_token(application: Application, organization_id: str, authorizatio
         raise NotFoundError(f"no organization has the id {organization_id!r}")
     token = opened.token
     actor = Actor(kind=ActorKind.TOKEN, id=token.id, name=token.name)
-    return Caller(opened.organization, actor, token.scope.permission)
+    return Caller(
+        organization=opened.organization,
+        actor=actor,
+        permission=opened.permission,
+        maker=Maker(kind=MakerKind.TOKEN, id=token.id, name=token.name),
+        depends_on=opened.depends_on,
+        ends_at=opened.ends_at,
+        is_shrunk=opened.permission is not token.scope.permission,
+    )
 
 
 async def open_with_header(application: Application, authorization: str | None) -> OpenedToken:

@@ -50,9 +50,10 @@ _ADMINISTRATION_READ = (
     "get_workers", "list_backups",
 )  # fmt: skip
 _ADMINISTRATION = (
-    "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token", "put_llm_provider",
+    "update_organization", "declare_metadata_fields", "create_access_token", "revoke_access_token",
+    "take_over_access_token", "put_llm_provider",
     "delete_llm_provider", "test_llm_provider", "create_erasure", "update_retention", "create_invitation",
-    "delete_invitation", "update_member", "delete_member", "create_reconcile_run",
+    "delete_invitation", "take_over_invitation", "update_member", "delete_member", "create_reconcile_run",
     "create_knowledge_base_reconcile_run", "update_organization_settings",
 )  # fmt: skip
 _OWNERSHIP = ("delete_organization",)

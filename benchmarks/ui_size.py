@@ -31,7 +31,7 @@ from pymongo.database import Database
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import read_connection
-from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.organizations.service import Organizations
 from analytiq.settings import child_environment
 from benchmarks import report
@@ -103,7 +103,7 @@ async def organization_named(data_dir: Path, name: str) -> tuple[str, str, bool]
     connection = await connect(address_of_running_database(data_dir), "analytiq")
     try:
         rows = OrganizationRepository(connection)
-        organizations = Organizations(rows, AccessTokenRepository(connection))
+        organizations = Organizations.on(connection)
         found = next((item for item in await rows.all() if item.name == name), None)
         organization = found or await organizations.create(name)
         issued = await organizations.issue_token(organization.id, name="benchmark")

@@ -1,18 +1,24 @@
 """Invites people: links that make whoever follows them a member."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Self
 
 from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.accounts.secrets import hash_of, new_secret
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
+from analytiq.makers import Makers
 from analytiq.models.account import ADDRESS, Invitation, Permission, Role, normalize
+from analytiq.models.maker import Maker
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.sessions import InvitationRepository
 from analytiq.mongo.repositories.users import MemberRepository, UserRepository
+from analytiq.mongo.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class OpenInvitation:
 
     invitation: Invitation
     organization_name: str
+    role: Role
+    """What it makes of its follower now: less than it said where its maker may do less."""
 
 
 class Invitations:
@@ -40,6 +48,7 @@ class Invitations:
         members: MemberRepository,
         invitations: InvitationRepository,
         organizations: OrganizationRepository,
+        makers: Makers,
         *,
         days: float,
     ) -> None:
@@ -50,18 +59,40 @@ class Invitations:
             members: who is a member already.
             invitations: where they are kept.
             organizations: by name.
+            makers: what whoever invited may do now.
             days: how long an invitation can be accepted.
         """
         self._users = users
         self._members = members
         self._invitations = invitations
         self._organizations = organizations
+        self._makers = makers
         self._days = days
 
+    @classmethod
+    def on(cls, connection: MongoConnection, *, days: float) -> Self:
+        """Make the invitations of a connection's database."""
+        members = MemberRepository(connection)
+        return cls(
+            UserRepository(connection),
+            members,
+            InvitationRepository(connection),
+            OrganizationRepository(connection),
+            Makers(AccessTokenRepository(connection), members),
+            days=days,
+        )
+
     async def invite(
-        self, organization_id: str, *, role: Role, email: str | None, invited_by: str | None, by: Permission
+        self,
+        organization_id: str,
+        *,
+        role: Role,
+        email: str | None,
+        invited_by: str | None,
+        by: Permission,
+        made_by: Maker | None = None,
     ) -> Invited:
-        """Make a link that makes whoever follows it a member, for some days.
+        """Make a link that makes whoever follows it a member, for some days, as long as its maker may invite.
 
         Raises:
             AccessDeniedError: only an owner makes owners.
@@ -85,6 +116,7 @@ class Invitations:
             role=role,
             secret_hash=hash_of(secret),
             invited_by=invited_by,
+            made_by=made_by,
             created_at=now,
             expires_at=now + timedelta(days=self._days),
         )
@@ -94,6 +126,31 @@ class Invitations:
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Invitation], int]:
         """A page of the invitations that can still be accepted, latest first, and how many there are."""
         return await self._invitations.open_of(organization_id, clock.now(), skip=skip, limit=limit)
+
+    async def roles_now(self, invitations: Sequence[Invitation]) -> list[Role | None]:
+        """Return the role that each of them gives now; None: it cannot be accepted."""
+        return [await self.role_now(invitation) for invitation in invitations]
+
+    async def role_now(self, invitation: Invitation, session: Session | None = None) -> Role | None:
+        """Return the role that the invitation gives now; None where its maker may invite nobody any more."""
+        return await self._makers.role_now(
+            invitation.organization_id, invitation.role, invitation.made_by, clock.now(), session
+        )
+
+    async def take_over(self, organization_id: str, invitation_id: str, maker: Maker, *, by: Permission) -> Invitation:
+        """Give an open invitation another maker, so that it no longer ends with whoever made it.
+
+        Raises:
+            AccessDeniedError: it makes an owner, and the new maker is none.
+            NotFoundError: the organization has no such open invitation.
+        """
+        found = await self._invitations.get(organization_id, invitation_id)
+        if found is not None:
+            require_owner_for(found.role, by)
+            found = await self._invitations.hand_over(organization_id, invitation_id, maker)
+        if found is None:
+            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
+        return found
 
     async def withdraw(self, organization_id: str, invitation_id: str) -> None:
         """Make an invitation's link void."""
@@ -108,14 +165,17 @@ class Invitations:
         """
         invitation = await self.open_with(secret)
         organization = await self._organizations.get(invitation.organization_id)
-        if organization is None:
+        role = await self.role_now(invitation)
+        if organization is None or role is None:
             raise no_invitation()
-        return OpenInvitation(invitation, organization.name)
+        return OpenInvitation(invitation, organization.name, role)
 
     async def open_with(self, secret: str) -> Invitation:
         """The invitation with this secret, if it can still be accepted; else as `look_at`."""
         invitation = await self._invitations.with_hash(hash_of(secret))
         if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= clock.now():
+            raise no_invitation()
+        if await self.role_now(invitation) is None:
             raise no_invitation()
         return invitation
 
@@ -129,6 +189,7 @@ def require_owner_for(role: Role, by: Permission) -> None:
 def no_invitation() -> NotFoundError:
     """What is told of a link that leads nowhere."""
     return NotFoundError(
-        "the invitation is unknown, used, withdrawn or expired: ask whoever invited you for a new one",
+        "The invitation is unknown, used, withdrawn or expired, or whoever made it may invite nobody any more. Ask an"
+        " owner or admin of the organization for a new one.",
         code="invitation_not_found",
     )

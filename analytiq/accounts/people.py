@@ -151,12 +151,15 @@ class People:
             )
 
     async def _use_up(self, session: Session, invitation: Invitation, user: User) -> None:
+        role = await self._invitations.role_now(invitation, session)
+        if role is None:
+            raise no_invitation()
         if not await self._invitation_rows.accept(session, invitation.id, clock.now()):
             raise no_invitation()
         if not await self._users.join(session, user.id):
             raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
         known = await self._members.get(invitation.organization_id, user.id, session)
-        if known is not None and known.role.permission.includes(invitation.role.permission):
+        if known is not None and known.role.permission.includes(role.permission):
             return  # an invitation takes nothing away
         await self._members.put(
             session,
@@ -164,7 +167,7 @@ class People:
                 id=new_id(),
                 organization_id=invitation.organization_id,
                 user_id=user.id,
-                role=invitation.role,
+                role=role,
                 created_at=clock.now(),
             ),
         )

@@ -11,6 +11,7 @@ from analytiq.accounts.people import People
 from analytiq.accounts.recovery import Recovery
 from analytiq.accounts.sessions import Sessions
 from analytiq.bootstrap.rows import Rows
+from analytiq.makers import Makers
 from analytiq.mongo.repositories.audit_log import AuditLogRepository
 from analytiq.mongo.repositories.organizations import AccessTokenRepository
 from analytiq.organizations.service import Organizations
@@ -37,11 +38,13 @@ def new_accounts(rows: Rows, settings: AccountSettings) -> Accounts:
     sessions = Sessions(
         rows.users, rows.members, rows.organizations, rows.sessions, rows.rate_limits, passwords, settings
     )
+    tokens = AccessTokenRepository(rows.connection)
+    makers = Makers(tokens, rows.members)
     invitations = Invitations(
-        rows.users, rows.members, rows.invitations, rows.organizations, days=settings.invitation_days
+        rows.users, rows.members, rows.invitations, rows.organizations, makers, days=settings.invitation_days
     )
     return Accounts(
-        organizations=Organizations(rows.organizations, AccessTokenRepository(rows.connection)),
+        organizations=Organizations(rows.organizations, tokens, makers),
         sessions=sessions,
         invitations=invitations,
         people=People(rows.connection, rows.users, rows.members, invitations, rows.invitations, passwords),

@@ -53,3 +53,24 @@ def token_revoke(
 
     with errors_as_sentences():
         tokens.revoke(read_settings(), data_dir, token_id)
+
+
+@app.command("take-over")
+def token_take_over(
+    *,
+    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")],
+    in_database: Annotated[
+        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+    ] = False,
+    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Become the maker of an access token, so that it no longer ends with whoever made it."""
+    from analytiq.cli import tokens
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        if in_database:
+            tokens.take_over_in_database(read_settings(), data_dir, token_id, organization)
+        else:
+            tokens.take_over(read_settings(), data_dir, token_id)

@@ -8,13 +8,12 @@ from pydantic import SecretStr
 from analytiq.accounts.invitations import Invitations
 from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.account import Permission, Role
+from analytiq.models.maker import OPERATOR
 from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.data_directory import read_connection
 from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.mongo.repositories.sessions import InvitationRepository
-from analytiq.mongo.repositories.users import MemberRepository, UserRepository
+from analytiq.mongo.repositories.users import MemberRepository
 from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
 from analytiq.settings import Settings
 
@@ -43,7 +42,7 @@ async def open_or_create(uri: SecretStr, settings: Settings, directory: Path) ->
     connection = await connect(uri, settings.mongo.database)
     try:
         await migrate(connection)
-        organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+        organizations = Organizations.on(connection)
         access = await _kept(organizations, directory) or await _made(organizations, connection, settings)
         stored = await ProviderRepository(connection).page_of_all(None, 1)
         return replace(access, has_provider_keys=bool(stored))
@@ -65,7 +64,7 @@ async def _kept(organizations: Organizations, directory: Path) -> Access | None:
 
 async def _made(organizations: Organizations, connection: MongoConnection, settings: Settings) -> Access:
     organization = await organizations.first() or await organizations.create(FIRST_ORGANIZATION_NAME)
-    issued = await organizations.issue_token(organization.id, name=TOKEN_NAME)
+    issued = await organizations.issue_token(organization.id, name=TOKEN_NAME, made_by=OPERATOR)
     return Access(
         organization.id,
         organization.name,
@@ -76,17 +75,10 @@ async def _made(organizations: Organizations, connection: MongoConnection, setti
 
 
 async def _invited_owner(organization_id: str, connection: MongoConnection, settings: Settings) -> SecretStr | None:
-    members = MemberRepository(connection)
-    if (await members.of_organization(organization_id, skip=0, limit=1))[1]:
+    if (await MemberRepository(connection).of_organization(organization_id, skip=0, limit=1))[1]:
         return None
-    invitations = Invitations(
-        UserRepository(connection),
-        members,
-        InvitationRepository(connection),
-        OrganizationRepository(connection),
-        days=settings.accounts.invitation_days,
-    )
+    invitations = Invitations.on(connection, days=settings.accounts.invitation_days)
     invited = await invitations.invite(
-        organization_id, role=Role.OWNER, email=None, invited_by=TOKEN_NAME, by=Permission.OWNER
+        organization_id, role=Role.OWNER, email=None, invited_by=TOKEN_NAME, by=Permission.OWNER, made_by=OPERATOR
     )
     return invited.secret

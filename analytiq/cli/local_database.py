@@ -10,11 +10,11 @@ from pydantic import SecretStr
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import NotFoundError
 from analytiq.models.account import TokenScope
+from analytiq.models.maker import OPERATOR
 from analytiq.models.organization import Organization
 from analytiq.mongo.client import MongoConnection, connect, translate
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.mongo.session import DatabaseError
 from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, IssuedToken, Organizations
 from analytiq.settings import Settings
@@ -78,13 +78,15 @@ def issue_token(
     """
 
     async def issue(connection: MongoConnection) -> tuple[str, IssuedToken]:
-        organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+        organizations = Organizations.on(connection)
         if organization_id is not None:
             organization = await organizations.get(organization_id)
         else:
             await migrate(connection)
             organization = await organizations.first() or await organizations.create(FIRST_ORGANIZATION_NAME)
-        return organization.id, await organizations.issue_token(organization.id, name=name, scope=scope)
+        return organization.id, await organizations.issue_token(
+            organization.id, name=name, scope=scope, made_by=OPERATOR
+        )
 
     return run_on_database(uri, database, issue)
 
@@ -95,7 +97,7 @@ async def organization_of(connection: MongoConnection, organization_id: str | No
     Raises:
         NotFoundError: there is no such organization, or none at all.
     """
-    organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+    organizations = Organizations.on(connection)
     if organization_id is not None:
         return await organizations.get(organization_id)
     organization = await organizations.first()

@@ -30,7 +30,9 @@ def user_invite(
     email: Annotated[
         str | None, typer.Argument(metavar="ADDRESS", help="Left out, whoever has the link says who they are.")
     ] = None,
-    role: Annotated[Role, typer.Option(help="What the person may do.")] = Role.OWNER,
+    role: Annotated[
+        Role | None, typer.Option(help="What the person may do. [default: viewer; owner while there is no owner]")
+    ] = None,
     organization: OfOrganization = None,
     data_dir: DataDir = None,
 ) -> None:

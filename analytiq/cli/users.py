@@ -15,6 +15,7 @@ from analytiq.accounts.sessions import Sessions
 from analytiq.cli.console import note, output, print_rows
 from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.errors import AnalytiqError, NotFoundError
+from analytiq.models import maker
 from analytiq.models.account import Permission, Role, User, normalize
 from analytiq.models.audit import Actor, ActorKind
 from analytiq.mongo.client import MongoConnection
@@ -56,24 +57,31 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
 
 
 def invite(
-    settings: Settings, data_dir: Path | None, organization_id: str | None, *, email: str | None, role: Role
+    settings: Settings, data_dir: Path | None, organization_id: str | None, *, email: str | None, role: Role | None
 ) -> None:
-    """Print the link of a new invitation."""
+    """Print the link of a new invitation; without a role it makes a viewer, or the first owner."""
 
-    async def make(connection: MongoConnection) -> tuple[str, SecretStr]:
+    async def make(connection: MongoConnection) -> tuple[str, Role, SecretStr]:
         await migrate(connection)
         organization = await organization_of(connection, organization_id)
         invitations = invitations_of(connection, settings)
+        has_owner = await MemberRepository(connection).has_owner(organization.id)
+        given = role or (Role.VIEWER if has_owner else Role.OWNER)
         invited = await invitations.invite(
-            organization.id, role=role, email=email, invited_by=OPERATOR.name, by=Permission.OWNER
+            organization.id,
+            role=given,
+            email=email,
+            invited_by=OPERATOR.name,
+            by=Permission.OWNER,
+            made_by=maker.OPERATOR,
         )
-        target = {"invitation_id": invited.invitation.id, "role": role.value}
+        target = {"invitation_id": invited.invitation.id, "role": given.value}
         await _audit(connection, settings).note(organization.id, "create_invitation", OPERATOR, target=target)
-        return organization.name, invited.secret
+        return organization.name, given, invited.secret
 
-    name, secret = _run(settings, data_dir, make)
+    name, given, secret = _run(settings, data_dir, make)
     whom = email or "whoever follows it first"
-    note(f"This link makes {whom} {role.value} of {name}; it is shown this once, and works once:")
+    note(f"This link makes {whom} {given.value} of {name}; it is shown this once, and works once:")
     output.print(f"{_base(settings, data_dir)}/invite/#{secret.get_secret_value()}", soft_wrap=True)
 
 
@@ -132,13 +140,7 @@ def sign_out(settings: Settings, data_dir: Path | None, email: str) -> None:
 
 def invitations_of(connection: MongoConnection, settings: Settings) -> Invitations:
     """The invitations of a database."""
-    return Invitations(
-        UserRepository(connection),
-        MemberRepository(connection),
-        InvitationRepository(connection),
-        OrganizationRepository(connection),
-        days=settings.accounts.invitation_days,
-    )
+    return Invitations.on(connection, days=settings.accounts.invitation_days)
 
 
 def _people(connection: MongoConnection, settings: Settings) -> People:

@@ -86,6 +86,11 @@ class Client(
         """All access tokens, newest first."""
         return self._all("/access-tokens", "access_tokens", AccessToken)
 
+    def take_over_token(self, token_id: str) -> AccessToken:
+        """Become the maker of an access token, so that it no longer ends with whoever made it."""
+        answer = self._transport.call("POST", f"/access-tokens/{segment(token_id)}/take-over")
+        return AccessToken.model_validate_json(answer)
+
     def revoke_token(self, token_id: str) -> None:
         """Close an access token for good."""
         self._transport.call("DELETE", f"/access-tokens/{segment(token_id)}")

@@ -59,6 +59,14 @@ class Storage(Answer):
     used_documents: int
 
 
+class MadeBy(Answer):
+    """Whoever made something; `kind` is `user`, `token` or `operator`."""
+
+    kind: str
+    id: str | None
+    name: str
+
+
 class AccessToken(Answer):
     """An access token, without its secret."""
 
@@ -69,6 +77,10 @@ class AccessToken(Answer):
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
+    made_by: MadeBy | None = None
+    """None: made before makers were recorded."""
+    permission: str | None = None
+    """What it allows now; None: nothing."""
 
 
 class IssuedAccessToken(AccessToken):

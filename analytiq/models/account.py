@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from analytiq.models.maker import Maker
 from analytiq.models.stored import Stored
 
 
@@ -22,6 +23,10 @@ class Permission(StrEnum):
     def includes(self, wanted: "Permission") -> bool:
         """Whether who has this may do what needs `wanted`."""
         return _ORDER[self] >= _ORDER[wanted]
+
+    def at_most(self, bound: "Permission") -> "Permission":
+        """Return the lesser of the two."""
+        return self if bound.includes(self) else bound
 
 
 _ORDER = {permission: place for place, permission in enumerate(Permission)}
@@ -113,6 +118,8 @@ class Invitation(Stored):
     secret_hash: str
     invited_by: str | None
     """The name of whoever invited."""
+    made_by: Maker | None = None
+    """Whose rights bound it; None in rows that are older than makers."""
     created_at: datetime
     expires_at: datetime
     accepted_at: datetime | None = None

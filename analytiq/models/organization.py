@@ -6,6 +6,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from analytiq.models.account import TokenScope
+from analytiq.models.maker import Maker
 from analytiq.models.metadata_field import FieldType
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.stored import Stored
@@ -48,7 +49,13 @@ class AccessToken(Stored):
     token_hash: str
     scope: TokenScope = TokenScope.ADMIN
     """Tokens that were made before there were scopes may do everything."""
+    made_by: Maker | None = None
+    """Whose rights bound it; None in rows that are older than makers."""
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+
+    def is_open(self, now: datetime) -> bool:
+        """Return whether it is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -2,17 +2,23 @@
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.errors import AccessDeniedError, NotFoundError
+from analytiq.errors import AccessDeniedError, ConflictError, NotFoundError
+from analytiq.makers import Makers, Standing
 from analytiq.models.account import Permission, TokenScope
+from analytiq.models.maker import Maker
 from analytiq.models.organization import AccessToken, CacheScope, Organization
+from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.mongo.repositories.users import MemberRepository
 
 TOKEN_PREFIX = "aq_"  # noqa: S105  # what a token begins with, for those who search for leaked ones
 TOKEN_BYTES = 32
@@ -34,15 +40,27 @@ class OpenedToken:
 
     organization: Organization
     token: AccessToken
+    permission: Permission
+    """What it allows now: its scope, or less where its maker may do less."""
+    depends_on: tuple[str, ...]
+    """Ids of the rows that this comes from."""
+    ends_at: datetime | None
 
 
 class Organizations:
     """Tenants and their tokens."""
 
-    def __init__(self, organizations: OrganizationRepository, tokens: AccessTokenRepository) -> None:
+    def __init__(self, organizations: OrganizationRepository, tokens: AccessTokenRepository, makers: Makers) -> None:
         self._organizations = organizations
         self._tokens = tokens
+        self._makers = makers
         self._noted: dict[str, datetime] = {}
+
+    @classmethod
+    def on(cls, connection: MongoConnection) -> Self:
+        """Make the organizations of a connection's database."""
+        tokens = AccessTokenRepository(connection)
+        return cls(OrganizationRepository(connection), tokens, Makers(tokens, MemberRepository(connection)))
 
     async def create(self, name: str) -> Organization:
         """Make an organization."""
@@ -93,16 +111,20 @@ class Organizations:
         scope: TokenScope = TokenScope.ADMIN,
         expires_at: datetime | None = None,
         by: Permission = Permission.OWNER,
+        made_by: Maker | None = None,
     ) -> IssuedToken:
-        """Make an access token.
+        """Make an access token, which ends or shrinks with the rights of its maker.
 
         Raises:
             AccessDeniedError: it would allow more than whoever makes it may do.
+            ConflictError: the maker is a token at the end of a long chain of tokens.
         """
         if not by.includes(scope.permission):
             raise AccessDeniedError(
                 f"a token of scope `{scope.value}` may do what an owner may: an owner has to make it"
             )
+        now = clock.now()
+        await self._makers.require_short(organization_id, made_by, now)
         secret = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         token = AccessToken(
             id=new_id(),
@@ -110,7 +132,8 @@ class Organizations:
             name=name,
             token_hash=_hash(secret),
             scope=scope,
-            created_at=clock.now(),
+            made_by=made_by,
+            created_at=now,
             expires_at=expires_at,
         )
         await self._tokens.insert(token)
@@ -124,20 +147,22 @@ class Organizations:
         """The organization that a bearer token opens, and the token.
 
         Raises:
-            AccessDeniedError: unknown, revoked or expired; it does not say which.
+            AccessDeniedError: unknown, revoked, expired, or its maker may do nothing here; it does not say which.
         """
         token = await self._tokens.with_hash(_hash(secret))
         now = clock.now()
-        if token is None or token.revoked_at or (token.expires_at and token.expires_at <= now):
+        standing = await self._makers.standing_of_token(token, now) if token else Standing(None)
+        if token is None or standing.permission is None:
             raise AccessDeniedError(
-                "the access token is unknown, revoked or expired; make one with `analytiq token create`",
+                "The access token is unknown, revoked or expired, or whoever made it has left the organization. Make"
+                " one with `analytiq token create`, or have an owner or admin take this one over.",
                 code="unauthenticated",
             )
         organization = await self._organizations.get(token.organization_id)
         if organization is None:
             raise AccessDeniedError("the access token's organization is gone", code="unauthenticated")
         await self._note_use(token.id, now)
-        return OpenedToken(organization, token)
+        return OpenedToken(organization, token, standing.permission, standing.depends_on, standing.ends_at)
 
     async def _note_use(self, token_id: str, now: datetime) -> None:
         """Remember the use, to the minute: not a write for each request."""
@@ -152,6 +177,39 @@ class Organizations:
         """A page of the organization's tokens, newest first, and how many there are."""
         page = await self._tokens.of_organization(organization_id, skip=skip, limit=limit)
         return page, await self._tokens.count(organization_id)
+
+    async def permissions_of(self, tokens: Sequence[AccessToken]) -> list[Permission | None]:
+        """Return what each of these tokens allows now; None: nothing."""
+        now = clock.now()
+        return [(await self._makers.standing_of_token(token, now)).permission for token in tokens]
+
+    async def take_over_token(
+        self, organization_id: str, token_id: str, maker: Maker, *, by: Permission = Permission.OWNER
+    ) -> AccessToken:
+        """Give a token another maker, so that it no longer ends with whoever made it.
+
+        Raises:
+            AccessDeniedError: it may do more than whoever would take it over.
+            ConflictError: it is revoked, or the new maker is a token that descends from it.
+            NotFoundError: the organization has no such token.
+        """
+        now = clock.now()
+        token = await self._tokens.get(organization_id, token_id)
+        if token is None:
+            raise NotFoundError(f"no access token has the id {token_id!r}")
+        if not by.includes(token.scope.permission):
+            raise AccessDeniedError(f"An owner has to take over a token of scope `{token.scope.value}`.")
+        if token_id in (await self._makers.standing(organization_id, maker, now)).token_ids:
+            raise ConflictError(
+                "A token cannot be taken over with itself, or with a token that was made with it. Sign in, or use"
+                " `analytiq token take-over --database`.",
+                code="own_descendant",
+            )
+        await self._makers.require_short(organization_id, maker, now)
+        changed = await self._tokens.hand_over(organization_id, token_id, maker)
+        if changed is None:
+            raise ConflictError("The access token is revoked. Make a new one.", code="token_revoked")
+        return changed
 
     async def revoke_token(self, organization_id: str, token_id: str, *, by: Permission = Permission.OWNER) -> None:
         """Close a token at once.

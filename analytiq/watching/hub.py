@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 from contextlib import aclosing
+from datetime import datetime
 from itertools import islice
 from weakref import WeakSet
 
@@ -59,7 +60,11 @@ class Watching:
         self._is_closing = False
 
     async def enter(
-        self, organization_id: str, depends_on: Iterable[str], after: ChangeMoment | None = None
+        self,
+        organization_id: str,
+        depends_on: Iterable[str],
+        after: ChangeMoment | None = None,
+        ends_at: datetime | None = None,
     ) -> Watcher:
         """A new watcher, which has its first event; it is one as long as somebody holds it.
 
@@ -67,6 +72,7 @@ class Watching:
             organization_id: whose changes it is told.
             depends_on: ids of the rows that the right to watch comes from; see `Watcher.check`.
             after: the place up to which it was told on another connection.
+            ends_at: when the right to watch expires.
 
         Raises:
             RateLimitedError: the organization has as many watchers as it may have.
@@ -81,7 +87,8 @@ class Watching:
             )
         watcher = Watcher(
             organization_id,
-            frozenset({organization_id, *depends_on}),
+            depends_on,
+            ends_at,
             position=self._position,
             keep_alive_seconds=self._settings.keep_alive_seconds,
             check_seconds=self._settings.check_seconds,

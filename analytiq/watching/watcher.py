@@ -1,9 +1,12 @@
 """One connection that watches an organization."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
+from analytiq import clock
 from analytiq.models.change import ChangeMoment
 from analytiq.watching.events import Event, Untold
 
@@ -26,20 +29,21 @@ class Batch:
 class Watcher:
     """Gathers what its organization's watcher has still to be told; used from one event loop.
 
-    `depends_on` are the ids of the rows that its right to watch comes from.
+    `depends_on` are the ids of the rows that its right to watch comes from; at `ends_at` that right expires.
     """
 
     def __init__(
         self,
         organization_id: str,
-        depends_on: frozenset[str],
+        depends_on: Iterable[str],
+        ends_at: datetime | None = None,
         *,
         position: ChangeMoment,
         keep_alive_seconds: float,
         check_seconds: float,
     ) -> None:
         self.organization_id = organization_id
-        self.depends_on = depends_on
+        self.rest_on(depends_on, ends_at)
         self._position = position
         self._keep_alive_seconds = keep_alive_seconds
         self._check_seconds = check_seconds
@@ -47,6 +51,11 @@ class Watcher:
         self._news = asyncio.Event()
         self._must_check = False
         self._is_over = False
+
+    def rest_on(self, depends_on: Iterable[str], ends_at: datetime | None) -> None:
+        """Note what the right to watch comes from now."""
+        self.depends_on = frozenset({self.organization_id, *depends_on})
+        self._ends_at = ends_at
 
     def greet(self, event: Event, position: ChangeMoment) -> None:
         """Its first event, in the place of whatever was told before."""
@@ -79,12 +88,17 @@ class Watcher:
         checked_at = loop.time()
         while not self._is_over:
             try:
-                async with asyncio.timeout(self._keep_alive_seconds):
+                async with asyncio.timeout(min(self._keep_alive_seconds, self._seconds_left())):
                     await self._news.wait()
             except TimeoutError:
                 pass
             self._news.clear()
-            must_check = self._must_check or loop.time() - checked_at >= self._check_seconds
+            is_due = loop.time() - checked_at >= self._check_seconds or self._seconds_left() <= 0
+            must_check = self._must_check or is_due
             if must_check:
                 self._must_check, checked_at = False, loop.time()
             yield Batch(self._untold.take(), self._position, must_check)
+
+    def _seconds_left(self) -> float:
+        """Return how long the right to watch lasts, at least 0."""
+        return math.inf if self._ends_at is None else max(0.0, (self._ends_at - clock.now()).total_seconds())

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 
 from analytiq.bootstrap import Application
 from analytiq.chat.events import ALL_TOLD, EventName, Position
@@ -28,6 +28,8 @@ from api.schemas.chat import (
     ChatThreadUpdate,
     event_data,
 )
+from api.schemas.events import ClosedEvent
+from api.standing_right import StandingRight
 
 router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=IdempotentRoute)
 
@@ -48,7 +50,7 @@ OwnThread = Annotated[str, Depends(require_own_thread)]
 
 _EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id",
+        "description": "Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id. `closed`",
         "content": {MEDIA_TYPE: {"schema": {"type": "string"}}},
     },
     204: {"description": "The caller has been told everything: `Last-Event-ID` is that of `done`"},
@@ -154,8 +156,9 @@ async def get_chat_message(
     responses=_EVENTS,
 )
 async def follow_chat_message(
+    request: Request,
     application: ApplicationOf,
-    organization: CurrentOrganization,
+    caller: CurrentCaller,
     thread_id: OwnThread,
     message_id: str,
     last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
@@ -163,12 +166,13 @@ async def follow_chat_message(
     """An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
 
     A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
+    The connection ends, with `closed`, when its token or session does, or when its person is no member any more.
     """
-    message = await application.chats.message(organization.id, thread_id, message_id)
+    message = await application.chats.message(caller.organization.id, thread_id, message_id)
     position = Position.of(last_event_id)
     if position.ending == ALL_TOLD:
         return Response(status_code=204)
-    return EventStream(_events(application, message, position))
+    return EventStream(_events(application, StandingRight(request, application, caller), message, position))
 
 
 @router.post("/{thread_id}/messages/{message_id}/stop", operation_id="stop_chat_message")
@@ -192,11 +196,17 @@ async def _told(application: Application, message: ChatMessage) -> ChatMessageRe
     return ChatMessageResponse.of(message, await _texts_of(application, message))
 
 
-async def _events(application: Application, message: ChatMessage, position: Position) -> AsyncGenerator[str]:
+async def _events(
+    application: Application, right: StandingRight, message: ChatMessage, position: Position
+) -> AsyncGenerator[str]:
     yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
     following = application.chats.follow(message.organization_id, message.thread_id, message.id, position)
     async with aclosing(following) as items:
         async for events, answer in items:
+            refusal = await right.refusal()
+            if refusal is not None:
+                yield f"event: closed\ndata: {ClosedEvent.of(refusal).model_dump_json()}\n\n"
+                return
             is_of_texts = any(item.name in (EventName.PASSAGES, EventName.DONE) for item in events)
             texts = await _texts_of(application, answer) if is_of_texts else CurrentTexts()
             for item in events:

@@ -8,11 +8,10 @@ from fastapi import APIRouter, Header, Request, Response
 
 from analytiq.bootstrap import Application
 from analytiq.errors import AnalytiqError
-from analytiq.models.audit import ActorKind
 from analytiq.models.change import ChangeMoment
 from analytiq.watching.events import EventName
 from analytiq.watching.watcher import Batch, Watcher
-from api.access import Caller, identify, identify_person
+from api.access import identify
 from api.context import ApplicationOf, CurrentCaller
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream
 from api.idempotency import IdempotentRoute
@@ -46,18 +45,9 @@ async def watch_organization(
     token or session does, or when its person is no member any more. 429 (`too_many_watchers`) where the organization
     has 100 connections.
     """
-    depends_on = await _depends_on(request, application, caller)
-    watcher = await application.watching.enter(caller.organization.id, depends_on, ChangeMoment.of(last_event_id))
+    after = ChangeMoment.of(last_event_id)
+    watcher = await application.watching.enter(caller.organization.id, caller.depends_on, after, caller.ends_at)
     return EventStream(_events(request, application, watcher))
-
-
-async def _depends_on(request: Request, application: Application, caller: Caller) -> list[str]:
-    """Ids of the rows that the caller's right comes from."""
-    if caller.actor.kind is ActorKind.TOKEN and caller.actor.id is not None:
-        return [caller.actor.id]
-    signed_in = await identify_person(request, application)
-    member = await application.sessions.member_of(signed_in.user, caller.organization.id)
-    return [signed_in.session.id, *([member.id] if member else [])]
 
 
 async def _events(request: Request, application: Application, watcher: Watcher) -> AsyncGenerator[str]:
@@ -77,9 +67,11 @@ async def _events(request: Request, application: Application, watcher: Watcher) 
 
 async def _refusal(request: Request, application: Application, watcher: Watcher) -> AnalytiqError | None:
     try:
-        await identify(request, application, watcher.organization_id)
+        caller = await identify(request, application, watcher.organization_id)
     except AnalytiqError as error:
         return error
+    # A token that was taken over depends on somebody else, and a session that is used ends later.
+    watcher.rest_on(caller.depends_on, caller.ends_at)
     return None
 
 

@@ -55,20 +55,28 @@ async def remove_member(application: ApplicationOf, caller: CurrentCaller, user_
 async def list_invitations(
     application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> InvitationList:
-    """A page of the invitations that can still be accepted, latest first."""
+    """A page of the invitations that are neither used nor expired, latest first."""
     invitations, total = await application.invitations.page(organization.id, skip=skip, limit=limit)
-    return InvitationList(
-        invitations=[InvitationResponse.of(invitation) for invitation in invitations], total_count=total, skip=skip
-    )
+    roles = await application.invitations.roles_now(invitations)
+    shown = [InvitationResponse.of(*pair) for pair in zip(invitations, roles, strict=True)]
+    return InvitationList(invitations=shown, total_count=total, skip=skip)
 
 
 @router.post("/invitations", status_code=201, operation_id="create_invitation")
 async def create_invitation(
     request: Request, application: ApplicationOf, caller: CurrentCaller, body: InvitationCreate
 ) -> InvitationCreated:
-    """Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be."""
+    """Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be.
+
+    The link ends when its maker leaves the organization or may no longer invite.
+    """
     invited = await application.invitations.invite(
-        caller.organization.id, role=body.role, email=body.email, invited_by=caller.actor.name, by=caller.permission
+        caller.organization.id,
+        role=body.role,
+        email=body.email,
+        invited_by=caller.actor.name,
+        by=caller.permission,
+        made_by=caller.maker,
     )
     is_mailed = application.mail.is_configured
     if is_mailed:
@@ -83,6 +91,17 @@ async def create_invitation(
         except TransientError:
             is_mailed = False
     return InvitationCreated.with_secret(invited, is_mailed=is_mailed)
+
+
+@router.post("/invitations/{invitation_id}/take-over", operation_id="take_over_invitation")
+async def take_over_invitation(
+    application: ApplicationOf, caller: CurrentCaller, invitation_id: str
+) -> InvitationResponse:
+    """Become the maker of an open invitation, so that it no longer ends with whoever made it; its link stays."""
+    invitation = await application.invitations.take_over(
+        caller.organization.id, invitation_id, caller.maker, by=caller.permission
+    )
+    return InvitationResponse.of(invitation, await application.invitations.role_now(invitation))
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, operation_id="delete_invitation")

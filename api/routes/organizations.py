@@ -41,13 +41,23 @@ async def update_organization(
 async def create_access_token(
     application: ApplicationOf, caller: CurrentCaller, body: AccessTokenCreate
 ) -> AccessTokenCreated:
-    """Make an access token; the answer is the only place that shows its secret."""
+    """Make an access token; the answer is the only place that shows its secret.
+
+    It never allows more than its maker may do: it ends when the person leaves the organization, and shrinks with the
+    person's role. One that was made with another token ends with that one.
+    """
     if body.expires_at is not None and body.expires_at <= clock.now():
         raise InvalidInputError.of_field("expires_at", "is in the past")
     issued = await application.organizations.issue_token(
-        caller.organization.id, name=body.name, scope=body.scope, expires_at=body.expires_at, by=caller.permission
+        caller.organization.id,
+        name=body.name,
+        scope=body.scope,
+        expires_at=body.expires_at,
+        by=caller.permission,
+        made_by=caller.maker,
     )
-    return AccessTokenCreated.with_secret(issued)
+    (permission,) = await application.organizations.permissions_of([issued.token])
+    return AccessTokenCreated.with_secret(issued, permission)
 
 
 @router.get("/access-tokens", operation_id="list_access_tokens")
@@ -56,9 +66,24 @@ async def list_access_tokens(
 ) -> AccessTokenList:
     """A page of access tokens, newest first, revoked ones included."""
     tokens, total = await application.organizations.tokens(organization.id, skip=skip, limit=limit)
-    return AccessTokenList(
-        access_tokens=[AccessTokenResponse.of(token) for token in tokens], total_count=total, skip=skip
+    permissions = await application.organizations.permissions_of(tokens)
+    shown = [AccessTokenResponse.of(*pair) for pair in zip(tokens, permissions, strict=True)]
+    return AccessTokenList(access_tokens=shown, total_count=total, skip=skip)
+
+
+@router.post("/access-tokens/{token_id}/take-over", operation_id="take_over_access_token")
+async def take_over_access_token(
+    application: ApplicationOf, caller: CurrentCaller, token_id: str
+) -> AccessTokenResponse:
+    """Become the maker of an access token, so that it no longer ends with whoever made it; its secret stays.
+
+    409 where it is revoked, or was made before the token that asks.
+    """
+    token = await application.organizations.take_over_token(
+        caller.organization.id, token_id, caller.maker, by=caller.permission
     )
+    (permission,) = await application.organizations.permissions_of([token])
+    return AccessTokenResponse.of(token, permission)
 
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")

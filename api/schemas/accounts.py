@@ -10,7 +10,7 @@ from analytiq.accounts.secrets import csrf_token_of
 from analytiq.accounts.sessions import Membership
 from analytiq.models.account import ADDRESS, Invitation, Role, User, UserSession
 from analytiq.models.audit import AuditEntry
-from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
+from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseBody
 
 
 def _address(text: str) -> str:
@@ -204,7 +204,7 @@ class InvitationPreview(ResponseBody):
         return cls(
             organization_name=found.organization_name,
             email=found.invitation.email,
-            role=found.invitation.role,
+            role=found.role,
             expires_at=found.invitation.expires_at,
         )
 
@@ -260,7 +260,7 @@ class InvitationCreate(RequestBody):
 
 
 class InvitationResponse(ResponseBody):
-    """An invitation that can still be accepted."""
+    """An invitation that is neither used nor expired."""
 
     invitation_id: str
     email: str | None
@@ -268,11 +268,16 @@ class InvitationResponse(ResponseBody):
     invited_by: str | None
     created_at: Moment
     expires_at: Moment
+    made_by: MadeBy | None = Field(description="Whose rights bound it; null: made before makers were recorded")
+    role_now: Role | None = Field(
+        description="What it makes of its follower now: `role`, or less where its maker may give less; null: nothing,"
+        " since its maker has left the organization or may invite nobody any more"
+    )
 
     @classmethod
-    def of(cls, invitation: Invitation) -> "InvitationResponse":
+    def of(cls, invitation: Invitation, role_now: Role | None) -> "InvitationResponse":
         """From the stored shape."""
-        return cls.model_validate(_fields(invitation))
+        return cls.model_validate(_fields(invitation, role_now))
 
 
 class InvitationCreated(InvitationResponse):
@@ -285,10 +290,11 @@ class InvitationCreated(InvitationResponse):
     def with_secret(cls, invited: Invited, *, is_mailed: bool) -> "InvitationCreated":
         """From the library's shape."""
         secret = invited.secret.get_secret_value()
-        return cls.model_validate({**_fields(invited.invitation), "token": secret, "is_mailed": is_mailed})
+        fields = _fields(invited.invitation, invited.invitation.role)
+        return cls.model_validate({**fields, "token": secret, "is_mailed": is_mailed})
 
 
-def _fields(invitation: Invitation) -> dict[str, object]:
+def _fields(invitation: Invitation, role_now: Role | None) -> dict[str, object]:
     return {
         "invitation_id": invitation.id,
         "email": invitation.email,
@@ -296,6 +302,8 @@ def _fields(invitation: Invitation) -> dict[str, object]:
         "invited_by": invitation.invited_by,
         "created_at": invitation.created_at,
         "expires_at": invitation.expires_at,
+        "made_by": MadeBy.of(invitation.made_by),
+        "role_now": role_now,
     }
 
 

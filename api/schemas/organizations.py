@@ -9,7 +9,7 @@ from analytiq.models.organization import AccessToken, CacheScope, Organization
 from analytiq.organizations.service import IssuedToken
 from api.permissions import RULES
 from api.schemas.search import Time
-from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
+from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseBody
 
 
 class OrganizationResponse(ResponseBody):
@@ -77,11 +77,16 @@ class AccessTokenResponse(ResponseBody):
     expires_at: Moment | None
     revoked_at: Moment | None
     last_used_at: Moment | None
+    made_by: MadeBy | None = Field(description="Whose rights bound it; null: made before makers were recorded")
+    permission: Permission | None = Field(
+        description="What it allows now: what its scope says, or less where its maker may do less; null: nothing, since"
+        " it is revoked or expired, or its maker has left the organization"
+    )
 
     @classmethod
-    def of(cls, token: AccessToken) -> "AccessTokenResponse":
+    def of(cls, token: AccessToken, permission: Permission | None) -> "AccessTokenResponse":
         """From the stored shape."""
-        return cls.model_validate(_fields(token))
+        return cls.model_validate(_fields(token, permission))
 
 
 class AccessTokenCreated(AccessTokenResponse):
@@ -90,12 +95,12 @@ class AccessTokenCreated(AccessTokenResponse):
     token: str = Field(description="Keep it: it is not stored and cannot be shown again")
 
     @classmethod
-    def with_secret(cls, issued: IssuedToken) -> "AccessTokenCreated":
+    def with_secret(cls, issued: IssuedToken, permission: Permission | None) -> "AccessTokenCreated":
         """From the library's shape."""
-        return cls.model_validate({**_fields(issued.token), "token": issued.secret.get_secret_value()})
+        return cls.model_validate({**_fields(issued.token, permission), "token": issued.secret.get_secret_value()})
 
 
-def _fields(token: AccessToken) -> dict[str, object]:
+def _fields(token: AccessToken, permission: Permission | None) -> dict[str, object]:
     return {
         "token_id": token.id,
         "name": token.name,
@@ -104,6 +109,8 @@ def _fields(token: AccessToken) -> dict[str, object]:
         "expires_at": token.expires_at,
         "revoked_at": token.revoked_at,
         "last_used_at": token.last_used_at,
+        "made_by": MadeBy.of(token.made_by),
+        "permission": permission,
     }
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
 
+from analytiq.models.maker import Maker, MakerKind
+
 
 class RequestBody(BaseModel):
     """A body that callers send; a misspelt field is an error, never ignored."""
@@ -44,6 +46,19 @@ def _rfc3339(moment: datetime) -> str:
 
 Moment = Annotated[datetime, PlainSerializer(_rfc3339, return_type=str, when_used="json")]
 """RFC 3339 in UTC."""
+
+
+class MadeBy(ResponseBody):
+    """Whoever made something, or took it over."""
+
+    kind: MakerKind
+    id: str | None = Field(description="Of the person or the access token; null for the command line")
+    name: str = Field(description="As it was then")
+
+    @classmethod
+    def of(cls, maker: Maker | None) -> "MadeBy | None":
+        """From the stored shape."""
+        return None if maker is None else cls(kind=maker.kind, id=maker.id, name=maker.name)
 
 
 class Problem(ResponseBody):

@@ -15,7 +15,6 @@ import pytest
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import read_connection
-from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.organizations.service import Organizations
 from analytiq.settings import child_environment
 
@@ -125,7 +124,7 @@ def make_organization(running: Running, name: str) -> tuple[str, str]:
     async def make() -> tuple[str, str]:
         connection = await connect(address_of_running_database(running.data_dir), "analytiq")
         try:
-            organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+            organizations = Organizations.on(connection)
             organization = await organizations.create(name)
             issued = await organizations.issue_token(organization.id, name="tests")
             return organization.id, issued.secret.get_secret_value()

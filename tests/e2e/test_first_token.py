@@ -10,7 +10,6 @@ from pydantic import SecretStr
 from pymongo import MongoClient
 
 from analytiq.mongo.client import connect
-from analytiq.mongo.repositories.organizations import AccessTokenRepository, OrganizationRepository
 from analytiq.organizations.service import Organizations
 from tests.e2e.running_platform import run_command
 
@@ -36,7 +35,7 @@ def create(installation: dict[str, str], *options: str) -> tuple[str, str]:
 async def organization_that_opens(installation: dict[str, str], secret: str) -> str:
     connection = await connect(SecretStr(installation["MONGODB_URI"]), installation["ANALYTIQ_MONGO__DATABASE"])
     try:
-        organizations = Organizations(OrganizationRepository(connection), AccessTokenRepository(connection))
+        organizations = Organizations.on(connection)
         return (await organizations.open_with(secret)).id
     finally:
         await connection.close()

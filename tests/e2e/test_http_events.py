@@ -234,6 +234,37 @@ def test_person_who_is_no_member_any_more_is_told_nothing_more(own: httpx.Client
     assert (stream.told[-1].name, stream.told[-1].data["code"]) == ("closed", "not_found")
 
 
+def test_tokens_of_a_person_who_is_removed_end_with_their_connections(own: httpx.Client, running: Running) -> None:
+    organization_id = str(own.base_url).rstrip("/").rpartition("/")[2]
+    person = sign_in_somebody(running.url, own, Role.ADMIN)
+    with person.client(organization_id) as client:
+        made = accepted(client.post("/access-tokens", json={"name": unique("script"), "scope": "write"}), 201)
+        invited = accepted(client.post("/invitations", json={"email": "back@example.com", "role": "admin"}), 201)
+    assert made["made_by"] == {"kind": "user", "id": person.user_id, "name": person.email}
+    with client_of(running.url, organization_id, made["token"]) as script, watching(script) as stream:
+        accepted(own.put(f"/members/{person.user_id}", json={"role": "viewer"}))
+        assert "take it over" in problem_of(script.post("/tags", json={"name": unique("t")}), 403)["detail"]
+        assert own.delete(f"/members/{person.user_id}").status_code == 204
+        stream.until_its_end()
+        assert (stream.told[-1].name, stream.told[-1].data["code"]) == ("closed", "unauthenticated")
+        problem_of(script.get("/documents"), 401)
+        shown = {item["token_id"]: item for item in accepted(own.get("/access-tokens"))["access_tokens"]}
+        assert (shown[made["token_id"]]["permission"], shown[made["token_id"]]["revoked_at"]) == (None, None)
+        body = {"token": invited["token"], "name": "Back", "password": "correct horse battery"}
+        problem_of(httpx.post(f"{running.url}/v0/auth/invitations/accept", json=body, timeout=60.0), 404)
+        (waiting,) = [
+            item
+            for item in accepted(own.get("/invitations", params={"limit": 100}))["invitations"]
+            if item["invitation_id"] == invited["invitation_id"]
+        ]
+        assert (waiting["role"], waiting["role_now"], waiting["made_by"]["name"]) == ("admin", None, person.email)
+        taken = accepted(own.post(f"/access-tokens/{made['token_id']}/take-over"))
+        assert (taken["permission"], taken["made_by"]["kind"]) == ("write", "token")
+        assert script.get("/documents").status_code == 200
+        accepted(own.post(f"/invitations/{invited['invitation_id']}/take-over"))
+        accepted(httpx.post(f"{running.url}/v0/auth/invitations/preview", json={"token": invited["token"]}))
+
+
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A platform that allows each organization two connections."""

@@ -50,8 +50,33 @@ export interface paths {
         /**
          * Create Access Token
          * @description Make an access token; the answer is the only place that shows its secret.
+         *
+         *     It never allows more than its maker may do: it ends when the person leaves the organization, and shrinks with the
+         *     person's role. One that was made with another token ends with that one.
          */
         post: operations["create_access_token"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/access-tokens/{token_id}/take-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Over Access Token
+         * @description Become the maker of an access token, so that it no longer ends with whoever made it; its secret stays.
+         *
+         *     409 where it is revoked, or was made before the token that asks.
+         */
+        post: operations["take_over_access_token"];
         delete?: never;
         options?: never;
         head?: never;
@@ -131,15 +156,37 @@ export interface paths {
         };
         /**
          * List Invitations
-         * @description A page of the invitations that can still be accepted, latest first.
+         * @description A page of the invitations that are neither used nor expired, latest first.
          */
         get: operations["list_invitations"];
         put?: never;
         /**
          * Create Invitation
          * @description Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be.
+         *
+         *     The link ends when its maker leaves the organization or may no longer invite.
          */
         post: operations["create_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/invitations/{invitation_id}/take-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Over Invitation
+         * @description Become the maker of an open invitation, so that it no longer ends with whoever made it; its link stays.
+         */
+        post: operations["take_over_invitation"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1225,6 +1272,7 @@ export interface paths {
          * @description An answer as it is made, by server-sent events, from its beginning or from `Last-Event-ID` on.
          *
          *     A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
+         *     The connection ends, with `closed`, when its token or session does, or when its person is no member any more.
          */
         get: operations["follow_chat_message"];
         put?: never;
@@ -1998,6 +2046,10 @@ export interface components {
             revoked_at: string | null;
             /** Last Used At */
             last_used_at: string | null;
+            /** @description Whose rights bound it; null: made before makers were recorded */
+            made_by: components["schemas"]["MadeBy"] | null;
+            /** @description What it allows now: what its scope says, or less where its maker may do less; null: nothing, since it is revoked or expired, or its maker has left the organization */
+            permission: components["schemas"]["Permission"] | null;
             /**
              * Token
              * @description Keep it: it is not stored and cannot be shown again
@@ -2034,6 +2086,10 @@ export interface components {
             revoked_at: string | null;
             /** Last Used At */
             last_used_at: string | null;
+            /** @description Whose rights bound it; null: made before makers were recorded */
+            made_by: components["schemas"]["MadeBy"] | null;
+            /** @description What it allows now: what its scope says, or less where its maker may do less; null: nothing, since it is revoked or expired, or its maker has left the organization */
+            permission: components["schemas"]["Permission"] | null;
         };
         /**
          * AnswerState
@@ -3454,6 +3510,10 @@ export interface components {
             created_at: string;
             /** Expires At */
             expires_at: string;
+            /** @description Whose rights bound it; null: made before makers were recorded */
+            made_by: components["schemas"]["MadeBy"] | null;
+            /** @description What it makes of its follower now: `role`, or less where its maker may give less; null: nothing, since its maker has left the organization or may invite nobody any more */
+            role_now: components["schemas"]["Role"] | null;
             /**
              * Token
              * @description The link is /invite/#<token>; it is not stored and cannot be shown again
@@ -3506,7 +3566,7 @@ export interface components {
         };
         /**
          * InvitationResponse
-         * @description An invitation that can still be accepted.
+         * @description An invitation that is neither used nor expired.
          */
         InvitationResponse: {
             /** Invitation Id */
@@ -3520,6 +3580,10 @@ export interface components {
             created_at: string;
             /** Expires At */
             expires_at: string;
+            /** @description Whose rights bound it; null: made before makers were recorded */
+            made_by: components["schemas"]["MadeBy"] | null;
+            /** @description What it makes of its follower now: `role`, or less where its maker may give less; null: nothing, since its maker has left the organization or may invite nobody any more */
+            role_now: components["schemas"]["Role"] | null;
         };
         /**
          * JobCancel
@@ -4341,6 +4405,29 @@ export interface components {
              */
             unpriced_calls: number;
         };
+        /**
+         * MadeBy
+         * @description Whoever made something, or took it over.
+         */
+        MadeBy: {
+            kind: components["schemas"]["MakerKind"];
+            /**
+             * Id
+             * @description Of the person or the access token; null for the command line
+             */
+            id: string | null;
+            /**
+             * Name
+             * @description As it was then
+             */
+            name: string;
+        };
+        /**
+         * MakerKind
+         * @description The kind of maker.
+         * @enum {string}
+         */
+        MakerKind: "user" | "token" | "operator";
         /**
          * MemberList
          * @description A page of members.
@@ -6898,6 +6985,75 @@ export interface operations {
             };
         };
     };
+    take_over_access_token: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AccessTokenResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     revoke_access_token: {
         parameters: {
             query?: never;
@@ -7274,6 +7430,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvitationCreated"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    take_over_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invitation_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationResponse"];
                 };
             };
             /** @description The request is wrong */
@@ -12236,7 +12461,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id */
+            /** @description Events `token`, `tool_call`, `passages`, `usage`, `error`, `done`; each has an id. `closed` */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -29,6 +29,7 @@ _TOLD: Row = {
             "$or": [
                 {"operationType": "delete"},
                 {"updateDescription.updatedFields.revoked_at": {"$exists": True}},
+                {"updateDescription.updatedFields.made_by": {"$exists": True}},
             ],
         },
         {"ns.coll": "user_sessions", "operationType": "delete"},

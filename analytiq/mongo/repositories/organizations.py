@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
+from analytiq.models.maker import Maker
 from analytiq.models.metadata_field import FieldType
 from analytiq.models.organization import AccessToken, Organization
 from analytiq.mongo.client import MongoConnection
@@ -93,11 +94,11 @@ class AccessTokenRepository:
         row: Row | None = await self._collection.find_one({"token_hash": token_hash})
         return decode(AccessToken, row) if row else None
 
-    async def get(self, organization_id: str, token_id: str) -> AccessToken | None:
+    async def get(self, organization_id: str, token_id: str, session: Session | None = None) -> AccessToken | None:
         """The organization's token with this id."""
         ids = object_ids([token_id])
         query: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
-        row: Row | None = await self._collection.find_one(query)
+        row: Row | None = await self._collection.find_one(query, session=session)
         return decode(AccessToken, row) if row else None
 
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
@@ -116,6 +117,15 @@ class AccessTokenRepository:
             [{"$set": {"revoked_at": {"$ifNull": ["$revoked_at", "$$NOW"]}}}],
         )
         return result.matched_count == 1
+
+    async def hand_over(self, organization_id: str, token_id: str, maker: Maker) -> AccessToken | None:
+        """Give the token another maker; None where the organization has no such token that is not revoked."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": {"$in": object_ids([token_id])}, "organization_id": organization_id, "revoked_at": None},
+            {"$set": {"made_by": maker.model_dump()}},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(AccessToken, row) if row else None
 
     async def note_use(self, token_id: str) -> None:
         """Remember that the token was used now."""

@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
-from pymongo import IndexModel
+from pymongo import IndexModel, ReturnDocument
 
 from analytiq.models.account import Invitation, LinkPurpose, OneTimeLink, UserSession
+from analytiq.models.maker import Maker
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.rows import Row, decode, encode
@@ -88,6 +89,12 @@ class InvitationRepository:
         row: Row | None = await self._collection.find_one({"secret_hash": secret_hash}, session=session)
         return decode(Invitation, row) if row else None
 
+    async def get(self, organization_id: str, invitation_id: str) -> Invitation | None:
+        """The organization's invitation with this id."""
+        query: Row = {"_id": {"$in": object_ids([invitation_id])}, "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query)
+        return decode(Invitation, row) if row else None
+
     async def accept(self, session: Session, invitation_id: str, at: datetime) -> bool:
         """Use it up; False where somebody has already."""
         result = await self._collection.update_one(
@@ -102,6 +109,15 @@ class InvitationRepository:
         query: Row = {"organization_id": organization_id, "accepted_at": None, "expires_at": {"$gt": now}}
         cursor = self._collection.find(query).sort("_id", -1).skip(skip).limit(limit)
         return [decode(Invitation, row) async for row in cursor], await self._collection.count_documents(query)
+
+    async def hand_over(self, organization_id: str, invitation_id: str, maker: Maker) -> Invitation | None:
+        """Give an open invitation another maker; None where the organization has no such one."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": {"$in": object_ids([invitation_id])}, "organization_id": organization_id, "accepted_at": None},
+            {"$set": {"made_by": maker.model_dump()}},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(Invitation, row) if row else None
 
     async def delete(self, organization_id: str, invitation_id: str) -> bool:
         """Take an invitation back; False where the organization has no such open one."""

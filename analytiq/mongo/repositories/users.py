@@ -147,6 +147,11 @@ class MemberRepository:
         )
         return result.deleted_count == 1
 
+    async def has_owner(self, organization_id: str) -> bool:
+        """Return whether the organization has an owner."""
+        query: Row = {"organization_id": organization_id, "role": Role.OWNER.value}
+        return await self._collection.find_one(query, {"_id": 1}) is not None
+
     async def owners(self, session: Session, organization_id: str) -> list[str]:
         """The owners' ids, in a transaction that conflicts with any other that asks."""
         await self._organizations.update_one(

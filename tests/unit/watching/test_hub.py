@@ -5,9 +5,11 @@ The real ones: `tests/e2e/test_http_events.py`.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection
+from datetime import timedelta
 
 import pytest
 
+from analytiq import clock
 from analytiq.errors import RateLimitedError
 from analytiq.models.change import Change, ChangeKey, ChangeKind, ChangeMoment
 from analytiq.mongo.session import DatabaseError
@@ -183,6 +185,14 @@ async def test_watchers_of_a_changed_credential_are_to_be_checked_and_no_others(
     stream.put("later", at=102)
     assert (await batch(mine, lambda item: item.must_check)).must_check
     assert not (await batch(theirs, lambda item: "later" in names(item))).must_check
+
+
+async def test_watcher_whose_right_expires_is_checked_then_and_no_sooner(watching: Watching) -> None:
+    watcher = await watching.enter("a", ["token"], ends_at=clock.now() + timedelta(milliseconds=200))
+    assert not (await batch(watcher)).must_check
+    assert (await batch(watcher, lambda item: item.must_check)).events == []
+    watcher.rest_on(["another"], None)
+    assert watcher.depends_on == {"a", "another"}
 
 
 async def test_closing_ends_every_connection_and_those_that_come_later(watching: Watching) -> None:

@@ -63,6 +63,19 @@ function TokenList() {
     },
     onError: (failure) => tellFailure("The token was not revoked", failure),
   });
+  const takeOver = useMutation({
+    mutationFn: (token: AccessToken) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/access-tokens/{token_id}/take-over", {
+          params: { path: { ...organizationPath(), token_id: token.token_id } },
+        }),
+      ),
+    onSuccess: async (_, token) => {
+      toast(`${token.name} now depends on you`);
+      await client.invalidateQueries({ queryKey: ["tokens"] });
+    },
+    onError: (failure) => tellFailure("The token was not taken over", failure),
+  });
   return (
     <>
       <SettingsHead>
@@ -85,15 +98,16 @@ function TokenList() {
                 <th className="w-[130px]">State</th>
                 <th className="w-[130px] max-md:hidden">Last used</th>
                 <th className="w-[130px] max-lg:hidden">Created</th>
+                <th className="w-[150px] max-lg:hidden">Made by</th>
                 <th className="w-[130px] max-lg:hidden">Expires</th>
-                <th className="w-[96px]">
+                <th className="w-[190px] max-md:w-[96px]">
                   <span className="sr-only">Actions</span>
                 </th>
               </tr>
             </thead>
             <tbody>
               {data === undefined ? (
-                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%", "60%"]} />
+                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%", "60%", "60%"]} />
               ) : (
                 data.access_tokens.map((token) => (
                   <tr key={token.token_id}>
@@ -108,8 +122,16 @@ function TokenList() {
                     <td className="text-text-2 max-lg:hidden">
                       <Time at={token.created_at} />
                     </td>
+                    <td className="truncate text-text-2 max-lg:hidden" title={token.made_by?.name}>
+                      {token.made_by?.name ?? "unknown"}
+                    </td>
                     <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
                     <td className="text-right">
+                      {isBoundByItsMaker(token) && (token.scope !== "admin" || permission === "owner") && (
+                        <button type="button" className="button button-quiet button-small" aria-label={`Take over ${token.name}`} disabled={takeOver.isPending} onClick={() => takeOver.mutate(token)}>
+                          Take over
+                        </button>
+                      )}
                       {!token.revoked_at && (token.scope !== "admin" || permission === "owner") && (
                         <button type="button" className="button button-quiet button-small text-failed" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
                           Revoke
@@ -140,9 +162,19 @@ function TokenList() {
   );
 }
 
+const PERMISSION_OF: Record<Schemas["TokenScope"], Schemas["Permission"]> = { read: "read", write: "write", admin: "owner" };
+
+/** Whether a token allows less than its scope, because its maker has left or has another role. */
+function isBoundByItsMaker(token: AccessToken) {
+  const isOver = token.revoked_at || (token.expires_at && Date.parse(token.expires_at) <= Date.now());
+  return !isOver && token.permission !== PERMISSION_OF[token.scope];
+}
+
 function TokenState({ token }: { token: AccessToken }) {
   if (token.revoked_at) return <State tone="absent">Revoked</State>;
   if (token.expires_at && Date.parse(token.expires_at) <= Date.now()) return <State tone="absent">Expired</State>;
+  if (token.permission === null) return <State tone="absent">Maker has left</State>;
+  if (isBoundByItsMaker(token)) return <State tone="warning">May only {token.permission}</State>;
   return <State tone="ready">Valid</State>;
 }
 

@@ -162,10 +162,18 @@ export function People() {
               )}
               {open.map((invitation) => (
                 <tr key={invitation.invitation_id}>
-                  <td className="pl-4! text-text-2">{invitation.email ?? "Whoever has the link"} (invited)</td>
-                  <td className="text-text-2">{invitation.role}</td>
+                  <td className="pl-4! text-text-2">
+                    {invitation.email ?? "Whoever has the link"} (invited{invitation.made_by && ` by ${invitation.made_by.name}`})
+                  </td>
+                  <td className="text-text-2">{invitation.role_now ?? invitation.role}</td>
                   <td className="text-text-2 max-md:hidden">
-                    link until <Time at={invitation.expires_at} isPlanned />
+                    {invitation.role_now === null ? (
+                      "link ended with its maker"
+                    ) : (
+                      <>
+                        link until <Time at={invitation.expires_at} isPlanned />
+                      </>
+                    )}
                   </td>
                   <td className="text-right">
                     {may("delete_invitation") && (
@@ -191,7 +199,7 @@ export function People() {
         action="Remove from the organization"
         onConfirm={() => leaving && remove.mutate(leaving)}
       >
-        From the next call on they find nothing here. Access tokens that they know stay valid: revoke those as well.
+        They lose access at once, and so do the access tokens and invitations they made. To keep one of their tokens in use, take it over under Access tokens.
       </ConfirmDialog>
     </>
   );

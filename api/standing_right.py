@@ -1,0 +1,36 @@
+"""The right to read a stream, looked up again while the stream lasts."""
+
+import asyncio
+
+from starlette.requests import Request
+
+from analytiq import clock
+from analytiq.bootstrap import Application
+from analytiq.errors import AnalytiqError
+from api.access import Caller, identify
+
+CHECK_SECONDS = 1.0
+
+
+class StandingRight:
+    """A caller's right to what is being streamed: looked up once a second at most, and when it expires."""
+
+    def __init__(self, request: Request, application: Application, caller: Caller) -> None:
+        self._request = request
+        self._application = application
+        self._organization_id = caller.organization.id
+        self._ends_at = caller.ends_at
+        self._checked_at = asyncio.get_running_loop().time()
+
+    async def refusal(self) -> AnalytiqError | None:
+        """Return why the caller may read no further; None where the caller may."""
+        now = asyncio.get_running_loop().time()
+        has_expired = self._ends_at is not None and self._ends_at <= clock.now()
+        if now - self._checked_at < CHECK_SECONDS and not has_expired:
+            return None
+        try:
+            caller = await identify(self._request, self._application, self._organization_id)
+        except AnalytiqError as error:
+            return error
+        self._ends_at, self._checked_at = caller.ends_at, now
+        return None
