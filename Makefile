@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-dev ocr-data demo test check lint audit bench eval-retrieval bench-peers lock clean ui ui-if-possible \
+.PHONY: help setup setup-python setup-dev ocr-data demo test check lint audit bench eval-retrieval bench-peers lock clean ui ui-beside ui-if-possible \
 	ui-dev ui-check ui-e2e
 
 help: ## Show this list
@@ -26,7 +26,8 @@ help: ## Show this list
 
 # ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-setup: $(VENV)/.runtime ocr-data ui-if-possible ## Make .venv with what is needed to run, and the UI where Node is
+setup: setup-python ui-if-possible ## Make .venv with what is needed to run, and the UI where Node is
+setup-python: $(VENV)/.runtime ocr-data
 setup-dev: $(VENV)/.development ocr-data ## Make .venv with what is needed to work on it
 
 $(BIN)/python:
@@ -64,8 +65,10 @@ ocr-data:
 
 # ── Run ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-demo: setup ## Start everything with sample documents, ask three questions, serve until Ctrl-C
-	@exec $(BIN)/analytiq demo
+# The UI is built beside it: an answer needs none, and the address serves the pages as soon as they are there.
+demo: setup-python ## Start everything with sample documents, ask three questions, serve until Ctrl-C
+	@$(MAKE) --no-print-directory ui-beside & \
+		if $(NODE_IS_THERE); then follow=--pages-follow; fi; exec $(BIN)/analytiq demo $$follow
 
 # ── The management UI ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,6 +81,17 @@ UI_SOURCES = $(shell find ui \( -name node_modules -o -name .next -o -name out -
 
 ui: ui/.built ## Build the management UI; the API process serves it
 
+ui-beside:
+	@if ! $(NODE_IS_THERE); then \
+		[ -f api/ui/index.html ] || echo "Note: the management UI is left out. $(HOW_TO_GET_NODE)"; \
+	elif ! $(MAKE) --no-print-directory --question ui >/dev/null 2>&1; then \
+		mkdir -p .analytiq; \
+		echo "The management UI is being built beside this; .analytiq/ui.log has its progress."; \
+		if $(MAKE) --no-print-directory ui >.analytiq/ui.log 2>&1; \
+			then echo "The management UI is ready at the address above, beginning with /sign-in/."; \
+			else echo "Note: the management UI could not be built: see .analytiq/ui.log. Everything else works."; fi; \
+	fi
+
 ui-if-possible:
 	@if $(NODE_IS_THERE); then \
 		$(MAKE) --no-print-directory ui || echo "Note: the management UI could not be built; everything else works."; \
@@ -88,7 +102,7 @@ ui-if-possible:
 ui/node_modules/.installed: ui/package-lock.json
 	@$(NODE_IS_THERE) || { echo "The management UI cannot be built. $(HOW_TO_GET_NODE)"; exit 1; }
 	@echo "Installing the packages of ui/package-lock.json; the first time takes half a minute"
-	$(NPM) ci --ignore-scripts
+	@sh ui/scripts/install.sh
 	@touch $@
 
 ui/.built: ui/node_modules/.installed $(UI_SOURCES)

@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+from urllib.parse import urlsplit
 
 from analytiq.errors import ConflictError, InvalidInputError
 
@@ -9,6 +10,9 @@ WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked fo
 """An address to listen on → the one to reach it by from this machine."""
 
 ANSWER_SECONDS = 10.0
+
+SIGN_IN_PATH = "/sign-in/"
+"""A page that every build of the management UI has."""
 
 
 def url_of(host: str, port: int) -> str:
@@ -48,6 +52,19 @@ def available_port(host: str, port: int) -> int:
             " `--port`; `--port 0` takes a free one.",
             code="port_taken",
         ) from error
+
+
+def serves_pages(url: str) -> bool:
+    """Return whether the API at `url` serves the management UI; blocking."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", SIGN_IN_PATH)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def is_ready(host: str, port: int) -> bool:

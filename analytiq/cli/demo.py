@@ -1,6 +1,7 @@
 """`analytiq demo`: the platform, sample documents, and three questions whose answers are known."""
 
 import asyncio
+import shlex
 import threading
 import time
 from collections.abc import Sequence
@@ -10,12 +11,14 @@ from pathlib import Path
 from rich.markup import escape
 
 from analytiq.cli import knowledge_bases
-from analytiq.cli.addresses import available_port
+from analytiq.cli.addresses import available_port, serves_pages
+from analytiq.cli.command_name import command_name
 from analytiq.cli.console import note, output
 from analytiq.cli.ingest import OUTCOMES, Outcome, upload_all
+from analytiq.cli.machine import plan_capacity, read_machine
 from analytiq.cli.platform import Platform, PlatformOptions
 from analytiq.cli.searching import print_passage
-from analytiq.cli.up import announce, run_platform
+from analytiq.cli.up import announce, run_platform, serve_until_given_up
 from analytiq.client import Client, DocumentDetail, DuplicatePolicy, KnowledgeBase, Passage
 from analytiq.errors import AnalytiqError, ConflictError, PermanentError
 from analytiq.mongo.data_directory import ConnectionFile
@@ -52,15 +55,23 @@ SCAN = Question("Which turbidity sensors are recalled, and why?", "scanned-lette
 POLICY = Question("What may a hotel room cost per night?", "travel-policy.docx", 1, "130 euros a night")
 
 
-def run_demo(settings: Settings, data_dir: Path, *, host: str | None, port: int | None, stops_by_itself: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """How the demonstration ends, and whether the management UI is still being built when it begins."""
+
+    stops_by_itself: bool = False
+    pages_follow: bool = False
+
+
+def run_demo(settings: Settings, data_dir: Path, manner: DemoOptions, *, host: str | None, port: int | None) -> bool:
     """Start everything, ingest the samples, ask, and go on serving.
 
     Args:
         settings: of the environment.
         data_dir: where the demonstration's data are kept; a second run finds them there.
+        manner: whether to end after the questions rather than serve until Ctrl-C, and whether pages will come.
         host: address that the API listens on.
         port: its port; None takes the usual one or, where that is taken, a free one.
-        stops_by_itself: end after the questions rather than serve until Ctrl-C.
 
     Returns:
         Whether all answers are right.
@@ -74,7 +85,7 @@ def run_demo(settings: Settings, data_dir: Path, *, host: str | None, port: int 
         data_dir=data_dir,
         host=listening,
         port=_usual_or_free(listening, settings.api.port) if port is None else port,
-        workers=1,
+        capacity=plan_capacity(read_machine(), settings, workers=1),
         keeps_logs=True,
     )
     is_right = False
@@ -83,15 +94,16 @@ def run_demo(settings: Settings, data_dir: Path, *, host: str | None, port: int 
         nonlocal is_right
         output.print("Starting the database, the API, a worker and the reconciler …")
         ready = await platform.start()
-        announce(ready)
+        has_pages = await asyncio.to_thread(serves_pages, ready.connection.url)
+        announce(ready, has_pages=has_pages or manner.pages_follow)
         demonstration = _Demonstration(ready.connection, began)
         try:
             is_right = await asyncio.to_thread(demonstration.run)
         finally:
             demonstration.give_up()
-        if not stops_by_itself:
+        if not manner.stops_by_itself:
             demonstration.say_how_to_go_on(data_dir)
-            await platform.wait_given_up()
+            await serve_until_given_up(platform, ready)
 
     asyncio.run(run_platform(settings, options, serve))
     return is_right
@@ -131,7 +143,7 @@ class _Demonstration:
                 continue
             passage = answer.results[0]
             is_right = question.is_answered_by(passage)
-            print_passage(passage, heading="[green]right[/]" if is_right else "[red]wrong[/]")
+            print_passage(passage, heading="[green]✓[/]" if is_right else "[red]✗ another passage was expected:[/]")
             right += is_right
             if question is questions[0]:
                 seconds = time.monotonic() - self._began
@@ -143,10 +155,11 @@ class _Demonstration:
         """Print what a person may try next."""
         url = f"{self._connection.url}/v0/orgs/{self._connection.organization_id}"
         token = self._connection.token.get_secret_value()
-        here = escape(f"--data-dir {data_dir}")
+        here = escape(f"--data-dir {shlex.quote(str(data_dir))}")
+        command = escape(command_name())
         output.print(f"\nIt goes on serving at [bold]{self._connection.url}[/] until Ctrl-C. In another terminal:")
-        output.print(f'  analytiq search "When are invoices payable?" {here}')
-        output.print(f"  analytiq ingest YOUR-FILES --tag '{TAG}' {here}")
+        output.print(f'  {command} search "When are invoices payable?" {here}')
+        output.print(f"  {command} ingest YOUR-FILES --tag '{TAG}' {here}")
         output.print(f'  curl -H "Authorization: Bearer {token}" {url}/documents')
 
 

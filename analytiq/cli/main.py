@@ -72,22 +72,31 @@ def up(
     data_dir: DataDir = None,
     host: Host = None,
     port: Port = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Worker processes.")] = 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Worker processes; as many as fit the machine unless set.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the processes' logs here, instead of to files.")
+    ] = False,
 ) -> None:
     """Run everything: database, API, workers and reconciler, until Ctrl-C."""
+    from analytiq.cli.machine import plan_capacity, read_machine
     from analytiq.cli.platform import PlatformOptions
     from analytiq.cli.up import run_up
     from analytiq.settings import read_settings
 
     with errors_as_sentences():
         settings = read_settings()
+        machine = read_machine()
+        capacity = plan_capacity(machine, settings, workers=workers)
         options = PlatformOptions(
             data_dir=data_dir or settings.data_dir,
             host=host or settings.api.host,
             port=settings.api.port if port is None else port,
-            workers=workers,
-            keeps_logs=False,
+            capacity=capacity,
+            keeps_logs=not verbose,
         )
+        note(capacity.describe(machine))
         run_up(settings, options)
 
 
@@ -100,13 +109,17 @@ def demo(
     stops_by_itself: Annotated[
         bool, typer.Option("--exit", envvar="DEMO_EXIT", help="Stop after the questions.")
     ] = False,
+    pages_follow: Annotated[
+        bool, typer.Option("--pages-follow", hidden=True, help="The management UI is being built meanwhile.")
+    ] = False,
 ) -> None:
     """Run everything with sample documents, ask three questions, and go on serving."""
-    from analytiq.cli.demo import run_demo
+    from analytiq.cli.demo import DemoOptions, run_demo
     from analytiq.settings import read_settings
 
     with errors_as_sentences():
-        is_right = run_demo(read_settings(), data_dir, host=host, port=port, stops_by_itself=stops_by_itself)
+        manner = DemoOptions(stops_by_itself=stops_by_itself, pages_follow=pages_follow)
+        is_right = run_demo(read_settings(), data_dir, manner, host=host, port=port)
     raise typer.Exit(0 if is_right else 1)
 
 

@@ -20,7 +20,9 @@ from pydantic import SecretStr
 
 from analytiq.cli.addresses import available_port, is_ready, url_of
 from analytiq.cli.first_access import Access, open_or_create
-from analytiq.cli.process_plans import plan_processes
+from analytiq.cli.log_files import LogFiles
+from analytiq.cli.machine import Capacity
+from analytiq.cli.process_plans import LOGS, plan_processes
 from analytiq.cli.supervision import ManagedProcess
 from analytiq.errors import TransientError
 from analytiq.mongo.data_directory import ConnectionFile, DataDirectory
@@ -45,14 +47,14 @@ class PlatformOptions:
         data_dir: where everything is kept.
         host: address that the API listens on.
         port: its port; 0 takes a free one.
-        workers: how many worker processes.
+        capacity: how many worker processes, and the slots and model threads of each.
         keeps_logs: whether the processes' logs go to files in the data directory rather than to the terminal.
     """
 
     data_dir: Path
     host: str
     port: int
-    workers: int
+    capacity: Capacity
     keeps_logs: bool
 
 
@@ -62,6 +64,8 @@ class Ready:
 
     connection: ConnectionFile
     access: Access
+    logs: Path | None
+    """The directory of the processes' logs; None where they print to the terminal."""
 
 
 class Platform:
@@ -82,6 +86,7 @@ class Platform:
         self._database: EmbeddedServer | None = None
         self._background: list[ManagedProcess] = []
         self._api: list[ManagedProcess] = []
+        self._following: asyncio.Task[None] | None = None
 
     async def start(self) -> Ready:
         """Bring everything up; returns once the API answers that it is ready.
@@ -105,7 +110,7 @@ class Platform:
         connection = ConnectionFile(url=url, organization_id=access.organization_id, token=access.token)
         directory.write_connection(connection)
         directory.announce(url)
-        return Ready(connection, access)
+        return Ready(connection, access, directory.path / LOGS if self._options.keeps_logs else None)
 
     async def wait_given_up(self) -> None:
         """Return never while all is well.
@@ -130,6 +135,9 @@ class Platform:
             await asyncio.gather(*(process.stop(drain_seconds=drain_seconds) for process in processes))
         if self._database is not None:
             await self._database.stop()
+        following, self._following = self._following, None
+        if following is not None:
+            await _cancel([following])
         await self._stack.aclose()
 
     def kill_processes(self) -> None:
@@ -190,7 +198,7 @@ class Platform:
             secret_key=secret_key,
             host=self._options.host,
             port=port,
-            workers=self._options.workers,
+            capacity=self._options.capacity,
             keeps_logs=self._options.keeps_logs,
         )
         life_line, writing_end = os.pipe()
@@ -203,6 +211,9 @@ class Platform:
         ]
         for process in (*self._api, *self._background):
             await process.start()
+        files = [process.plan.log_file for process in self._processes if process.plan.log_file is not None]
+        if files:
+            self._following = asyncio.create_task(LogFiles(files, report=self._report).follow(), name="log-files")
 
     async def _until_ready(self, port: int) -> None:
         waiting = asyncio.create_task(self._poll_ready(port))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from analytiq.cli.machine import Capacity
 from analytiq.cli.supervision import ProcessPlan
 from analytiq.settings import child_environment
 
@@ -21,6 +22,10 @@ SMALL_PROCESSES = {
 }
 
 
+LOGS = "logs"
+"""The directory of log files, below the data directory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plans:
     """The processes, by what they are for."""
@@ -31,7 +36,14 @@ class Plans:
 
 
 def plan_processes(
-    directory: Path, *, uri: SecretStr, secret_key: SecretStr, host: str, port: int, workers: int, keeps_logs: bool
+    directory: Path,
+    *,
+    uri: SecretStr,
+    secret_key: SecretStr,
+    host: str,
+    port: int,
+    capacity: Capacity,
+    keeps_logs: bool,
 ) -> Plans:
     """Plan the processes on a claimed data directory, and empty what they share there.
 
@@ -41,7 +53,7 @@ def plan_processes(
         secret_key: the installation's.
         host: address that the API listens on.
         port: the API's, not 0.
-        workers: how many worker processes.
+        capacity: how many worker processes, and the slots and model threads of each.
         keeps_logs: whether their logs go to files in the directory rather than to the terminal.
     """
     environment = child_environment(
@@ -57,11 +69,17 @@ def plan_processes(
     )
     # The API's answer adds up what all of them count; a port of their own they would fight for.
     environment.pop("ANALYTIQ_TELEMETRY__METRICS_PORT", None)
-    logs = _emptied(directory / "logs", "*.log") if keeps_logs else None
-    names = ["worker"] if workers == 1 else [f"worker-{number}" for number in range(1, workers + 1)]
+    logs = _emptied(directory / LOGS, "*.log") if keeps_logs else None
+    count = capacity.workers
+    names = ["worker"] if count == 1 else [f"worker-{number}" for number in range(1, count + 1)]
+    working = {
+        **environment,
+        "ANALYTIQ_WORKER__CONCURRENCY": str(capacity.slots),
+        "ANALYTIQ_EMBEDDING__LOCAL_THREADS": str(capacity.threads),
+    }
     return Plans(
         api=_plan("api", "api", environment, logs),
-        workers=[_plan(name, "workers", environment, logs) for name in names],
+        workers=[_plan(name, "workers", working, logs) for name in names],
         reconciler=_plan("reconciler", "reconciler", environment, logs),
     )
 

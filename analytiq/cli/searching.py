@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from textwrap import indent
 
 from rich.markup import escape
+from rich.text import Text
 
 from analytiq.cli import knowledge_bases
 from analytiq.cli.console import note, output
+from analytiq.cli.passages import render_passage
 from analytiq.client import Client, Passage
 from analytiq.errors import NotFoundError
 
@@ -78,7 +79,8 @@ def print_passage(passage: Passage, *, heading: str) -> None:
     place = f"[bold]{escape(passage.source)}[/], {pages_of(passage)}"
     kind = f"relevance {passage.relevance:.2f}" if passage.is_matched else "beside a match"
     output.print(f"{heading} {place}   [dim]{kind}[/]")
-    output.print(escape(indent(passage.content.strip(), "   ")) + "\n")
+    shown = render_passage(passage.content, passage.highlights, begins_document=passage.start == 0)
+    output.print(*(Text("   ") + line for line in shown.split()), Text(), sep="\n")
 
 
 def pages_of(passage: Passage) -> str:

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from analytiq.cli import bound_process
 from analytiq.errors import PermanentError
@@ -123,7 +125,7 @@ class ManagedProcess:
     async def _spawn(self) -> asyncio.subprocess.Process:
         with contextlib.ExitStack() as stack:
             log = self.plan.log_file
-            output = None if log is None else stack.enter_context(log.open("ab"))
+            output = None if log is None else stack.enter_context(_open_log(log))
             return await asyncio.create_subprocess_exec(
                 # -P: a directory called `api` where the user happens to be must not be taken for ours.
                 *(sys.executable, "-P", bound_process.__file__, self.plan.module),
@@ -139,6 +141,11 @@ class ManagedProcess:
         said = _last_line(self.plan.log_file)
         quote = f" Its last words: {said}" if said else " What it printed says why."
         return f"{self.plan.name} ended {lives} times right after its start, at last with {_outcome(status)}.{quote}"
+
+
+def _open_log(path: Path) -> BinaryIO:
+    """Open a log for its owner alone: it names documents."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode=0o600), "ab")
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:

@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 
 from rich.markup import escape
 
+from analytiq.cli.addresses import serves_pages
 from analytiq.cli.console import messages, note, output
 from analytiq.cli.platform import Platform, PlatformOptions, Ready
+from analytiq.cli.state_line import show_state
 from analytiq.settings import Settings
 from analytiq.telemetry import logs
 
@@ -60,20 +62,44 @@ async def _end(task: asyncio.Future[Any]) -> None:
 
 
 async def _serve(platform: Platform, _: asyncio.Event) -> None:
-    announce(await platform.start())
-    await platform.wait_given_up()
+    ready = await platform.start()
+    has_pages = await asyncio.to_thread(serves_pages, ready.connection.url)
+    announce(ready, has_pages=has_pages)
+    await serve_until_given_up(platform, ready)
 
 
-def announce(ready: Ready) -> None:
-    """Print where the platform is and, where it is new, the token."""
+async def serve_until_given_up(platform: Platform, ready: Ready) -> None:
+    """Show the line of state until the platform ends.
+
+    Raises:
+        AnalytiqError: the database ended for good.
+    """
+    showing = asyncio.create_task(show_state(ready.connection))
+    try:
+        await platform.wait_given_up()
+    finally:
+        await _end(showing)
+
+
+def announce(ready: Ready, *, has_pages: bool) -> None:
+    """Print the address, the place of the logs and, for a new organization, what opens it.
+
+    Args:
+        ready: the platform as it came up.
+        has_pages: whether the API serves the management UI; without it, a link to sign in would lead nowhere.
+    """
     connection, access = ready.connection, ready.access
     if access.is_new_token:
         output.print(f"Organization:  {escape(access.organization_name)} ({access.organization_id})")
         output.print(f"Access token:  {access.token.get_secret_value()}")
         output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
-    if access.owner_invitation is not None:
+    if not has_pages:
+        output.print("Pages:         none: this installation has no management UI. In a checkout, `make ui` builds it.")
+    elif access.owner_invitation is not None:
         output.print(f"Sign in:       {connection.url}/invite/#{access.owner_invitation.get_secret_value()}")
         output.print("               (makes whoever follows it first the owner; `analytiq user invite` makes another)")
+    if ready.logs is not None:
+        output.print(f"Logs:          {escape(str(ready.logs))}")
     output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")
 
 

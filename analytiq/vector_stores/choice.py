@@ -49,7 +49,7 @@ async def choose(indexes: SearchIndexes, settings: SearchSettings) -> StoreChoic
             " or newer with mongot, or set it to `auto` or `local`",
             code="search_server_missing",
         )
-    return StoreChoice(VectorStoreKind.LOCAL, f"{setting}, and MongoDB has no search server: {server.answer}")
+    return StoreChoice(VectorStoreKind.LOCAL, f"{setting}, and there is no search server: {server.answer}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,19 +71,32 @@ def run_command(*arguments: str, environment: Mapping[str, str] | None = None) -
     )
 
 
-def start_platform(data_dir: Path, *options: str, until: str = READY) -> Running:
+def start_platform(data_dir: Path, *options: str, until: str = READY, prints_logs: bool = True) -> Running:
     """Run `analytiq up` on a data directory of the test's own; stop it with `stop_platform`.
 
     Args:
         data_dir: made if need be; beside it comes a file with what is printed.
         options: of `up`.
         until: printed words to wait for; before READY there is no address and no token.
+        prints_logs: whether the processes' logs are printed, instead of going to files as they do for people.
     """
     data_dir.mkdir(parents=True, exist_ok=True)
     log = data_dir.with_name(f"{data_dir.name}.log")
+    verbose = ("--verbose",) if prints_logs else ()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "analytiq.cli", "up", "--data-dir", str(data_dir), "--port", "0", *options],
+            [
+                sys.executable,
+                "-m",
+                "analytiq.cli",
+                "up",
+                "--data-dir",
+                str(data_dir),
+                "--port",
+                "0",
+                *verbose,
+                *options,
+            ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

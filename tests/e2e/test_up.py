@@ -180,6 +180,26 @@ def test_lost_connection_file_gives_a_new_token_for_the_same_organization(tmp_pa
         assert stop_platform(second) == 0
 
 
+def test_terminal_has_the_address_and_errors_and_the_logs_go_to_private_files(tmp_path: Path) -> None:
+    running = start_platform(tmp_path / "data", prints_logs=False)
+    try:
+        with running.client() as client:
+            upload(client, "note.txt", "Nothing of a request is printed to the terminal.")
+        logs = tmp_path / "data" / "logs"
+        assert sorted(file.name for file in logs.iterdir()) == ["api.log", "reconciler.log", "worker.log"]
+        assert {mode_of(file) for file in logs.iterdir()} == {0o600}
+        eventually(lambda: "api.request" in (logs / "api.log").read_text())
+        with (logs / "worker.log").open("a") as log:
+            log.write("2026-11-28T23:00:00Z [error    ] a.made_up_error\n")
+        eventually(lambda: "a.made_up_error" in running.log)
+        lines = running.log.splitlines()
+        assert not [line for line in lines if "[info" in line], running.log
+        assert [line for line in lines if line.startswith(("Running 1 worker", "Running 2 workers"))]
+        assert f"Logs:          {logs}" in running.log
+    finally:
+        assert stop_platform(running) == 0
+
+
 def test_stop_during_the_start_leaves_nothing_behind(tmp_path: Path) -> None:
     running = start_platform(tmp_path / "data", until="embedded_mongod.started")
     processes = all_processes(running)

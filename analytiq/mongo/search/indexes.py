@@ -31,6 +31,9 @@ LONGEST_POLL_SECONDS = 1.0
 INDEX_ALREADY_EXISTS = 68
 INDEX_NOT_FOUND = 27
 NAMESPACE_NOT_FOUND = 26
+UNKNOWN_STAGE = 40324
+NO_SEARCH = "this MongoDB comes without one, so vectors are searched in memory"
+"""Said of a server that does not know the stage at all: the usual case, and no error."""
 
 AWAY = frozenset([6, 7, 50, 89, 125, 202, 9001])
 """Codes by which MongoDB says that it has a search server and cannot reach it: of the network (HostUnreachable,
@@ -148,7 +151,8 @@ class SearchIndexes:
             await self._list("knowledge_bases")
         except OperationFailure as error:
             is_away = error.code in AWAY
-            return SearchServer(is_there=is_away, answer=said(error), is_away=is_away)
+            answer = NO_SEARCH if error.code == UNKNOWN_STAGE else said(error)
+            return SearchServer(is_there=is_away, answer=answer, is_away=is_away)
         return SearchServer(is_there=True, answer="it lists search indexes")
 
     async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
