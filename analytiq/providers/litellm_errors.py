@@ -13,6 +13,7 @@ from typing import Protocol, cast
 
 from analytiq.clock import now
 from analytiq.errors import AnalytiqError, ProviderRefusedError, RateLimitedError, TransientError
+from analytiq.providers.failures import what_failed
 
 
 class Verdict(Enum):
@@ -147,9 +148,10 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
             code="malformed_answer",
         )
     if verdict not in _ADVICE:
-        kind = type(error).__name__
+        answer = _answer(error)
+        happened, advice = what_failed(_chain(error), status=answer.status_code if answer is not None else None)
         return TransientError(
-            f"The provider of {model!r} failed ({kind}{number}): try again later.",
+            f"The provider of {model!r} {happened}: {advice}.",
             retry_after=retry_after_seconds(error),
         )
     advised = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
