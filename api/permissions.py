@@ -23,8 +23,8 @@ class Rule:
 
 _READS = (
     "get_organization", "list_tags", "get_tag", "list_documents", "get_document", "get_document_status",
-    "get_document_log", "download_document", "get_document_text", "locate_passage", "get_metadata_fields",
-    "list_knowledge_bases", "list_chunks",
+    "get_document_counts", "get_document_log", "download_document", "get_document_text", "locate_passage",
+    "get_metadata_fields", "list_knowledge_bases", "list_chunks",
     "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "get_job_counts",
     "get_job_errors", "list_llm_providers", "list_models", "get_daily_usage",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
@@ -39,6 +39,7 @@ _QUESTIONS = (
 """Whoever may read may ask: they change nothing but conversations."""
 _WRITES = (
     "create_tag", "update_tag", "upload_documents", "update_document", "change_documents", "extract_document",
+    "retry_documents",
     "create_knowledge_base", "update_knowledge_base", "replay_jobs", "replay_job", "cancel_job", "cancel_jobs",
     "create_prompt",
     "update_prompt", "run_prompt", "cancel_prompt_run", "update_prompt_result", "update_chat_thread",

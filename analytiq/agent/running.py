@@ -198,6 +198,8 @@ class PromptRunning:
         try:
             with running.finishing():
                 await run_in_transaction(self._connection, commit)
+                if outcome.status is RunStatus.FAILED and outcome.error is not None:
+                    running.note_failure(outcome.error)
                 running.note_finished()
         except _RunOverError:
             return

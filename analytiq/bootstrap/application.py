@@ -19,6 +19,7 @@ from analytiq.credentials.providers import Credentials
 from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
+from analytiq.documents.retrying import DocumentRetrying
 from analytiq.documents.service import Documents
 from analytiq.documents.storage import Storage
 from analytiq.embedding.eviction import CacheEviction
@@ -39,6 +40,7 @@ from analytiq.metering.charges import Metering
 from analytiq.models.job import JobKind
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.backup_records import BackupRecordRepository
+from analytiq.mongo.repositories.document_counts import DocumentCountRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.job_history import JobHistoryRepository
@@ -98,6 +100,8 @@ class Application:
     changing: DocumentChanging
     metadata_fields: MetadataFields
     indexing_states: IndexingStates
+    document_counts: DocumentCountRepository
+    retrying: DocumentRetrying
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search

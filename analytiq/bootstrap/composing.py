@@ -28,7 +28,7 @@ from analytiq.watching.reading import Reading
 
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
-    rows = Rows.on(connection)
+    rows, announced = Rows.on(connection), Rows.on(connection.announcing)
     accounts = new_accounts(rows, settings.accounts)
     calls = await new_model_calls(rows, vault, settings)
     stores = await choose_stores(rows, settings)
@@ -81,6 +81,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         uploads=lives.uploads,
         locating=lives.locating,
         indexing_states=lives.indexing_states,
+        document_counts=lives.document_counts,
+        retrying=lives.retrying,
         tags=lives.tags,
         knowledge_bases=lives.knowledge_bases,
         forecasts=lives.forecasts,
@@ -95,7 +97,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         result_export=prompting.export,
         watching=Watching(
             ChangeStreamRepository(connection),
-            Reading(rows.documents, rows.knowledge_bases, rows.jobs, lives.indexing_states),
+            Reading(
+                announced.documents, announced.knowledge_bases, announced.jobs, lives.indexing_states, lives.standings
+            ),
             settings.watching,
         ),
         reconciler=reconciler,

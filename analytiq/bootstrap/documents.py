@@ -8,15 +8,18 @@ from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
 from analytiq.documents.metadata_fields import MetadataFields
+from analytiq.documents.retrying import DocumentRetrying
 from analytiq.documents.service import Documents
 from analytiq.documents.storage import Storage
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.service import KnowledgeBases
+from analytiq.knowledge_bases.standing import KnowledgeBaseStandings
 from analytiq.locating.service import Locating
 from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
+from analytiq.mongo.repositories.document_counts import DocumentCountRepository
 from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.kb_work import KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
@@ -42,6 +45,9 @@ class DocumentLives:
     indexing_states: IndexingStates
     tags: Tags
     knowledge_bases: KnowledgeBases
+    standings: KnowledgeBaseStandings
+    document_counts: DocumentCountRepository
+    retrying: DocumentRetrying
     forecasts: Forecasts
     retention: Retention
     erasures: Erasures
@@ -50,10 +56,13 @@ class DocumentLives:
 def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, settings: Settings) -> DocumentLives:
     """The lives of an organization's documents, tags and KBs."""
     connection = rows.connection
+    announced = Rows.on(connection.announcing)
     prompt_uses = PromptUses(rows.prompts)
     metadata_fields = MetadataFields(connection, rows.organizations, rows.documents, rows.jobs)
     storage = Storage(StorageAccountRepository(connection), rows.documents)
-    documents = Documents(connection, rows.documents, rows.texts, rows.files, rows.jobs, metadata_fields, storage)
+    counts = DocumentCountRepository(connection.announcing)
+    standings = KnowledgeBaseStandings(counts, KnowledgeBaseWorkRepository(connection.announcing))
+    documents = Documents(connection, announced.documents, rows.texts, rows.files, rows.jobs, metadata_fields, storage)
     return DocumentLives(
         documents=documents,
         changing=DocumentChanging(
@@ -83,9 +92,12 @@ def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, 
             max_bytes=settings.api.max_upload_bytes,
         ),
         locating=Locating(rows.organizations, rows.documents, rows.texts, rows.files, settings.extraction),
-        indexing_states=IndexingStates(rows.knowledge_bases, rows.entries, rows.jobs),
+        indexing_states=IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs),
         tags=Tags(connection, rows.tags, rows.documents, rows.knowledge_bases, prompt_uses),
-        knowledge_bases=_new_knowledge_bases(rows, calls, store, prompt_uses),
+        knowledge_bases=_new_knowledge_bases(announced, rows, calls, store, prompt_uses, standings),
+        standings=standings,
+        document_counts=counts,
+        retrying=DocumentRetrying(connection, DocumentBatchRepository(connection), rows.knowledge_bases, rows.jobs),
         forecasts=Forecasts(ForecastRepository(connection), rows.texts, rows.embedding_cache, calls.embedding_models),
         retention=Retention(RetentionRepository(connection), documents),
         erasures=new_erasures(connection, documents, settings.erasure),
@@ -93,14 +105,19 @@ def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, 
 
 
 def _new_knowledge_bases(
-    rows: Rows, calls: ModelCalls, store: ChosenVectorStore, prompt_uses: PromptUses
+    announced: Rows,
+    rows: Rows,
+    calls: ModelCalls,
+    store: ChosenVectorStore,
+    prompt_uses: PromptUses,
+    standings: KnowledgeBaseStandings,
 ) -> KnowledgeBases:
     return KnowledgeBases(
         rows.connection,
-        rows.knowledge_bases,
+        announced.knowledge_bases,
         rows.epochs,
-        rows.entries,
-        rows.documents,
+        announced.entries,
+        announced.documents,
         rows.vectors,
         rows.jobs,
         calls.embedding,
@@ -109,5 +126,5 @@ def _new_knowledge_bases(
         store.kind_of_new,
         prompt_uses,
         ChunkPageRepository(rows.connection),
-        KnowledgeBaseWorkRepository(rows.connection),
+        standings,
     )

@@ -67,10 +67,10 @@ def print_table(client: Client) -> None:
     rows: list[tuple[str, ...]] = []
     for item in client.knowledge_bases():
         tags = ", ".join(names.get(tag_id, tag_id) for tag_id in item.tag_ids)
-        counts = (str(item.document_count), str(item.chunk_count))
+        counts = (str(item.document_count), str(item.failed_document_count), str(item.chunk_count))
         rows.append((item.name, item.kb_id, item.status, *counts, tags, item.embedding_model))
     if rows:
-        print_rows(("knowledge base", "id", "status", "documents", "chunks", "tags", "model"), rows)
+        print_rows(("knowledge base", "id", "status", "documents", "failed", "chunks", "tags", "model"), rows)
     else:
         note("There is no knowledge base yet.")
 

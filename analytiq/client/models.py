@@ -149,7 +149,11 @@ class KnowledgeBase(Answer):
     embedding_dimensions: int
     coalesce_neighbors: int
     status: str
+    health: str = ""
+    """complete, indexing, incomplete or failed; empty where the API is older than this client."""
     document_count: int
+    failed_document_count: int = 0
+    waiting_document_count: int = 0
     chunk_count: int
 
 

@@ -101,6 +101,7 @@ class Extraction:
 
         with running.finishing():
             await run_in_transaction(self._connection, commit)
+            running.note_failure(failure)
             running.note_finished()
 
     async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:

@@ -1,6 +1,6 @@
 """Knowledge bases: create, read, change, delete (seed: "API Design")."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,7 @@ from analytiq.chunking.registry import check_chunking
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.service import EmbeddingService
 from analytiq.errors import NotFoundError
+from analytiq.knowledge_bases.standing import KnowledgeBaseStandings, StandingKnowledgeBase
 from analytiq.membership import kb_changed
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
@@ -21,7 +22,6 @@ from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork, KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.mongo.repositories.vectors import VectorRepository
 from analytiq.mongo.session import Session
@@ -86,9 +86,9 @@ class KnowledgeBases:
         store_of_new: VectorStoreKind,
         prompt_uses: PromptUses,
         chunk_pages: ChunkPageRepository,
-        work: KnowledgeBaseWorkRepository,
+        standings: KnowledgeBaseStandings,
     ) -> None:
-        self._work = work
+        self._standings = standings
         self._chunk_pages = chunk_pages
         self._prompt_uses = prompt_uses
         self._connection = connection
@@ -170,9 +170,11 @@ class KnowledgeBases:
         """A page of knowledge bases with the counts last written, and how many there are."""
         return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
 
-    async def work_of(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, KnowledgeBaseWork]:
-        """Id → what is still to be done and what was given up, of the knowledge bases that have any of it."""
-        return await self._work.of(organization_id, kb_ids)
+    async def standings_of(
+        self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]
+    ) -> list[StandingKnowledgeBase]:
+        """Return what is searchable, in progress and failed in each knowledge base, in order."""
+        return await self._standings.of(organization_id, knowledge_bases)
 
     async def change(
         self,

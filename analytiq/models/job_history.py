@@ -9,9 +9,13 @@ from analytiq.models.stored import Stored
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt at a job ended."""
+    """How an attempt at a job ended.
+
+    `failed`: the job ran to its end and is not retried, but its document or prompt run failed for good.
+    """
 
     DONE = "done"
+    FAILED = "failed"
     RETRIED = "retried"
     DEAD = "dead"
     CANCELLED = "cancelled"

@@ -58,6 +58,16 @@ class MongoConnection:
         """The database, reading only what a majority holds: nothing read here can be rolled back."""
         return self.database.with_options(read_concern=ReadConcern("majority"))
 
+    @property
+    def announcing(self) -> "MongoConnection":
+        """The same client, for repositories whose reads say whether something is searchable, done or failed.
+
+        Those read at majority, as a search does: whoever is told that a document is searchable finds it by the next
+        search. What a worker decides by is read by the connection itself: a job may be claimed some milliseconds
+        before a majority holds the change that it is about.
+        """
+        return replace(self, database=self.majority)
+
     def using(self, database: str) -> "MongoConnection":
         """The same client on another database; closing either closes both."""
         return replace(self, database=self.client[database])

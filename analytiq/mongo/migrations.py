@@ -130,6 +130,7 @@ MIGRATIONS = (
     Migration(19, "index of documents by the type of their file", _create_indexes),
     Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
     Migration(21, "unique names of knowledge bases", _create_indexes),
+    Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
 )
 
 

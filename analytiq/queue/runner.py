@@ -43,6 +43,8 @@ class RunningJob:
         self._reports: set[asyncio.Task[None]] = set()
         self.is_finishing = False
         self.is_finished = False
+        self.failure: Failure | None = None
+        """The failure of the job's subject, where the job itself has done all there is to do."""
 
     async def report(self, done: int, total: int, unit: str) -> None:
         """Show how far it is.
@@ -80,6 +82,10 @@ class RunningJob:
             yield
         finally:
             self.is_finishing = False
+
+    def note_failure(self, failure: Failure) -> None:
+        """Let the history tell that the subject failed for good, though the job is done."""
+        self.failure = failure
 
     def note_finished(self) -> None:
         """That transaction is committed."""
@@ -291,7 +297,7 @@ class QueueRunner:
                 with running.finishing():
                     await self._jobs.finish(job)
                     running.note_finished()
-            self._history.note(job, AttemptOutcome.DONE, started_at=running.started_at)
+            self._note_done(running)
         except asyncio.CancelledError:
             if not running.is_cancelled or running.is_finished:
                 raise
@@ -301,6 +307,10 @@ class QueueRunner:
             if not await self._settle_failure(running, error):
                 return
         await self._settled(job)
+
+    def _note_done(self, running: RunningJob) -> None:
+        outcome = AttemptOutcome.DONE if running.failure is None else AttemptOutcome.FAILED
+        self._history.note(running.job, outcome, started_at=running.started_at, failure=running.failure)
 
     async def _settled(self, job: Job) -> None:
         try:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from analytiq.documents.indexing_state import StandingDocument
+from analytiq.knowledge_bases.standing import StandingKnowledgeBase
 from analytiq.models.job import Job
-from analytiq.models.knowledge_base import KnowledgeBase
 
 
 class EventName(StrEnum):
@@ -33,7 +33,7 @@ class Event:
     name: EventName
     organization_id: str = ""
     subject_id: str = ""
-    content: StandingDocument | KnowledgeBase | Job | None = None
+    content: StandingDocument | StandingKnowledgeBase | Job | None = None
 
 
 RESET = Event(EventName.RESET)

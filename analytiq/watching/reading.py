@@ -3,8 +3,10 @@
 from collections.abc import Collection, Mapping
 
 from analytiq.documents.indexing_state import IndexingStates
+from analytiq.knowledge_bases.standing import KnowledgeBaseStandings
 from analytiq.models.change import ChangeKey, ChangeKind
 from analytiq.models.document import Document
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
@@ -23,11 +25,13 @@ class Reading:
         knowledge_bases: KnowledgeBaseRepository,
         jobs: JobRepository,
         states: IndexingStates,
+        standings: KnowledgeBaseStandings,
     ) -> None:
         self._documents = documents
         self._knowledge_bases = knowledge_bases
         self._jobs = jobs
         self._states = states
+        self._standings = standings
 
     async def events(self, changed: Changed, organization_ids: Collection[str]) -> list[Event]:
         """What there is to tell these organizations, jobs last."""
@@ -53,8 +57,15 @@ class Reading:
     ) -> list[Event]:
         if not changed:
             return []
-        found = await self._knowledge_bases.of_organizations(organization_ids, changed)
-        events = [Event(EventName.KNOWLEDGE_BASE, item.organization_id, item.id, item) for item in found]
+        by_organization: dict[str, list[KnowledgeBase]] = {}
+        for found in await self._knowledge_bases.of_organizations(organization_ids, changed):
+            by_organization.setdefault(found.organization_id, []).append(found)
+        events: list[Event] = []
+        for organization_id, knowledge_bases in by_organization.items():
+            standing = await self._standings.of(organization_id, knowledge_bases)
+            events += [
+                Event(EventName.KNOWLEDGE_BASE, organization_id, item.knowledge_base.id, item) for item in standing
+            ]
         return [*events, *_gone(changed, events, EventName.KNOWLEDGE_BASE_DELETED, organization_ids)]
 
     async def _of_jobs(

@@ -48,7 +48,12 @@ async def _query(application: Application, organization: Organization, match: Do
     wanted = EVERYTHING
     if match.metadata_filter is not None:
         wanted = await application.search.filter_of_documents(organization, match.metadata_filter)
+    members = None
+    if match.kb_id is not None:
+        members = (await application.knowledge_bases.get(organization.id, match.kb_id)).tag_ids
     return DocumentQuery(
+        any_tag_ids=members,
+        error_codes=tuple(match.error_code),
         name_search=match.name_search,
         tag_ids=tuple(match.tag_ids),
         states=tuple(match.state),

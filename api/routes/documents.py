@@ -16,9 +16,12 @@ from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
+    DocumentCountsResponse,
     DocumentDetail,
     DocumentList,
     DocumentResponse,
+    DocumentsRetried,
+    DocumentsRetry,
     DocumentTextResponse,
     DocumentUpdate,
     ListedDocumentResponse,
@@ -26,7 +29,7 @@ from api.schemas.documents import (
     UploadAnswer,
     filter_in_query,
 )
-from api.schemas.jobs import DocumentLogResponse, DocumentStatus
+from api.schemas.jobs import DocumentLogResponse, DocumentStatus, ErrorCode, SubjectId
 from api.uploading import UploadSession
 
 router = APIRouter(prefix="/documents", tags=["documents"], route_class=IdempotentRoute)
@@ -110,7 +113,9 @@ async def list_documents(
     limit: Limit = 10,
     name_search: NameSearch = None,
     tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
+    kb_id: Annotated[SubjectId | None, Query(description="Only documents with a tag of this knowledge base")] = None,
     state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
+    error_code: Annotated[list[ErrorCode] | None, Query(description="Why extraction failed: any of these")] = None,
     file_type: Annotated[list[FileType] | None, Query(description=ANY_FILE_TYPE)] = None,
     metadata_filter: Annotated[
         str | None, Query(description="As in a search, written as JSON; without `page`", max_length=LONGEST_FILTER)
@@ -125,7 +130,10 @@ async def list_documents(
     wanted = EVERYTHING
     if metadata_filter is not None:
         wanted = await application.search.filter_of_documents(organization, filter_in_query(metadata_filter))
+    members = None if kb_id is None else (await application.knowledge_bases.get(organization.id, kb_id)).tag_ids
     query = DocumentQuery(
+        any_tag_ids=members,
+        error_codes=tuple(error_code or ()),
         name_search=name_search,
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
@@ -141,6 +149,24 @@ async def list_documents(
     else:
         documents = [ListedDocumentResponse.listed(item, None) for item in found]
     return DocumentList(documents=documents, total_count=total, skip=skip)
+
+
+@router.get("/counts", operation_id="get_document_counts")
+async def get_document_counts(application: ApplicationOf, organization: CurrentOrganization) -> DocumentCountsResponse:
+    """Count the organization's documents by state, and the failed ones by error code."""
+    return DocumentCountsResponse.of(await application.document_counts.of_organization(organization.id))
+
+
+@router.post("/retry", status_code=202, operation_id="retry_documents")
+async def retry_documents(
+    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsRetry
+) -> DocumentsRetried:
+    """Read failed documents again and replay the dead jobs of others, once the cause is gone.
+
+    All of the organization, or those with one error code or in one knowledge base.
+    """
+    retried = await application.retrying.retry(organization.id, body.query(), request_id=request_id)
+    return DocumentsRetried(retried=retried)
 
 
 @router.get("/{document_id}", operation_id="get_document")

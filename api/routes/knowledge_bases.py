@@ -4,7 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork
+from analytiq.bootstrap import Application
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.prompt_uses import OnUse
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
 from api.idempotency import IdempotentRoute
@@ -23,8 +24,6 @@ from api.schemas.knowledge_bases import (
 )
 from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
 
-NO_WORK = KnowledgeBaseWork()
-
 router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
 
@@ -38,7 +37,7 @@ async def create_knowledge_base(
     """Make a knowledge base; documents that share a tag with it are indexed by jobs."""
     tag_ids = await application.tags.require(organization.id, body.tag_ids)
     created = await application.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
-    return KnowledgeBaseResponse.of(created)
+    return await _standing(application, created)
 
 
 @router.get("", operation_id="list_knowledge_bases")
@@ -53,8 +52,8 @@ async def list_knowledge_bases(
     found, total = await application.knowledge_bases.page(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
-    work = await application.knowledge_bases.work_of(organization.id, [item.id for item in found])
-    listed = [ListedKnowledgeBaseResponse.listed(item, work.get(item.id, NO_WORK)) for item in found]
+    standings = await application.knowledge_bases.standings_of(organization.id, found)
+    listed = [ListedKnowledgeBaseResponse.listed(item) for item in standings]
     return KnowledgeBaseList(knowledge_bases=listed, total_count=total, skip=skip)
 
 
@@ -63,7 +62,7 @@ async def get_knowledge_base(
     application: ApplicationOf, organization: CurrentOrganization, kb_id: str
 ) -> KnowledgeBaseResponse:
     """One knowledge base with its counts at this moment."""
-    return KnowledgeBaseResponse.of(await application.knowledge_bases.get(organization.id, kb_id))
+    return await _standing(application, await application.knowledge_bases.get(organization.id, kb_id))
 
 
 @router.put("/{kb_id}", operation_id="update_knowledge_base")
@@ -79,9 +78,9 @@ async def update_knowledge_base(
     if "tag_ids" in changes:
         changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
     if not changes:
-        return KnowledgeBaseResponse.of(await application.knowledge_bases.get(organization.id, kb_id))
+        return await _standing(application, await application.knowledge_bases.get(organization.id, kb_id))
     changed = await application.knowledge_bases.change(organization.id, kb_id, changes, request_id=request_id)
-    return KnowledgeBaseResponse.of(changed)
+    return await _standing(application, changed)
 
 
 @router.delete("/{kb_id}", operation_id="delete_knowledge_base")
@@ -146,3 +145,8 @@ async def explain_search(
     """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
     explanation = await application.explain.explain(organization, kb_id, body.document_id, body.request())
     return ExplanationResponse.of(explanation)
+
+
+async def _standing(application: Application, knowledge_base: KnowledgeBase) -> KnowledgeBaseResponse:
+    (standing,) = await application.knowledge_bases.standings_of(knowledge_base.organization_id, [knowledge_base])
+    return KnowledgeBaseResponse.of(standing)

@@ -30,6 +30,12 @@ class DocumentMatch(RequestBody):
     name_search: Annotated[Annotated[str, NO_NUL] | None, Field(max_length=255)] = None
     tag_ids: TagIds = Field(default_factory=list, description="All must be on it")
     state: list[DocumentState] = Field(default_factory=list[DocumentState], description="Any of these")
+    kb_id: Annotated[
+        Annotated[str, NO_NUL] | None, Field(max_length=64, description="With a tag of this knowledge base")
+    ] = None
+    error_code: Annotated[
+        list[Annotated[str, NO_NUL]], Field(max_length=50, description="Why extraction failed: any of these")
+    ] = Field(default_factory=list[str])
     file_type: list[FileType] = Field(default_factory=list[FileType], description=ANY_FILE_TYPE)
     metadata_filter: dict[str, JsonValue] | None = None
 

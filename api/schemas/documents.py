@@ -8,11 +8,13 @@ from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import from_json
 
 from analytiq.documents.indexing_state import KnowledgeBaseState
+from analytiq.documents.retrying import RetryQuery
 from analytiq.documents.service import TextPage
 from analytiq.errors import InvalidInputError
-from analytiq.models.document import Document, Failure
+from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.upload import DuplicatePolicy
-from api.schemas.wire import Moment, RequestBody, ResponseBody
+from analytiq.mongo.repositories.document_counts import DocumentCounts
+from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
 
 class FailureResponse(ResponseBody):
@@ -145,6 +147,69 @@ class DocumentList(ResponseBody):
     documents: list[ListedDocumentResponse]
     total_count: int
     skip: int
+
+
+class FailureCountResponse(ResponseBody):
+    """Failed documents with the same error code."""
+
+    error_code: str
+    detail: str = Field(description="The sentence of one of them")
+    count: int
+
+
+class DocumentCountsResponse(ResponseBody):
+    """An organization's documents in numbers."""
+
+    total: int
+    uploaded: int = Field(description="Waiting to be read")
+    extracting: int
+    extracted: int
+    failed: int = Field(description="Could not be read")
+    empty: int = Field(description="Read, without any text")
+    failures: list[FailureCountResponse] = Field(description="The failed ones by error code, most frequent first")
+
+    @classmethod
+    def of(cls, counts: DocumentCounts) -> "DocumentCountsResponse":
+        """From the library's shape."""
+        states = {state.value: counts.states.get(state, 0) for state in DocumentState}
+        return cls(
+            total=sum(states.values()),
+            **states,
+            empty=counts.empty,
+            failures=[
+                FailureCountResponse(error_code=item.code, detail=item.detail, count=item.count)
+                for item in counts.failures
+            ],
+        )
+
+
+class DocumentsRetry(RequestBody):
+    """Failed documents to retry: those that fit everything that is given, or `all` of the organization."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"error_code": "limit_exceeded"}]})
+
+    error_code: Annotated[Annotated[str, NO_NUL] | None, Field(min_length=1, max_length=100)] = None
+    kb_id: Annotated[Annotated[str, NO_NUL] | None, Field(min_length=1, max_length=64)] = None
+    all: bool = False
+
+    def query(self) -> RetryQuery:
+        """As the library takes it.
+
+        Raises:
+            InvalidInputError: nothing is named, and not `all` either; or both.
+        """
+        is_narrowed = bool(self.error_code or self.kb_id)
+        if is_narrowed == self.all:
+            raise InvalidInputError.of_field(
+                "all", 'Name an error code or a knowledge base, or send {"all": true} for every failed document.'
+            )
+        return RetryQuery(error_code=self.error_code, kb_id=self.kb_id)
+
+
+class DocumentsRetried(ResponseBody):
+    """How many documents are tried again."""
+
+    retried: int
 
 
 class DocumentUpdate(RequestBody):

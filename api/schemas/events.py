@@ -6,8 +6,8 @@ from pydantic import Field
 
 from analytiq.documents.indexing_state import StandingDocument
 from analytiq.errors import AnalytiqError
+from analytiq.knowledge_bases.standing import StandingKnowledgeBase
 from analytiq.models.job import Job
-from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.watching.events import Event, EventName
 from api.schemas.documents import DocumentDetail, ProgressResponse
 from api.schemas.jobs import JobResponse
@@ -59,8 +59,8 @@ def event_data(event: Event, *, max_attempts: int) -> ResponseBody:
     match event.content:
         case StandingDocument() as standing:
             return DocumentEvent.of_standing(standing)
-        case KnowledgeBase() as knowledge_base:
-            return KnowledgeBaseResponse.of(knowledge_base)
+        case StandingKnowledgeBase() as standing_base:
+            return KnowledgeBaseResponse.of(standing_base)
         case Job() as job:
             return JobResponse.of(job, max_attempts=max_attempts)
         case None if event.name is EventName.RESET:

@@ -63,7 +63,10 @@ class JobResponse(ResponseBody):
 
 
 class AttemptResponse(ResponseBody):
-    """An attempt that has ended: `outcome` is done, retried (it failed, and is tried again), dead, or cancelled."""
+    """An attempt that has ended.
+
+    `outcome`: done, failed (the document or run failed for good), retried (to be tried again), dead, or cancelled.
+    """
 
     job_id: str
     kind: JobKind

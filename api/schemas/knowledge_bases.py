@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
 from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
-from analytiq.models.knowledge_base import LONGEST_NAME, KnowledgeBase
-from analytiq.mongo.repositories.kb_work import KnowledgeBaseWork
+from analytiq.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
+from analytiq.models.knowledge_base import LONGEST_NAME
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME), NO_CONTROLS]
@@ -113,15 +113,27 @@ class KnowledgeBaseResponse(ResponseBody):
     coalesce_neighbors: int
     vector_store: str = Field(description="who finds its chunks: `local`, or `mongodb`'s own search")
     status: str = Field(description="`indexing` until the first indexing has ended, then `active`; or `error`")
-    document_count: int
+    health: KnowledgeBaseHealth = Field(
+        description="`complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some"
+        " failed. `failed`: all failed, or the knowledge base did"
+    )
+    document_count: int = Field(description="Documents that are searchable")
+    failed_document_count: int = Field(
+        description="Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`"
+    )
+    waiting_document_count: int = Field(
+        description="Documents with its tags that are to be read or indexed; counted up to 10,000"
+    )
+    empty_document_count: int = Field(description="Documents with its tags that were read and have no text")
     chunk_count: int
     last_indexed_at: Moment | None
     created_at: Moment
     updated_at: Moment
 
     @classmethod
-    def of(cls, knowledge_base: KnowledgeBase) -> "KnowledgeBaseResponse":
-        """From the stored shape."""
+    def of(cls, standing: StandingKnowledgeBase) -> "KnowledgeBaseResponse":
+        """From the library's shape."""
+        knowledge_base = standing.knowledge_base
         return cls(
             kb_id=knowledge_base.id,
             name=knowledge_base.name,
@@ -135,7 +147,11 @@ class KnowledgeBaseResponse(ResponseBody):
             coalesce_neighbors=knowledge_base.coalesce_neighbors,
             vector_store=knowledge_base.vector_store.value,
             status=knowledge_base.status.value,
+            health=standing.health,
             document_count=knowledge_base.document_count,
+            failed_document_count=standing.members.failed,
+            waiting_document_count=standing.waiting_document_count,
+            empty_document_count=standing.members.empty,
             chunk_count=knowledge_base.chunk_count,
             last_indexed_at=knowledge_base.last_indexed_at,
             created_at=knowledge_base.created_at,
@@ -151,13 +167,13 @@ class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
     given_up_reason: str | None = Field(description="Why one of these was given up")
 
     @classmethod
-    def listed(cls, knowledge_base: KnowledgeBase, work: KnowledgeBaseWork) -> "ListedKnowledgeBaseResponse":
-        """From the stored shape."""
+    def listed(cls, standing: StandingKnowledgeBase) -> "ListedKnowledgeBaseResponse":
+        """From the library's shape."""
         return cls(
-            **KnowledgeBaseResponse.of(knowledge_base).model_dump(),
-            unfinished_jobs=work.unfinished,
-            given_up_jobs=work.given_up,
-            given_up_reason=work.reason,
+            **KnowledgeBaseResponse.of(standing).model_dump(),
+            unfinished_jobs=standing.work.unfinished,
+            given_up_jobs=standing.work.given_up,
+            given_up_reason=standing.work.reason,
         )
 
 

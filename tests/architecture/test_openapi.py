@@ -16,7 +16,7 @@ METHODS = {"get", "put", "post", "delete"}
 VERBS = {
     "accept", "ask", "begin", "cancel", "change", "create", "declare", "delete", "download", "end", "explain",
     "extract", "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset",
-    "revoke", "run", "search", "sign", "stop", "take", "test", "update", "upload", "watch",
+    "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update", "upload", "watch",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"
 OF_PEOPLE = "/v0/auth/"

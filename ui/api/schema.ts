@@ -336,6 +336,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/counts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Document Counts
+         * @description Count the organization's documents by state, and the failed ones by error code.
+         */
+        get: operations["get_document_counts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/documents/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Documents
+         * @description Read failed documents again and replay the dead jobs of others, once the cause is gone.
+         *
+         *     All of the organization, or those with one error code or in one knowledge base.
+         */
+        post: operations["retry_documents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents/{document_id}": {
         parameters: {
             query?: never;
@@ -2100,12 +2142,16 @@ export interface components {
         /**
          * AttemptOutcome
          * @description How an attempt at a job ended.
+         *
+         *     `failed`: the job ran to its end and is not retried, but its document or prompt run failed for good.
          * @enum {string}
          */
-        AttemptOutcome: "done" | "retried" | "dead" | "cancelled";
+        AttemptOutcome: "done" | "failed" | "retried" | "dead" | "cancelled";
         /**
          * AttemptResponse
-         * @description An attempt that has ended: `outcome` is done, retried (it failed, and is tried again), dead, or cancelled.
+         * @description An attempt that has ended.
+         *
+         *     `outcome`: done, failed (the document or run failed for good), retried (to be tried again), dead, or cancelled.
          */
         AttemptResponse: {
             /** Job Id */
@@ -2720,6 +2766,38 @@ export interface components {
          */
         Depth: "quick" | "full";
         /**
+         * DocumentCountsResponse
+         * @description An organization's documents in numbers.
+         */
+        DocumentCountsResponse: {
+            /** Total */
+            total: number;
+            /**
+             * Uploaded
+             * @description Waiting to be read
+             */
+            uploaded: number;
+            /** Extracting */
+            extracting: number;
+            /** Extracted */
+            extracted: number;
+            /**
+             * Failed
+             * @description Could not be read
+             */
+            failed: number;
+            /**
+             * Empty
+             * @description Read, without any text
+             */
+            empty: number;
+            /**
+             * Failures
+             * @description The failed ones by error code, most frequent first
+             */
+            failures: components["schemas"]["FailureCountResponse"][];
+        };
+        /**
          * DocumentDetail
          * @description A document and where it stands in each of its knowledge bases.
          */
@@ -2807,6 +2885,16 @@ export interface components {
              * @description Any of these
              */
             state?: components["schemas"]["DocumentState"][];
+            /**
+             * Kb Id
+             * @description With a tag of this knowledge base
+             */
+            kb_id?: string | null;
+            /**
+             * Error Code
+             * @description Why extraction failed: any of these
+             */
+            error_code?: string[];
             /**
              * File Type
              * @description Any of these: as the file was read, and until then as it was declared
@@ -2981,6 +3069,32 @@ export interface components {
              * @description Send the same with this as `after` to go on; null at the end
              */
             next: string | null;
+        };
+        /**
+         * DocumentsRetried
+         * @description How many documents are tried again.
+         */
+        DocumentsRetried: {
+            /** Retried */
+            retried: number;
+        };
+        /**
+         * DocumentsRetry
+         * @description Failed documents to retry: those that fit everything that is given, or `all` of the organization.
+         * @example {
+         *       "error_code": "limit_exceeded"
+         *     }
+         */
+        DocumentsRetry: {
+            /** Error Code */
+            error_code?: string | null;
+            /** Kb Id */
+            kb_id?: string | null;
+            /**
+             * All
+             * @default false
+             */
+            all: boolean;
         };
         /**
          * DriftKind
@@ -3278,6 +3392,21 @@ export interface components {
             degraded: components["schemas"]["DegradationResponse"][];
             /** @description Of the two legs; null where one found everything */
             weights: components["schemas"]["WeightsResponse"] | null;
+        };
+        /**
+         * FailureCountResponse
+         * @description Failed documents with the same error code.
+         */
+        FailureCountResponse: {
+            /** Error Code */
+            error_code: string;
+            /**
+             * Detail
+             * @description The sentence of one of them
+             */
+            detail: string;
+            /** Count */
+            count: number;
         };
         /**
          * FailureResponse
@@ -3901,6 +4030,15 @@ export interface components {
             message: string;
         };
         /**
+         * KnowledgeBaseHealth
+         * @description Whether every document of a knowledge base is searchable.
+         *
+         *     `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
+         *     `failed`: all failed, or the knowledge base itself did.
+         * @enum {string}
+         */
+        KnowledgeBaseHealth: "complete" | "indexing" | "incomplete" | "failed";
+        /**
          * KnowledgeBaseList
          * @description A page of knowledge bases.
          */
@@ -3947,8 +4085,28 @@ export interface components {
              * @description `indexing` until the first indexing has ended, then `active`; or `error`
              */
             status: string;
-            /** Document Count */
+            /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
+            health: components["schemas"]["KnowledgeBaseHealth"];
+            /**
+             * Document Count
+             * @description Documents that are searchable
+             */
             document_count: number;
+            /**
+             * Failed Document Count
+             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             */
+            failed_document_count: number;
+            /**
+             * Waiting Document Count
+             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             */
+            waiting_document_count: number;
+            /**
+             * Empty Document Count
+             * @description Documents with its tags that were read and have no text
+             */
+            empty_document_count: number;
             /** Chunk Count */
             chunk_count: number;
             /** Last Indexed At */
@@ -4160,8 +4318,28 @@ export interface components {
              * @description `indexing` until the first indexing has ended, then `active`; or `error`
              */
             status: string;
-            /** Document Count */
+            /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
+            health: components["schemas"]["KnowledgeBaseHealth"];
+            /**
+             * Document Count
+             * @description Documents that are searchable
+             */
             document_count: number;
+            /**
+             * Failed Document Count
+             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             */
+            failed_document_count: number;
+            /**
+             * Waiting Document Count
+             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             */
+            waiting_document_count: number;
+            /**
+             * Empty Document Count
+             * @description Documents with its tags that were read and have no text
+             */
+            empty_document_count: number;
             /** Chunk Count */
             chunk_count: number;
             /** Last Indexed At */
@@ -8137,8 +8315,12 @@ export interface operations {
                 name_search?: string | null;
                 /** @description Ids with commas between them; all must be on it */
                 tag_ids?: string | null;
+                /** @description Only documents with a tag of this knowledge base */
+                kb_id?: string | null;
                 /** @description Any of these */
                 state?: components["schemas"]["DocumentState"][] | null;
+                /** @description Why extraction failed: any of these */
+                error_code?: string[] | null;
                 /** @description Any of these: as the file was read, and until then as it was declared */
                 file_type?: components["schemas"]["FileType"][] | null;
                 /** @description As in a search, written as JSON; without `page` */
@@ -8266,6 +8448,146 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["UploadAnswer"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_document_counts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentCountsResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_documents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentsRetry"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsRetried"];
                 };
             };
             /** @description The request is wrong */

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from analytiq import clock
-from analytiq.models.document import Document
+from analytiq.models.document import Document, DocumentState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
 from analytiq.mongo.repositories.document_pages import DocumentQuery, matching
@@ -52,6 +52,12 @@ class DocumentBatchRepository:
             conditions.append({"$or": earlier})
         cursor = self._collection.find({"$and": conditions}, session=session)
         return [decode(Document, row) async for row in cursor.sort([("created_at", -1), ("_id", -1)]).limit(limit)]
+
+    async def await_extraction(self, session: Session, organization_id: str, document_ids: Collection[str]) -> None:
+        """Show documents as waiting for extraction, without an error."""
+        own: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        waiting: Row = {"state": DocumentState.UPLOADED.value, "error": None, "updated_at": clock.now()}
+        await self._collection.update_many(own, {"$set": waiting, "$inc": {"rev": 1}}, session=session)
 
     async def change_tags(
         self,

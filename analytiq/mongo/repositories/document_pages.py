@@ -28,6 +28,9 @@ class DocumentQuery:
 
     name_search: str | None = None
     tag_ids: tuple[str, ...] = ()
+    any_tag_ids: tuple[str, ...] | None = None
+    """The tags of a knowledge base: its documents have one of them; None does not narrow."""
+    error_codes: tuple[str, ...] = ()
     states: tuple[DocumentState, ...] = ()
     file_types: tuple[FileType, ...] = ()
     sort_field: str = "created_at"
@@ -45,6 +48,10 @@ async def matching(
         wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
     if query.tag_ids:
         wanted["tag_ids"] = {"$all": list(query.tag_ids)}
+    if query.any_tag_ids is not None:
+        wanted["$and"] = [{"tag_ids": {"$in": list(query.any_tag_ids)}}]
+    if query.error_codes:
+        wanted["error.code"] = {"$in": list(query.error_codes)}
     if query.states:
         wanted["state"] = {"$in": [state.value for state in query.states]}
     if query.file_types:
@@ -63,8 +70,7 @@ async def page_of(
     wanted = await matching(collection, organization_id, query)
     direction = -1 if query.descending else 1
     order = [(query.sort_field, direction), ("_id", direction)]
-    is_by_name_alone = not (query.tag_ids or query.states or query.file_types) and query.filter == EVERYTHING
-    if query.name_search and is_by_name_alone:
+    if query.name_search and wanted.keys() == {"organization_id", "document_name"}:
         return await _named_like(collection, wanted, order, skip=skip, limit=limit)
     documents, total = await asyncio.gather(
         _listed(collection, organization_id, wanted, order, skip=skip, limit=limit),

@@ -31,6 +31,13 @@ INDEXES = {
         IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
         IndexModel([("organization_id", 1), ("state", 1), ("_id", 1)]),
+        # Documents to be looked after: counted for every knowledge base of a list.
+        IndexModel([("organization_id", 1), ("state", 1), ("tag_ids", 1)]),
+        IndexModel(
+            [("organization_id", 1), ("character_count", 1), ("tag_ids", 1)],
+            name="without_text",
+            partialFilterExpression={"character_count": 0},
+        ),
         # With what a list is sorted by, so that a page far down and the count are answered from the index.
         IndexModel([("organization_id", 1), ("content_type", 1), ("created_at", -1), ("_id", -1)]),
         # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.

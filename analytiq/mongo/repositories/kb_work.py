@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from analytiq.models.job import JobState
+from analytiq.models.job import JobKind, JobState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row
 
@@ -16,8 +16,19 @@ class KnowledgeBaseWork:
     """Jobs of one knowledge base; `reason` is why one of those that were given up was."""
 
     unfinished: int = 0
+    unfinished_syncs: int = 0
     given_up: int = 0
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    jobs: int = 0
+    syncs: int = 0
+    reason: str | None = None
+
+
+_NONE = _Counted()
 
 
 class KnowledgeBaseWorkRepository:
@@ -34,21 +45,28 @@ class KnowledgeBaseWorkRepository:
         given_up = await self._counted(organization_id, kb_ids, (JobState.DEAD,))
         return {
             kb_id: KnowledgeBaseWork(
-                unfinished=unfinished.get(kb_id, (0, None))[0],
-                given_up=given_up.get(kb_id, (0, None))[0],
-                reason=given_up.get(kb_id, (0, None))[1],
+                unfinished=unfinished.get(kb_id, _NONE).jobs,
+                unfinished_syncs=unfinished.get(kb_id, _NONE).syncs,
+                given_up=given_up.get(kb_id, _NONE).jobs,
+                reason=given_up.get(kb_id, _NONE).reason,
             )
             for kb_id in unfinished.keys() | given_up.keys()
         }
 
     async def _counted(
         self, organization_id: str, kb_ids: Collection[str], states: Collection[JobState]
-    ) -> dict[str, tuple[int, str | None]]:
+    ) -> dict[str, _Counted]:
         match: Row = {
             "subject.kb_id": {"$in": list(kb_ids)},
             "state": {"$in": [state.value for state in states]},
             "organization_id": organization_id,
         }
-        group: Row = {"_id": "$subject.kb_id", "count": {"$sum": 1}, "reason": {"$first": "$error.detail"}}
+        is_sync: Row = {"$eq": ["$kind", JobKind.SYNC.value]}
+        group: Row = {
+            "_id": "$subject.kb_id",
+            "count": {"$sum": 1},
+            "syncs": {"$sum": {"$cond": [is_sync, 1, 0]}},
+            "reason": {"$first": "$error.detail"},
+        }
         cursor = await self._jobs.aggregate([{"$match": match}, {"$limit": MOST_COUNTED}, {"$group": group}])
-        return {str(row["_id"]): (int(row["count"]), row["reason"]) async for row in cursor}
+        return {str(row["_id"]): _Counted(int(row["count"]), int(row["syncs"]), row["reason"]) async for row in cursor}
