@@ -17,6 +17,7 @@ from joserfc.errors import JoseError
 from pydantic import SecretStr
 
 from analytiq import clock
+from analytiq.accounts.people import People
 from analytiq.accounts.secrets import hash_of, new_secret
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
 from analytiq.models.account import LinkPurpose, OneTimeLink, User, normalize
@@ -31,6 +32,7 @@ SCOPES = "openid email profile"
 ATTEMPT_MINUTES = 10
 TIMEOUT_SECONDS = 15.0
 CLOCK_LEEWAY_SECONDS = 60
+MOST_NAME_CHARACTERS = 200
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 """With keys that are published: never `none`, and never HMAC with a secret that the provider shares."""
 
@@ -62,7 +64,7 @@ class Arrival:
 
 
 class Oidc:
-    """The one provider of the settings. It decides who somebody is; members are made by invitations alone."""
+    """The one provider of the settings. It vouches for addresses; members are made by invitations alone."""
 
     def __init__(
         self,
@@ -70,11 +72,13 @@ class Oidc:
         users: UserRepository,
         links: OneTimeLinkRepository,
         sessions: SessionRepository,
+        people: People,
     ) -> None:
         self._settings = settings
         self._users = users
         self._links = links
         self._sessions = sessions
+        self._people = people
 
     @property
     def name(self) -> str | None:
@@ -129,9 +133,9 @@ class Oidc:
         email = normalize(str(claims.get("email", "")))
         if not email or claims.get("email_verified") is not True:
             raise _refused("the provider does not say which address is yours, or has not checked it")
-        user = await self._users.with_email(email)
+        user = await self._users.with_email(email) or await self._people.admit(email, _name_of(claims))
         if user is None:
-            raise _refused(f"nobody here has the address {email}: ask for an invitation")
+            raise _refused(f"Nobody has invited {email}. Ask an administrator of your organization for an invitation.")
         if not await self._users.bind_subject(user.id, issuer, subject):
             raise _refused(f"somebody else at the provider signs in as {email} already")
         # Whoever invites an address sees the invitation's link, and could have chosen a password in its owner's name
@@ -211,6 +215,11 @@ class Oidc:
             timeout=TIMEOUT_SECONDS,
         )
         return cast("AbstractAsyncContextManager[_Client]", client)
+
+
+def _name_of(claims: Metadata) -> str:
+    """Return the person's name as the provider says it, bounded like one that a person types."""
+    return " ".join(str(claims.get("name") or "").split())[:MOST_NAME_CHARACTERS]
 
 
 def _refused(detail: str) -> AccessDeniedError:

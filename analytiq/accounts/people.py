@@ -71,6 +71,35 @@ class People:
         await run_in_transaction(self._connection, become)
         return user
 
+    async def admit(self, email: str, name: str) -> User | None:
+        """Make whoever was invited at an address a person without a password, and use the open invitations up.
+
+        The caller vouches that the address is the person's: a sign-in provider has verified it.
+
+        Args:
+            email: the verified address, normalized.
+            name: what the provider calls the person; the address where it says nothing.
+
+        Returns:
+            The new person; None if nobody who may invite has invited the address.
+        """
+        now = clock.now()
+        invitations = await self._invitation_rows.open_for(email, now)
+        usable = [invitation for invitation in invitations if await self._invitations.role_now(invitation) is not None]
+        if not usable:
+            return None
+        user = User(id=new_id(), email=email, name=name or email, created_at=now)
+
+        async def become(session: Session) -> None:
+            if await self._users.with_email(email, session) is not None:
+                raise ConflictError(f"Somebody signs in as {email} already. Sign in again.", code="email_taken")
+            await self._users.insert(session, user)
+            for invitation in usable:
+                await self._use_up(session, invitation, user)
+
+        await run_in_transaction(self._connection, become)
+        return user
+
     async def accept_as(self, secret: str, user: User) -> Invitation:
         """Become a member as somebody who is signed in; an invitation for another address is not theirs."""
         invitation = await self._invitations.open_with(secret)

@@ -43,13 +43,14 @@ def new_accounts(rows: Rows, settings: AccountSettings) -> Accounts:
     invitations = Invitations(
         rows.users, rows.members, rows.invitations, rows.organizations, makers, days=settings.invitation_days
     )
+    people = People(rows.connection, rows.users, rows.members, invitations, rows.invitations, passwords)
     return Accounts(
         organizations=Organizations(rows.organizations, tokens, makers),
         sessions=sessions,
         invitations=invitations,
-        people=People(rows.connection, rows.users, rows.members, invitations, rows.invitations, passwords),
+        people=people,
         recovery=Recovery(rows.connection, rows.users, rows.sessions, rows.links, sessions, passwords, settings),
-        oidc=Oidc(settings.oidc, rows.users, rows.links, rows.sessions),
+        oidc=Oidc(settings.oidc, rows.users, rows.links, rows.sessions, people),
         mail=Mail(settings.smtp),
         audit_log=AuditLog(AuditLogRepository(rows.connection), settings),
     )

@@ -30,6 +30,8 @@ INDEXES = {
     ],
 }
 
+MOST_FOR_ADDRESS = 100
+
 
 class SessionRepository:
     """Browsers that are signed in. Read at majority: a session that was ended opens nothing any more."""
@@ -94,6 +96,12 @@ class InvitationRepository:
         query: Row = {"_id": {"$in": object_ids([invitation_id])}, "organization_id": organization_id}
         row: Row | None = await self._collection.find_one(query)
         return decode(Invitation, row) if row else None
+
+    async def open_for(self, email: str, now: datetime) -> list[Invitation]:
+        """Return the invitations of an address that can still be accepted, oldest first, at most MOST_FOR_ADDRESS."""
+        query: Row = {"email": email, "accepted_at": None, "expires_at": {"$gt": now}}
+        cursor = self._collection.find(query).sort("_id", 1).limit(MOST_FOR_ADDRESS)
+        return [decode(Invitation, row) async for row in cursor]
 
     async def accept(self, session: Session, invitation_id: str, at: datetime) -> bool:
         """Use it up; False where somebody has already."""

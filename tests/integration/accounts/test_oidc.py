@@ -86,6 +86,40 @@ async def test_password_that_somebody_chose_before_in_a_persons_name_opens_nothi
     await platform.sessions.open_with(mine.secret.get_secret_value())
 
 
+async def test_invited_person_whose_address_the_provider_vouches_for_is_let_in(
+    platform: Application, provider: OidcProvider
+) -> None:
+    first, second = await new_tenant(platform), await new_tenant(platform)
+    for tenant, role in ((first, Role.VIEWER), (second, Role.EDITOR)):
+        await platform.invitations.invite(
+            tenant.id, role=role, email="Bob@Example.com", invited_by=None, by=Permission.OWNER
+        )
+    provider.subject, provider.email = "person-2", "bob@example.com"
+    arrival = await sign_in(platform)
+    assert (arrival.user.email, arrival.user.password_hash) == ("bob@example.com", None)
+    for tenant, role in ((first, Role.VIEWER), (second, Role.EDITOR)):
+        people, _ = await platform.people.members(tenant.id, skip=0, limit=10)
+        assert [(person.user.id, person.member.role) for person in people] == [(arrival.user.id, role)]
+    assert await platform.invitations.page(first.id, skip=0, limit=10) == ([], 0)
+    assert (await sign_in(platform)).user.id == arrival.user.id
+
+
+async def test_invitation_that_was_withdrawn_or_whose_address_is_unverified_lets_nobody_in(
+    platform: Application, provider: OidcProvider
+) -> None:
+    tenant = await new_tenant(platform)
+    invited = await platform.invitations.invite(
+        tenant.id, role=Role.VIEWER, email="bob@example.com", invited_by=None, by=Permission.OWNER
+    )
+    provider.subject, provider.email, provider.email_verified = "person-2", "bob@example.com", False
+    with pytest.raises(AccessDeniedError, match="checked"):
+        await sign_in(platform)
+    provider.email_verified = True
+    await platform.invitations.withdraw(tenant.id, invited.invitation.id)
+    with pytest.raises(AccessDeniedError, match="invitation"):
+        await sign_in(platform)
+
+
 async def test_nobody_becomes_a_member_by_signing_in(platform: Application, provider: OidcProvider) -> None:
     provider.subject, provider.email = "person-2", "stranger@example.com"
     with pytest.raises(AccessDeniedError, match="invitation"):
