@@ -7,7 +7,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from analytiq.bootstrap import Application
 from analytiq.documents.metadata import validated_metadata
-from analytiq.documents.naming import validated_name
+from analytiq.documents.naming import validated_name, validated_origin, validated_path
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
@@ -37,6 +37,9 @@ class Form:
     tag_ids: list[str] | None = None
     metadata: dict[str, JsonValue] | None = None
     on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN
+    paths: list[str] = field(default_factory=list[str])
+    merge: bool = False
+    origin: str | None = None
 
     def take(self, name: str, value: str) -> None:
         """Read one field.
@@ -59,10 +62,32 @@ class Form:
                     raise InvalidInputError.of_field(
                         "on_duplicate", f"{value!r} is none of return, create, replace"
                     ) from error
+            case "paths":
+                self.paths.append(value and validated_path(value, field=f"paths[{len(self.paths)}]"))
+            case "merge":
+                if value not in ("true", "false"):
+                    raise InvalidInputError.of_field("merge", f"{value!r} is neither true nor false.")
+                self.merge = value == "true"
+            case "origin":
+                self.origin = validated_origin(value)
             case _:
-                raise InvalidInputError.of_field(
-                    name, "there is no such field; there are files, tag_ids, metadata and on_duplicate"
-                )
+                known = "files, paths, tag_ids, metadata, on_duplicate, merge and origin"
+                raise InvalidInputError.of_field(name, f"there is no such field; there are {known}")
+
+    def path_of(self, index: int) -> str | None:
+        """Return the path of the file at this place, as far as it is known."""
+        return self.paths[index] or None if index < len(self.paths) else None
+
+    def require_path_for_each(self, files: int) -> None:
+        """Check that the paths are as many as the files, or none.
+
+        Raises:
+            InvalidInputError: they are not.
+        """
+        if self.paths and len(self.paths) != files:
+            raise InvalidInputError.of_field(
+                "paths", f"{len(self.paths)} paths for {files} files. Send one for each file, in their order."
+            )
 
 
 def _tag_ids(value: str) -> list[str]:
@@ -76,6 +101,15 @@ def _tag_ids(value: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """The settings that all files of an upload share; see `Uploads.commit`."""
+
+    policy: DuplicatePolicy
+    merges: bool
+    origin: str | None
+
+
 @dataclass(slots=True)
 class _Received:
     """A file as it came: staged, or why not."""
@@ -85,6 +119,7 @@ class _Received:
     error: AnalytiqError | None = None
     tag_ids: list[str] | None = None
     metadata: dict[str, JsonValue] | None = None
+    path: str | None = None
 
 
 @dataclass(slots=True)
@@ -105,20 +140,22 @@ class UploadSession:
                     form.take(part.name, part.value)
                 elif part.field in FILE_FIELDS:
                     self._require_number(len(self.received) + 1)
-                    await self._stage(part.filename, part.content_type or OCTET_STREAM, part.stream)
+                    path = form.path_of(len(self.received))
+                    await self._stage(path or part.filename, part.content_type or OCTET_STREAM, part.stream)
                 else:
                     raise InvalidInputError.of_field(part.field, "files are sent in the field `files`")
             if not self.received:
                 raise InvalidInputError.of_field("files", "no file was sent")
+            form.require_path_for_each(len(self.received))
             tag_ids = form.tag_ids
             if tag_ids is not None:
                 tag_ids = await self.application.tags.require(self.organization.id, tag_ids)
         except BaseException:
             await self._discard()
             raise
-        for item in self.received:
-            item.tag_ids, item.metadata = tag_ids, form.metadata
-        return await self._commit(form.on_duplicate)
+        for index, item in enumerate(self.received):
+            item.tag_ids, item.metadata, item.path = tag_ids, form.metadata, form.path_of(index)
+        return await self._commit(Manner(form.on_duplicate, merges=form.merge, origin=form.origin))
 
     async def receive_json(self, body: bytes) -> UploadAnswer:
         """Stage the files of a JSON upload, then commit them."""
@@ -132,13 +169,14 @@ class UploadSession:
         ]
         try:
             for upload, content in zip(uploads.documents, contents, strict=True):
-                await self._stage(upload.name, upload.content_type or OCTET_STREAM, _once(content))
+                await self._stage(upload.path or upload.name or "", upload.content_type or OCTET_STREAM, _once(content))
                 self.received[-1].tag_ids = upload.tag_ids
                 self.received[-1].metadata = upload.metadata
         except BaseException:
             await self._discard()
             raise
-        return await self._commit(uploads.on_duplicate)
+        origin = uploads.origin and validated_origin(uploads.origin)
+        return await self._commit(Manner(uploads.on_duplicate, merges=uploads.merge, origin=origin))
 
     def _require_number(self, files: int) -> None:
         most = self.application.settings.api.max_files_per_upload
@@ -148,7 +186,12 @@ class UploadSession:
     async def _checked(self, upload: DocumentUpload, place: str) -> bytes:
         """The content of one file of a JSON upload, once all that is said of it has proved good."""
         try:
-            validated_name(upload.name, field="name")
+            if upload.path is not None:
+                validated_path(upload.path)
+            elif upload.name is None:
+                raise InvalidInputError.of_field("name", "Missing. Give a name, or a path.")
+            else:
+                validated_name(upload.name, field="name")
             if upload.metadata:
                 await self.application.metadata_fields.fitted(self.organization.id, validated_metadata(upload.metadata))
             if upload.tag_ids is not None:
@@ -168,22 +211,25 @@ class UploadSession:
             item.error = error
         self.received.append(item)
 
-    async def _commit(self, policy: DuplicatePolicy) -> UploadAnswer:
-        answers = [await self._commit_one(item, policy) for item in self.received]
+    async def _commit(self, manner: Manner) -> UploadAnswer:
+        answers = [await self._commit_one(item, manner) for item in self.received]
         failed = [item for item in self.received if item.error]
         if len(failed) == len(self.received) and failed[0].error is not None:
             raise failed[0].error
         counts = {outcome: sum(answer.outcome == outcome for answer in answers) for outcome in _OUTCOMES}
         return UploadAnswer(documents=answers, **counts)
 
-    async def _commit_one(self, item: _Received, policy: DuplicatePolicy) -> UploadedDocument:
+    async def _commit_one(self, item: _Received, manner: Manner) -> UploadedDocument:
         if item.staged is not None:
             try:
                 result = await self.application.uploads.commit(
                     item.staged,
                     tag_ids=None if item.tag_ids is None else list(dict.fromkeys(item.tag_ids)),
                     metadata=item.metadata,
-                    policy=policy,
+                    policy=manner.policy,
+                    merges=manner.merges,
+                    path=item.path,
+                    origin=manner.origin,
                     request_id=self.request_id,
                 )
                 return UploadedDocument(

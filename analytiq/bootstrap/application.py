@@ -18,6 +18,7 @@ from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.indexing_state import IndexingStates
+from analytiq.documents.lookup import DocumentLookups
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.retrying import DocumentRetrying
 from analytiq.documents.service import Documents
@@ -98,6 +99,7 @@ class Application:
     tags: Tags
     documents: Documents
     changing: DocumentChanging
+    lookups: DocumentLookups
     metadata_fields: MetadataFields
     indexing_states: IndexingStates
     document_counts: DocumentCountRepository

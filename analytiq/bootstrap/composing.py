@@ -76,6 +76,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         life_cycle=indexing.life_cycle,
         documents=lives.documents,
         changing=lives.changing,
+        lookups=lives.lookups,
         metadata_fields=lives.metadata_fields,
         storage=lives.storage,
         uploads=lives.uploads,

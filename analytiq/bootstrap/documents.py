@@ -7,6 +7,7 @@ from analytiq.bootstrap.rows import Rows
 from analytiq.documents.changing import DocumentChanging
 from analytiq.documents.cleaning import Cleaning
 from analytiq.documents.indexing_state import IndexingStates
+from analytiq.documents.lookup import DocumentLookups
 from analytiq.documents.metadata_fields import MetadataFields
 from analytiq.documents.retrying import DocumentRetrying
 from analytiq.documents.service import Documents
@@ -20,6 +21,7 @@ from analytiq.locating.service import Locating
 from analytiq.mongo.repositories.chunk_pages import ChunkPageRepository
 from analytiq.mongo.repositories.document_batches import DocumentBatchRepository
 from analytiq.mongo.repositories.document_counts import DocumentCountRepository
+from analytiq.mongo.repositories.document_lookups import DocumentLookupRepository
 from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.kb_work import KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
@@ -37,6 +39,7 @@ class DocumentLives:
 
     documents: Documents
     changing: DocumentChanging
+    lookups: DocumentLookups
     cleaning: Cleaning
     metadata_fields: MetadataFields
     storage: Storage
@@ -57,6 +60,7 @@ def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, 
     """The lives of an organization's documents, tags and KBs."""
     connection = rows.connection
     announced = Rows.on(connection.announcing)
+    states = IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs)
     prompt_uses = PromptUses(rows.prompts)
     metadata_fields = MetadataFields(connection, rows.organizations, rows.documents, rows.jobs)
     storage = Storage(StorageAccountRepository(connection), rows.documents)
@@ -92,7 +96,8 @@ def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, 
             max_bytes=settings.api.max_upload_bytes,
         ),
         locating=Locating(rows.organizations, rows.documents, rows.texts, rows.files, settings.extraction),
-        indexing_states=IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs),
+        indexing_states=states,
+        lookups=DocumentLookups(DocumentLookupRepository(connection), states),
         tags=Tags(connection, rows.tags, rows.documents, rows.knowledge_bases, prompt_uses),
         knowledge_bases=_new_knowledge_bases(announced, rows, calls, store, prompt_uses, standings),
         standings=standings,

@@ -1,13 +1,19 @@
 """Names of documents, and what makes two uploads the same document."""
 
 import hashlib
+import re
 import unicodedata
 
 from analytiq.errors import InvalidInputError
 
 LONGEST_NAME = 255
+"""Characters of one name: of a file, or of a folder on its path."""
+LONGEST_PATH = 1024
+LONGEST_ORIGIN = 1024
 DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """They turn the writing around, so that `report\\u202efdp.exe` looks like a PDF; Arabic and Hebrew names need none."""
+
+_DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def validated_name(name: str, *, field: str = "document_name") -> str:
@@ -24,6 +30,65 @@ def validated_name(name: str, *, field: str = "document_name") -> str:
     if any(is_control(character) for character in kept):
         raise InvalidInputError.of_field(field, "control characters are not allowed in a name")
     return kept
+
+
+def validated_path(path: str, *, field: str = "path") -> str:
+    """Validate and normalize a document's path below a folder; it is the document's name.
+
+    Forward slashes, NFC, no empty segment and no `.`; a name without folders is a path too.
+
+    Raises:
+        InvalidInputError: it is absolute, leads out by `..`, is too long, or a segment is no name.
+    """
+    segments = unicodedata.normalize("NFC", path.replace("\\", "/")).split("/")
+    segments[-1] = segments[-1].strip()
+    if len(segments) > 1 and (not segments[0] or _DRIVE.fullmatch(segments[0])):
+        raise InvalidInputError.of_field(field, "Must be relative, such as contracts/2024/a.pdf.")
+    if ".." in segments:
+        raise InvalidInputError.of_field(field, "Must not hold `..`.")
+    *folders, name = [segment for segment in segments if segment not in ("", ".")] or [""]
+    kept = "/".join([*(_validated_folder(folder, field) for folder in folders), validated_name(name, field=field)])
+    if len(kept) > LONGEST_PATH:
+        raise InvalidInputError.of_field(field, f"Must have at most {LONGEST_PATH} characters with its folders.")
+    return kept
+
+
+def validated_folder(folder: str, *, field: str = "folder") -> str:
+    """Normalize the path of a folder, as `validated_path` does; a slash at its end is dropped.
+
+    Raises:
+        InvalidInputError: it is no path of a folder.
+    """
+    kept = validated_path(f"{folder}/x", field=field).removesuffix("/x")
+    if kept == "x":
+        raise InvalidInputError.of_field(field, "Must name a folder.")
+    return kept
+
+
+def validated_origin(origin: str, *, field: str = "origin") -> str:
+    """Validate the name of the directory, and of its machine, that a document is ingested from.
+
+    Raises:
+        InvalidInputError: it is empty, too long, or holds control characters.
+    """
+    if not 1 <= len(origin) <= LONGEST_ORIGIN:
+        raise InvalidInputError.of_field(field, f"Must have 1 to {LONGEST_ORIGIN} characters.")
+    if any(is_control(character) for character in origin):
+        raise InvalidInputError.of_field(field, "Must not hold control characters.")
+    return origin
+
+
+def file_name_of(document_name: str) -> str:
+    """Return a document's name without its folders."""
+    return document_name.rpartition("/")[2]
+
+
+def _validated_folder(folder: str, field: str) -> str:
+    """A folder's name keeps its outer spaces: "a" and "a " are two folders."""
+    validated_name(folder, field=field)
+    if len(folder) > LONGEST_NAME:
+        raise InvalidInputError.of_field(field, f"longer than {LONGEST_NAME} characters")
+    return folder
 
 
 def is_control(character: str) -> bool:

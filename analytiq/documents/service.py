@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.metadata_fields import DeclaredFields, MetadataFields
-from analytiq.documents.naming import identity_of, validated_name
+from analytiq.documents.naming import identity_of, validated_path
 from analytiq.documents.requests import clean_request, extract_request
 from analytiq.documents.storage import Storage
 from analytiq.errors import ConflictError, NotFoundError
@@ -86,7 +86,7 @@ class Documents:
         changes: dict[str, Any] = {}
         declared: DeclaredFields | None = None
         if document_name is not None:
-            name = validated_name(document_name)
+            name = validated_path(document_name, field="document_name")
             if name != document.document_name:
                 changes["document_name"] = name
         if tag_ids is not None:

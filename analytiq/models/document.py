@@ -41,6 +41,9 @@ class Document(Stored):
     id: str
     organization_id: str
     document_name: str
+    """With the folders that it was uploaded with: `contracts/2024/acme.pdf`."""
+    origin: str | None = None
+    """The directory that it was ingested from, and its machine; None for other uploads."""
     identity: str
     sha256: str
     byte_size: int

@@ -51,6 +51,9 @@ _COMPARATORS = {comparator.value: comparator for comparator in Comparator}
 _EQUALITY = {Comparator.EQUAL, Comparator.NOT_EQUAL}
 _IDS = {BuiltInField.DOCUMENT_ID, BuiltInField.TAG_IDS}
 
+PREFIX = "$prefix"
+_LAST_CODE_POINT = chr(0x10FFFF)
+
 _INT64_RANGE = range(-(2**63), 2**63)
 
 
@@ -60,7 +63,8 @@ def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter")
     A key is a built-in field (`document_id`, `document_name`, `tag_ids`, `content_type`, `upload_date`, `page`), a
     key of the document's metadata (`customer`, or `metadata.customer`; dots lead into nested objects), or one
     of `$and`, `$or`, `$nor` with a list of filters. A value is a literal (equal), a list of literals (`$in`),
-    or an object of operators, all of which must hold: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not`.
+    or an object of operators, all of which must hold: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not`, and for
+    `document_name` also `$prefix`, which a folder is filtered by: `contracts/2024/`.
     `{}` passes every document. `analytiq.models.filter` says what each means.
 
     Args:
@@ -184,9 +188,12 @@ class _FilterReader:
             if not isinstance(raw, bool):
                 raise InvalidInputError.of_field(path, "`$exists` takes true or false")
             return Exists(field, is_expected=raw)
+        if operator == PREFIX and field is BuiltInField.DOCUMENT_NAME:
+            return _prefix(raw, path)
         if operator == "$not":
             return Not(self._operators(field, raw, path, depth=depth + 1))
-        known = ", ".join([*_COMPARATORS, "$in", "$nin", "$exists", "$not"])
+        prefix = [PREFIX] if field is BuiltInField.DOCUMENT_NAME else []
+        known = ", ".join([*_COMPARATORS, "$in", "$nin", "$exists", "$not", *prefix])
         raise InvalidInputError.of_field(
             path, f"under a field stand {known}, but not the operator {_shortened(operator)!r}"
         )
@@ -197,6 +204,20 @@ class _FilterReader:
             raise InvalidInputError.of_field(path, f"a filter has at most {MAX_CONDITIONS} conditions")
         if depth > MAX_DEPTH:
             raise InvalidInputError.of_field(path, f"a filter has at most {MAX_DEPTH} levels")
+
+
+def _prefix(raw: object, path: str) -> Filter:
+    """Names that begin so: a range, in the order of code points that every store compares strings by."""
+    if not isinstance(raw, str) or not raw:
+        raise InvalidInputError.of_field(path, f"`{PREFIX}` takes a text of at least one character.")
+    first = _literal(BuiltInField.DOCUMENT_NAME, raw, path)
+    conditions: list[Filter] = [Comparison(BuiltInField.DOCUMENT_NAME, Comparator.GREATER_OR_EQUAL, first)]
+    stem = raw.rstrip(_LAST_CODE_POINT)
+    if stem:
+        # The code points of surrogates are those of no character.
+        following = chr(0xE000 if stem[-1] == "\ud7ff" else ord(stem[-1]) + 1)
+        conditions.append(Comparison(BuiltInField.DOCUMENT_NAME, Comparator.LESS, stem[:-1] + following))
+    return _all_of(conditions)
 
 
 def _all_of(operands: Sequence[Filter]) -> Filter:

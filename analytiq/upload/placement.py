@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from analytiq import clock
+from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.naming import identity_of
 from analytiq.documents.requests import clean_request, extract_request
 from analytiq.documents.storage import Storage
@@ -32,6 +33,9 @@ class Placement:
     content: bytes | None
     """As `StagedFile.content`."""
     document_name: str
+    origin: str | None
+    merges: bool
+    """See `Uploads.commit`."""
     content_type: str
     tag_ids: tuple[str, ...] | None
     metadata: dict[str, JsonValue] | None
@@ -65,9 +69,12 @@ class Placing:
             return None
         identity = identity_of(placement.document_name, placement.stored.sha256)
         document = await self._documents.with_identity(placement.upload.organization_id, identity)
-        if document is None or (policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document)):
+        if document is None:
             return None
-        return document
+        if placement.merges:
+            is_to_be_read_again = policy is DuplicatePolicy.REPLACE and document.state is DocumentState.FAILED
+            return None if is_to_be_read_again or _merged(placement, document) else document
+        return None if policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document) else document
 
     async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
         """The transaction to run.
@@ -76,6 +83,9 @@ class Placing:
             ConflictError: several documents have the name, and none has these bytes.
         """
         target = await self._replaced_by(placement) if policy is DuplicatePolicy.REPLACE else None
+        if target is not None and placement.merges and _is_same(placement, target):
+            # The bytes are there and were read: only tags, metadata or the origin change.
+            return lambda session: self._create(session, placement, is_copy=False)
         if target is not None:
             return lambda session: self._replace(session, placement, target)
         return lambda session: self._create(session, placement, is_copy=policy is DuplicatePolicy.CREATE)
@@ -98,7 +108,7 @@ class Placing:
         document = _new_document(placement)
         existing = await self._documents.insert_unless_known(session, document)
         if existing is not None and not is_copy:
-            return existing, UploadOutcome.RETURNED
+            return await self._merge(session, placement, existing), UploadOutcome.RETURNED
         if existing is not None:
             copy = identity_of(document.document_name, document.sha256, copy_of=document.id)
             document = document.model_copy(update={"identity": copy})
@@ -112,6 +122,19 @@ class Placing:
             session=session,
         )
         return document, UploadOutcome.CREATED
+
+    async def _merge(self, session: Session, placement: Placement, existing: Document) -> Document:
+        """Add what the upload says to the document that has its bytes and its name."""
+        changes = _merged(placement, existing) if placement.merges else {}
+        if not changes:
+            return existing
+        document = await self._documents.change(session, existing.organization_id, existing.id, changes)
+        if document is None:
+            raise ConflictError("The document was deleted in the meantime. Upload the file again.")
+        await self._jobs.enqueue(
+            [document_changed(document.organization_id, document.id)], request_id=placement.request_id, session=session
+        )
+        return document
 
     async def _replace(
         self, session: Session, placement: Placement, target: Document
@@ -130,10 +153,15 @@ class Placing:
         }
         if now.sha256 != placement.stored.sha256:
             changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
-        if placement.tag_ids is not None:
-            changes["tag_ids"] = list(placement.tag_ids)
-        if placement.metadata is not None:
-            changes["metadata"] = placement.metadata
+        if placement.merges:
+            changes |= _merged(placement, now)
+        else:
+            if placement.tag_ids is not None:
+                changes["tag_ids"] = list(placement.tag_ids)
+            if placement.metadata is not None:
+                changes["metadata"] = placement.metadata
+        if placement.origin is not None:
+            changes["origin"] = placement.origin
         document = await self._documents.change(session, target.organization_id, target.id, changes)
         if document is None:
             raise ConflictError("the document to replace was deleted meanwhile; upload again")
@@ -174,12 +202,35 @@ def _replacing_matters(placement: Placement, document: Document) -> bool:
     )
 
 
+def _merged(placement: Placement, document: Document) -> dict[str, Any]:
+    """The changes that add the upload's tags and metadata to those of a document, and an origin where it has none.
+
+    Raises:
+        InvalidInputError: the document would have more metadata than one may have.
+    """
+    changes: dict[str, Any] = {}
+    tag_ids = list(dict.fromkeys([*document.tag_ids, *(placement.tag_ids or ())]))
+    if tag_ids != list(document.tag_ids):
+        changes["tag_ids"] = tag_ids
+    metadata = {**document.metadata, **(placement.metadata or {})}
+    if metadata != document.metadata:
+        changes["metadata"] = validated_metadata(metadata)
+    if placement.origin is not None and document.origin is None:
+        changes["origin"] = placement.origin
+    return changes
+
+
+def _is_same(placement: Placement, document: Document) -> bool:
+    return document.sha256 == placement.stored.sha256 and document.state is not DocumentState.FAILED
+
+
 def _new_document(placement: Placement) -> Document:
     now = clock.now()
     return Document(
         id=new_id(),
         organization_id=placement.upload.organization_id,
         document_name=placement.document_name,
+        origin=placement.origin,
         identity=identity_of(placement.document_name, placement.stored.sha256),
         sha256=placement.stored.sha256,
         byte_size=placement.stored.byte_size,

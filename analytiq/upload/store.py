@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.documents.metadata import validated_metadata
 from analytiq.documents.metadata_fields import MetadataFields
-from analytiq.documents.naming import validated_name
+from analytiq.documents.naming import validated_origin, validated_path
 from analytiq.documents.storage import Storage
 from analytiq.errors import TransientError
 from analytiq.models.document import Document
@@ -83,16 +83,22 @@ class Uploads:
         self._max_bytes = max_bytes
 
     async def stage(
-        self, organization_id: str, *, document_name: str, content_type: str, source: AsyncIterator[bytes]
+        self,
+        organization_id: str,
+        *,
+        document_name: str,
+        content_type: str,
+        source: AsyncIterator[bytes],
+        field: str = "files",
     ) -> StagedFile:
-        """Write a file's bytes, in flat memory, under a lease.
+        """Write a file's bytes, in flat memory, under a lease; `field` is the name's in errors.
 
         Raises:
             InvalidInputError: the name is none.
             LimitExceededError: the file is too large; nothing of it is kept.
             QuotaExceededError: the organization has no room for it; nothing of it is kept.
         """
-        name = validated_name(document_name, field="files")
+        name = validated_path(document_name, field=field)
         source = self._storage.guarded(organization_id, name, source)
         now = clock.now()
         upload = Upload(
@@ -124,14 +130,28 @@ class Uploads:
         tag_ids: Sequence[str] | None,
         metadata: Mapping[str, JsonValue] | None,
         policy: DuplicatePolicy,
+        merges: bool = False,
+        path: str | None = None,
+        origin: str | None = None,
         request_id: str | None = None,
     ) -> UploadResult:
         """Make the staged bytes a document, by the policy for duplicates; `tag_ids` are known to exist.
 
         None for tags or metadata means none for a new document, and unchanged for a replaced one.
 
+        Args:
+            staged: what `stage` returned.
+            tag_ids: the document's tags.
+            metadata: the document's metadata.
+            policy: for bytes or a name that the organization has already.
+            merges: add tags and metadata to those of the document that exists, instead of keeping or replacing them.
+            path: the document's name with its folders; the staged name if left out.
+            origin: see `Document.origin`.
+            request_id: of the call, for the log.
+
         Raises:
-            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
+            InvalidInputError: the path or the origin is none, the metadata cannot be kept, or a declared field has a
+                value of another type.
             ConflictError: it is not clear which document is to be replaced.
             QuotaExceededError: the organization has no room for it.
         """
@@ -142,7 +162,9 @@ class Uploads:
             upload=staged.upload,
             stored=staged.stored,
             content=staged.content,
-            document_name=staged.document_name,
+            document_name=staged.document_name if path is None else validated_path(path),
+            origin=None if origin is None else validated_origin(origin),
+            merges=merges,
             content_type=staged.content_type,
             tag_ids=None if tag_ids is None else tuple(tag_ids),
             metadata=kept,

@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from analytiq.bootstrap import Application
 from analytiq.documents.changing import Selected
+from analytiq.documents.naming import validated_folder
 from analytiq.errors import InvalidInputError
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.organization import Organization
@@ -55,6 +56,7 @@ async def _query(application: Application, organization: Organization, match: Do
         any_tag_ids=members,
         error_codes=tuple(match.error_code),
         name_search=match.name_search,
+        folder=None if match.folder is None else validated_folder(match.folder, field="matching.folder"),
         tag_ids=tuple(match.tag_ids),
         states=tuple(match.state),
         file_types=tuple(match.file_type),

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from analytiq.documents.naming import LONGEST_PATH, file_name_of, validated_folder
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
@@ -16,6 +17,8 @@ from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.document_changes import ANY_FILE_TYPE
 from api.schemas.documents import (
+    MERGE,
+    ORIGIN,
     DocumentCountsResponse,
     DocumentDetail,
     DocumentList,
@@ -51,6 +54,16 @@ _MULTIPART_SCHEMA: dict[str, Any] = {
         "tag_ids": {"type": "array", "items": {"type": "string"}, "description": "For all files of the call"},
         "metadata": {"type": "string", "description": "A JSON object, for all files of the call"},
         "on_duplicate": {"type": "string", "enum": ["return", "create", "replace"], "default": "return"},
+        "paths": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": (
+                "One for each file, in their order: its name with folders, relative (contracts/2024/acme.pdf); empty"
+                " for a file without folders. Best sent before the files"
+            ),
+        },
+        "merge": {"type": "boolean", "default": False, "description": MERGE},
+        "origin": {"type": "string", "description": ORIGIN},
     },
 }
 _UPLOAD_BODY: dict[str, Any] = {
@@ -82,7 +95,7 @@ async def upload_documents(
 
     The same bytes under the same name are not stored a second time unless `on_duplicate` says so: `return` (the
     default) answers the document that is there, `create` makes another, `replace` makes the file the next
-    version of the document of that name, keeping its id.
+    version of the document of that name, keeping its id. Folders are a part of the name: `paths`, or `path` in JSON.
     """
     session = UploadSession(application, organization, request_id)
     content_type = request.headers.get("content-type", "")
@@ -92,7 +105,7 @@ async def upload_documents(
         parts = read_parts(
             request.stream(),
             content_type=content_type,
-            limits=MultipartLimits(max_parts=limits.max_files_per_upload + 100),
+            limits=MultipartLimits(max_parts=2 * limits.max_files_per_upload + 100),
         )
         answer = await session.receive_multipart(parts)
     elif kind == "application/json":
@@ -112,6 +125,9 @@ async def list_documents(
     skip: Skip = 0,
     limit: Limit = 10,
     name_search: NameSearch = None,
+    folder: Annotated[
+        str | None, Query(description="Documents in this folder and below it: contracts/2024", max_length=LONGEST_PATH)
+    ] = None,
     tag_ids: Annotated[str | None, Query(description="Ids with commas between them; all must be on it")] = None,
     kb_id: Annotated[SubjectId | None, Query(description="Only documents with a tag of this knowledge base")] = None,
     state: Annotated[list[DocumentState] | None, Query(description="Any of these")] = None,
@@ -135,6 +151,7 @@ async def list_documents(
         any_tag_ids=members,
         error_codes=tuple(error_code or ()),
         name_search=name_search,
+        folder=None if folder is None else validated_folder(folder),
         tag_ids=tuple(part.strip() for part in (tag_ids or "").split(",") if part.strip()),
         states=tuple(state or ()),
         file_types=tuple(file_type or ()),
@@ -256,11 +273,12 @@ async def download_document(
 ) -> StreamingResponse:
     """The bytes that were uploaded, as an attachment: a browser never opens what somebody uploaded as our page."""
     document, content = await application.documents.original(organization.id, document_id)
+    file_name = quote(file_name_of(document.document_name), safe="")
     return StreamingResponse(
         content,
         media_type="application/octet-stream",
         headers={
-            "Content-Disposition": f"attachment; filename*=UTF-8''{quote(document.document_name, safe='')}",
+            "Content-Disposition": f"attachment; filename*=UTF-8''{file_name}",
             "Content-Length": str(document.byte_size),
             "Content-Security-Policy": "sandbox; default-src 'none'",
             "ETag": f'"{document.sha256}"',

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, JsonValue
 
 from analytiq.documents.changing import BATCH, ChangedBatch, WantedChange
+from analytiq.documents.naming import LONGEST_PATH
 from analytiq.errors import InvalidInputError
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
@@ -28,6 +29,7 @@ class DocumentMatch(RequestBody):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"name_search": "invoice"}]})
 
     name_search: Annotated[Annotated[str, NO_NUL] | None, Field(max_length=255)] = None
+    folder: Annotated[str | None, Field(max_length=LONGEST_PATH, description="In this folder and below it")] = None
     tag_ids: TagIds = Field(default_factory=list, description="All must be on it")
     state: list[DocumentState] = Field(default_factory=list[DocumentState], description="Any of these")
     kb_id: Annotated[

@@ -72,7 +72,8 @@ class DocumentResponse(ResponseBody):
     """A document."""
 
     document_id: str
-    document_name: str
+    document_name: str = Field(description="With the folders that it was uploaded with: contracts/2024/acme.pdf")
+    origin: str | None = Field(description="The directory that it was ingested from, as `analytiq ingest` names it")
     state: str = Field(description="uploaded, extracting, extracted or failed")
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -126,6 +127,7 @@ def _fields(document: Document) -> dict[str, object]:
     return {
         "document_id": document.id,
         "document_name": document.document_name,
+        "origin": document.origin,
         "state": document.state.value,
         "tag_ids": list(document.tag_ids),
         "metadata": document.metadata,
@@ -225,10 +227,15 @@ class DocumentUpdate(RequestBody):
     metadata: dict[str, JsonValue] | None = None
 
 
+MERGE = "Add tags and metadata to those of a document that exists, instead of keeping or replacing them"
+ORIGIN = "The directory that the files are ingested from, with its machine: kept with documents that have none"
+
+
 class DocumentUpload(RequestBody):
     """One file of a JSON upload."""
 
-    name: str
+    name: str | None = Field(None, description="Without folders; not needed with `path`")
+    path: str | None = Field(None, description="The name with folders, relative: contracts/2024/acme.pdf")
     content: str = Field(description="The file's bytes in base64")
     tag_ids: Annotated[list[str] | None, Field(max_length=100)] = None
     metadata: dict[str, JsonValue] | None = None
@@ -264,6 +271,8 @@ class DocumentUploads(RequestBody):
 
     documents: Annotated[list[DocumentUpload], Field(min_length=1, max_length=1000)]
     on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN
+    merge: bool = Field(default=False, description=MERGE)
+    origin: str | None = Field(None, description=ORIGIN)
 
 
 class UploadError(ResponseBody):

@@ -308,6 +308,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/documents/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search Documents By Path
+         * @description Look up which files the organization has, with the hashes of their bytes, before any are sent.
+         *
+         *     Answers 1,000 documents at most; where there are more, `next` says how to go on.
+         */
+        post: operations["search_documents_by_path"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/documents/progress": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get Document Progress
+         * @description Return the progress of up to 1,000 documents in one call; ids of documents that do not exist are left out.
+         */
+        post: operations["get_document_progress"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/documents": {
         parameters: {
             query?: never;
@@ -327,7 +369,7 @@ export interface paths {
          *
          *     The same bytes under the same name are not stored a second time unless `on_duplicate` says so: `return` (the
          *     default) answers the document that is there, `create` makes another, `replace` makes the file the next
-         *     version of the document of that name, keeping its id.
+         *     version of the document of that name, keeping its id. Folders are a part of the name: `paths`, or `path` in JSON.
          */
         post: operations["upload_documents"];
         delete?: never;
@@ -2766,6 +2808,29 @@ export interface components {
          */
         Depth: "quick" | "full";
         /**
+         * DocumentAtPath
+         * @description A document as a folder is compared with: its path, and the hash of its bytes.
+         */
+        DocumentAtPath: {
+            /** Document Id */
+            document_id: string;
+            /**
+             * Document Name
+             * @description The path
+             */
+            document_name: string;
+            /** Origin */
+            origin: string | null;
+            /** Sha256 */
+            sha256: string;
+            /** Byte Size */
+            byte_size: number;
+            /** State */
+            state: string;
+            /** Tag Ids */
+            tag_ids: string[];
+        };
+        /**
          * DocumentCountsResponse
          * @description An organization's documents in numbers.
          */
@@ -2804,8 +2869,16 @@ export interface components {
         DocumentDetail: {
             /** Document Id */
             document_id: string;
-            /** Document Name */
+            /**
+             * Document Name
+             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             */
             document_name: string;
+            /**
+             * Origin
+             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             */
+            origin: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -2866,6 +2939,29 @@ export interface components {
             jobs: components["schemas"]["JobResponse"][];
         };
         /**
+         * DocumentLookup
+         * @description Paths to look up, or a folder: its documents and those of all folders below it.
+         * @example {
+         *       "folder": "contracts/2024"
+         *     }
+         * @example {
+         *       "paths": [
+         *         "contracts/2024/acme.pdf"
+         *       ]
+         *     }
+         */
+        DocumentLookup: {
+            /** Folder */
+            folder?: string | null;
+            /** Paths */
+            paths?: string[] | null;
+            /**
+             * After
+             * @description The `next` of the call before
+             */
+            after?: string | null;
+        };
+        /**
          * DocumentMatch
          * @description Which documents, as in the list of documents: everything that is given has to fit; nothing given means all.
          * @example {
@@ -2875,6 +2971,11 @@ export interface components {
         DocumentMatch: {
             /** Name Search */
             name_search?: string | null;
+            /**
+             * Folder
+             * @description In this folder and below it
+             */
+            folder?: string | null;
             /**
              * Tag Ids
              * @description All must be on it
@@ -2906,6 +3007,19 @@ export interface components {
             } | null;
         };
         /**
+         * DocumentProgressQuery
+         * @description Documents whose progress is asked for.
+         * @example {
+         *       "document_ids": [
+         *         "507f1f77bcf86cd799439011"
+         *       ]
+         *     }
+         */
+        DocumentProgressQuery: {
+            /** Document Ids */
+            document_ids: string[];
+        };
+        /**
          * DocumentRefusal
          * @description A document that stayed as it was.
          */
@@ -2924,8 +3038,16 @@ export interface components {
         DocumentResponse: {
             /** Document Id */
             document_id: string;
-            /** Document Name */
+            /**
+             * Document Name
+             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             */
             document_name: string;
+            /**
+             * Origin
+             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             */
+            origin: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -3010,6 +3132,19 @@ export interface components {
             } | null;
         };
         /**
+         * DocumentsAtPaths
+         * @description Documents in the order of their paths, at most 1,000; several may have one path.
+         */
+        DocumentsAtPaths: {
+            /** Documents */
+            documents: components["schemas"]["DocumentAtPath"][];
+            /**
+             * Next
+             * @description Send the same with this as `after` to go on; null at the end
+             */
+            next: string | null;
+        };
+        /**
          * DocumentsChange
          * @description What to change of which documents: `document_ids`, or what is `matching`.
          * @example {
@@ -3069,6 +3204,14 @@ export interface components {
              * @description Send the same with this as `after` to go on; null at the end
              */
             next: string | null;
+        };
+        /**
+         * DocumentsProgress
+         * @description The progress of each document that exists, in any order.
+         */
+        DocumentsProgress: {
+            /** Documents */
+            documents: components["schemas"]["DocumentDetail"][];
         };
         /**
          * DocumentsRetried
@@ -4193,8 +4336,16 @@ export interface components {
         ListedDocumentResponse: {
             /** Document Id */
             document_id: string;
-            /** Document Name */
+            /**
+             * Document Name
+             * @description With the folders that it was uploaded with: contracts/2024/acme.pdf
+             */
             document_name: string;
+            /**
+             * Origin
+             * @description The directory that it was ingested from, as `analytiq ingest` names it
+             */
+            origin: string | null;
             /**
              * State
              * @description uploaded, extracting, extracted or failed
@@ -6744,8 +6895,18 @@ export interface components {
          * @description One file of a JSON upload.
          */
         DocumentUpload: {
-            /** Name */
-            name: string;
+            /**
+             * Name
+             * @description Without folders; not needed with `path`
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Path
+             * @description The name with folders, relative: contracts/2024/acme.pdf
+             * @default null
+             */
+            path: string | null;
             /**
              * Content
              * @description The file's bytes in base64
@@ -6793,6 +6954,18 @@ export interface components {
             documents: components["schemas"]["DocumentUpload"][];
             /** @default return */
             on_duplicate: components["schemas"]["DuplicatePolicy"];
+            /**
+             * Merge
+             * @description Add tags and metadata to those of a document that exists, instead of keeping or replacing them
+             * @default false
+             */
+            merge: boolean;
+            /**
+             * Origin
+             * @description The directory that the files are ingested from, with its machine: kept with documents that have none
+             * @default null
+             */
+            origin: string | null;
         };
     };
     responses: never;
@@ -8304,6 +8477,150 @@ export interface operations {
             };
         };
     };
+    search_documents_by_path: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentLookup"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsAtPaths"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_document_progress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentProgressQuery"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsProgress"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_documents: {
         parameters: {
             query?: {
@@ -8313,6 +8630,8 @@ export interface operations {
                 limit?: number;
                 /** @description A part of the name, literally; case does not count */
                 name_search?: string | null;
+                /** @description Documents in this folder and below it: contracts/2024 */
+                folder?: string | null;
                 /** @description Ids with commas between them; all must be on it */
                 tag_ids?: string | null;
                 /** @description Only documents with a tag of this knowledge base */
@@ -8418,6 +8737,15 @@ export interface operations {
                      * @enum {string}
                      */
                     on_duplicate?: "return" | "create" | "replace";
+                    /** @description One for each file, in their order: its name with folders, relative (contracts/2024/acme.pdf); empty for a file without folders. Best sent before the files */
+                    paths?: string[];
+                    /**
+                     * @description Add tags and metadata to those of a document that exists, instead of keeping or replacing them
+                     * @default false
+                     */
+                    merge?: boolean;
+                    /** @description The directory that the files are ingested from, with its machine: kept with documents that have none */
+                    origin?: string;
                 };
                 "application/json": components["schemas"]["DocumentUploads"];
             };

@@ -16,6 +16,7 @@ from analytiq.mongo.session import Session
 BY_NAME = "organization_id_1_document_name_1__id_1"
 """The index of names, as MongoDB names it by itself."""
 FEW_NAMED = 5_000
+_AFTER_SLASH = chr(ord("/") + 1)
 DEEP_SKIP = 1_000
 """From here on a page is found by ids first: page 900 of 100,000 documents took 370 ms otherwise, not 60."""
 
@@ -27,6 +28,8 @@ class DocumentQuery:
     """Which documents a list shows, and in which order."""
 
     name_search: str | None = None
+    folder: str | None = None
+    """Documents in this folder and below it."""
     tag_ids: tuple[str, ...] = ()
     any_tag_ids: tuple[str, ...] | None = None
     """The tags of a knowledge base: its documents have one of them; None does not narrow."""
@@ -39,6 +42,11 @@ class DocumentQuery:
     """It says nothing of pages."""
 
 
+def below(folder: str) -> Row:
+    """The condition on the names of documents in a folder: a range, which the index of names answers."""
+    return {"$gte": f"{folder}/", "$lt": f"{folder}{_AFTER_SLASH}"}
+
+
 async def matching(
     collection: AsyncCollection[Row], organization_id: str, query: DocumentQuery, session: Session | None = None
 ) -> Row:
@@ -46,6 +54,8 @@ async def matching(
     wanted: Row = {"organization_id": organization_id}
     if query.name_search:
         wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
+    if query.folder:
+        wanted.setdefault("document_name", {}).update(below(query.folder))
     if query.tag_ids:
         wanted["tag_ids"] = {"$all": list(query.tag_ids)}
     if query.any_tag_ids is not None:

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.documents.naming import LONGEST_NAME, identity_of, validated_name
+from analytiq.documents.naming import (
+    LONGEST_NAME,
+    LONGEST_PATH,
+    identity_of,
+    validated_folder,
+    validated_name,
+    validated_origin,
+    validated_path,
+)
 from analytiq.errors import InvalidInputError
 
 
@@ -51,6 +59,65 @@ def test_kept_name_is_kept_as_it_is_the_second_time(name: str) -> None:
     except InvalidInputError:
         return
     assert validated_name(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("a.pdf", "a.pdf"),
+        ("contracts/2024/a.pdf", "contracts/2024/a.pdf"),
+        ("contracts\\2024\\a.pdf", "contracts/2024/a.pdf"),
+        ("./contracts//2024/./a.pdf ", "contracts/2024/a.pdf"),
+        ("a /b", "a /b"),  # "a" and "a " are two folders
+        ("Vertr\u0061\u0308ge/a.pdf", "Vertr\u00e4ge/a.pdf"),
+        ("a..b/..c/d..", "a..b/..c/d.."),
+        ("/".join(["x" * 250] * 4), "/".join(["x" * 250] * 4)),
+    ],
+)
+def test_path_is_kept_with_its_folders_in_its_normal_form(path: str, kept: str) -> None:
+    assert validated_path(path) == kept
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "/", "/etc/passwd", "C:/x.pdf", "c:\\x.pdf", "\\\\server\\share\\x.pdf"),
+        *("..", "../a.pdf", "a/../b.pdf", "a\\..\\b.pdf", "a/.."),
+        *(" /a.pdf", "a\nb/c.pdf", "a\u202eb/c.pdf", "x" * (LONGEST_NAME + 1) + "/a.pdf"),
+        "/".join(["x" * 250] * 5),
+    ],
+)
+def test_path_that_leads_out_or_is_none_is_refused(path: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        validated_path(path, field="paths[3]")
+    assert [error.field for error in caught.value.errors] == ["paths[3]"]
+
+
+@given(path=st.text(alphabet=st.sampled_from("ab./\\ \u0308é:C\n"), max_size=12) | st.text(max_size=LONGEST_PATH + 9))
+def test_kept_path_is_relative_and_is_kept_as_it_is_the_second_time(path: str) -> None:
+    try:
+        kept = validated_path(path)
+    except InvalidInputError:
+        return
+    assert validated_path(kept) == kept
+    assert not {"", ".", ".."} & set(kept.split("/"))
+
+
+@pytest.mark.parametrize(("folder", "kept"), [("a", "a"), ("a/b/", "a/b"), ("./a", "a")])
+def test_folder_is_kept_without_a_slash_at_its_end(folder: str, kept: str) -> None:
+    assert validated_folder(folder) == kept
+
+
+@pytest.mark.parametrize("folder", ["", ".", "..", "/a", "a/../b"])
+def test_what_is_no_folder_is_refused(folder: str) -> None:
+    with pytest.raises(InvalidInputError):
+        validated_folder(folder)
+
+
+@pytest.mark.parametrize("origin", ["", "a\nb", "x" * 1025])
+def test_what_is_no_origin_is_refused(origin: str) -> None:
+    with pytest.raises(InvalidInputError):
+        validated_origin(origin)
 
 
 def test_identity_is_of_the_name_the_bytes_and_the_copy() -> None:

@@ -71,6 +71,15 @@ CUSTOMER = MetadataField(("customer",))
             {"document_name": "invoice"},
             Comparison(BuiltInField.DOCUMENT_NAME, Comparator.EQUAL, "invoice"),
         ),
+        (
+            {"document_name": {"$prefix": "contracts/"}},
+            And(
+                (
+                    Comparison(BuiltInField.DOCUMENT_NAME, Comparator.GREATER_OR_EQUAL, "contracts/"),
+                    Comparison(BuiltInField.DOCUMENT_NAME, Comparator.LESS, "contracts0"),
+                )
+            ),
+        ),
         ({"tag_ids": ["invoice", "2024"]}, In(BuiltInField.TAG_IDS, ("invoice", "2024"))),
         ({"customer": "Acme"}, Comparison(CUSTOMER, Comparator.EQUAL, "Acme")),
         ({"metadata.customer": "Acme"}, Comparison(CUSTOMER, Comparator.EQUAL, "Acme")),
@@ -367,3 +376,10 @@ def test_a_wrong_argument_of_a_search_is_named(arguments: dict[str, Any], place:
     with pytest.raises(InvalidInputError) as caught:
         combine(**arguments)
     assert caught.value.errors[0].field == place
+
+
+@given(prefix=st.text(min_size=1, max_size=3), rest=st.text(max_size=3), other=st.text(max_size=4))
+def test_prefix_lets_through_exactly_the_names_that_begin_so(prefix: str, rest: str, other: str) -> None:
+    tree = parse_filter({"document_name": {"$prefix": prefix}})
+    for name in (prefix + rest, other):
+        assert evaluate(tree, Invoice(document_name=name)) == name.startswith(prefix)

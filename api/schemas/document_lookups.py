@@ -1,0 +1,103 @@
+"""Wire shapes of lookups of many documents."""
+
+import re
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from analytiq.documents.lookup import BATCH, LookedUp
+from analytiq.documents.naming import LONGEST_PATH
+from analytiq.errors import InvalidInputError
+from analytiq.models.document import Document
+from analytiq.mongo.repositories.document_lookups import PathPlace
+from api.schemas.documents import DocumentDetail
+from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
+
+_PLACE = re.compile(r"([0-9a-f]{24}):(.+)", re.ASCII | re.DOTALL)
+
+PathText = Annotated[str, Field(max_length=LONGEST_PATH)]
+
+
+class DocumentLookup(RequestBody):
+    """Paths to look up, or a folder: its documents and those of all folders below it."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"folder": "contracts/2024"}, {"paths": ["contracts/2024/acme.pdf"]}]},
+    )
+
+    folder: PathText | None = None
+    paths: Annotated[list[PathText] | None, Field(max_length=BATCH)] = None
+    after: Annotated[str | None, NO_CONTROLS, Field(max_length=2 * LONGEST_PATH)] = Field(
+        None, description="The `next` of the call before"
+    )
+
+    def place(self) -> PathPlace | None:
+        """Return where the call before ended.
+
+        Raises:
+            InvalidInputError: it is no `next`.
+        """
+        if self.after is None:
+            return None
+        matched = _PLACE.fullmatch(self.after)
+        if matched is None:
+            raise InvalidInputError.of_field("after", "Must be the `next` of an answer.")
+        return PathPlace(matched[2], matched[1])
+
+
+class DocumentAtPath(ResponseBody):
+    """A document as a folder is compared with: its path, and the hash of its bytes."""
+
+    document_id: str
+    document_name: str = Field(description="The path")
+    origin: str | None
+    sha256: str
+    byte_size: int
+    state: str
+    tag_ids: list[str]
+
+    @classmethod
+    def of(cls, document: Document) -> "DocumentAtPath":
+        """From the stored shape."""
+        return cls(
+            document_id=document.id,
+            document_name=document.document_name,
+            origin=document.origin,
+            sha256=document.sha256,
+            byte_size=document.byte_size,
+            state=document.state.value,
+            tag_ids=list(document.tag_ids),
+        )
+
+
+class DocumentsAtPaths(ResponseBody):
+    """Documents in the order of their paths, at most 1,000; several may have one path."""
+
+    documents: list[DocumentAtPath]
+    next: str | None = Field(description="Send the same with this as `after` to go on; null at the end")
+
+    @classmethod
+    def of(cls, found: LookedUp) -> "DocumentsAtPaths":
+        """From the library's shape."""
+        place = found.next
+        return cls(
+            documents=[DocumentAtPath.of(document) for document in found.documents],
+            next=None if place is None else f"{place.document_id}:{place.document_name}",
+        )
+
+
+class DocumentProgressQuery(RequestBody):
+    """Documents whose progress is asked for."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"document_ids": ["507f1f77bcf86cd799439011"]}]}
+    )
+
+    document_ids: Annotated[list[str], Field(min_length=1, max_length=BATCH)]
+
+
+class DocumentsProgress(ResponseBody):
+    """The progress of each document that exists, in any order."""
+
+    documents: list[DocumentDetail]
