@@ -100,6 +100,9 @@ class EmbeddingSettings(_Section):
     """So long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
     cache_max_bytes: int = Field(default=8192 * MEBIBYTE, ge=0)
     """Of cached embeddings, as BSON; beyond it those go that were not used for longest. 0: no bound."""
+    allow_global_cache: bool = False
+    """Let organizations share embeddings. An organization that shares can tell, by price or time, whether another one
+    has a certain text: only where all organizations trust each other. Without it, none shares, whatever it chose."""
     cache_unused_days: int = Field(default=180, ge=0)
     """Embeddings that nobody used for so long go; 0: never."""
 

@@ -58,7 +58,8 @@ class EmbeddingModels:
         Raises:
             InvalidInputError: no such model, or no key for its provider; says how to add one.
         """
-        scope = "global" if organization.cache_scope is CacheScope.GLOBAL else organization.id
+        shares = organization.cache_scope is CacheScope.GLOBAL and self._settings.allow_global_cache
+        scope = "global" if shares else organization.id
         if model == LOCAL_MODEL:
             return ChosenModel(self._local, scope, "")
         # Importing LiteLLM takes seconds: not in the event loop.

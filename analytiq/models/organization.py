@@ -27,7 +27,8 @@ class Organization(Stored):
 
     id: str
     name: str
-    cache_scope: CacheScope = CacheScope.GLOBAL
+    cache_scope: CacheScope = CacheScope.ORGANIZATION
+    """What the organization chose: `global` counts only where the operator's settings allow it."""
     document_retention_days: int | None = None
     """After so many days documents are deleted; None: they are kept."""
     ocr_languages: tuple[str, ...] | None = None

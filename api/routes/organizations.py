@@ -3,7 +3,8 @@
 from fastapi import APIRouter, Response
 
 from analytiq import clock
-from analytiq.errors import InvalidInputError
+from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.models.organization import CacheScope
 from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.organizations import (
@@ -19,9 +20,10 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_organization")
-async def get_organization(caller: CurrentCaller) -> OrganizationResponse:
+async def get_organization(application: ApplicationOf, caller: CurrentCaller) -> OrganizationResponse:
     """The organization that the token opens, and what whoever asks may do there."""
-    return OrganizationResponse.of(caller.organization, caller.permission)
+    may_share = application.settings.embedding.allow_global_cache
+    return OrganizationResponse.of(caller.organization, caller.permission, may_share_cache=may_share)
 
 
 @router.put("", operation_id="update_organization")
@@ -30,11 +32,18 @@ async def update_organization(
 ) -> OrganizationResponse:
     """Change its settings; what is left out stays."""
     organization = caller.organization
+    may_share = application.settings.embedding.allow_global_cache
+    if body.cache_scope is CacheScope.GLOBAL and not may_share:
+        raise ConflictError(
+            "This server shares no embeddings among organizations, since sharing tells each of them whether another"
+            " one has a certain text. An operator allows it with ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE=true.",
+            code="global_cache_not_allowed",
+        )
     if body.cache_scope is not None:
         organization = await application.organizations.set_cache_scope(organization.id, body.cache_scope)
     if body.name is not None:
         organization = await application.organizations.rename(organization.id, body.name)
-    return OrganizationResponse.of(organization, caller.permission)
+    return OrganizationResponse.of(organization, caller.permission, may_share_cache=may_share)
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")

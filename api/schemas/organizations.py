@@ -17,18 +17,20 @@ class OrganizationResponse(ResponseBody):
 
     organization_id: str
     name: str
-    cache_scope: str
+    cache_scope: CacheScope = Field(description="Whom it shares embeddings with now")
+    may_share_cache: bool = Field(description="Whether the operator allows organizations to share embeddings")
     created_at: Moment
     permission: Permission = Field(description="What whoever asks may do here; each includes those before it")
     permission_needed: dict[str, Permission] = Field(description="What each operation of an organization needs")
 
     @classmethod
-    def of(cls, organization: Organization, permission: Permission) -> "OrganizationResponse":
+    def of(cls, organization: Organization, permission: Permission, *, may_share_cache: bool) -> "OrganizationResponse":
         """From the stored shape, for somebody who has this permission."""
         return cls(
             organization_id=organization.id,
             name=organization.name,
-            cache_scope=organization.cache_scope.value,
+            cache_scope=organization.cache_scope if may_share_cache else CacheScope.ORGANIZATION,
+            may_share_cache=may_share_cache,
             created_at=organization.created_at,
             permission=permission,
             permission_needed={operation: rule.permission for operation, rule in RULES.items()},
@@ -47,9 +49,11 @@ class OrganizationUpdate(RequestBody):
     )
     cache_scope: CacheScope | None = Field(
         None,
-        description="`global`: embeddings are shared with all organizations that share theirs, so that a text that"
-        " another has embedded costs nothing, and others can tell by price or time that a text was embedded before;"
-        " `organization`: none is shared. Counts from the next call on",
+        description="`organization`, the default: embeddings are shared with nobody. `global`: they are shared with all"
+        " organizations that share theirs, so that a text that another has embedded costs nothing; whoever shares can"
+        " tell, by price or time, whether another organization has a certain text. Therefore `global` is refused (409,"
+        " `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Counts from the"
+        " next call on",
     )
 
 

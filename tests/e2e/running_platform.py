@@ -22,7 +22,11 @@ START_SECONDS = 120.0
 STOP_SECONDS = 90.0
 COMMAND_SECONDS = 180.0
 READY = "Analytiq is ready"
-OWN_SERVERS = {"ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES": "true", "ANALYTIQ_CHAT__GRACE_SECONDS": "8"}
+OWN_SERVERS = {
+    "ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES": "true",
+    "ANALYTIQ_CHAT__GRACE_SECONDS": "8",
+    "ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE": "true",
+}
 """The providers of these tests are servers on this machine, which an organization may not name otherwise; and a test
 waits for the end of an answer that nobody reads."""
 

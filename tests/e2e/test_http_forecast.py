@@ -107,6 +107,9 @@ def test_organization_that_shares_nothing_pays_for_what_others_have_embedded(run
         wait_until_read(client, upload(client, "a.txt", text, tag_ids=tags[-1:])["document_id"])
     first, second = clients
     own = f"{second.base_url}".rstrip("/")
+    assert accepted(second.get(own))["cache_scope"] == "organization"
+    for client in clients:
+        accepted(client.put(f"{client.base_url}".rstrip("/"), json={"cache_scope": "global"}))
     wait_until_active(first, make_knowledge_base(first, tags[:1], chunk_size=64, embedding_model=LOCAL))
     assert forecast(second, tags[1])["spus"]["value"] == 0
     assert accepted(second.put(own, json={"cache_scope": "organization"}))["cache_scope"] == "organization"
@@ -122,10 +125,10 @@ def test_organization_that_shares_nothing_pays_for_what_others_have_embedded(run
 
 def test_commands_show_and_change_the_scope_and_tell_the_size(running: Running) -> None:
     data_dir = ("--data-dir", str(running.data_dir))
-    assert "shared with all" in run_command("cache", "scope", *data_dir).stderr
-    assert "shared with nobody" in run_command("cache", "scope", "organization", *data_dir).stderr
     assert "shared with nobody" in run_command("cache", "scope", *data_dir).stderr
     assert "shared with all" in run_command("cache", "scope", "global", *data_dir).stderr
+    assert "shared with all" in run_command("cache", "scope", *data_dir).stderr
+    assert "shared with nobody" in run_command("cache", "scope", "organization", *data_dir).stderr
     size = run_command("cache", "size", *data_dir)
     rows, size_bytes, most, kept, unit = size.stdout.splitlines()[1].split()
     # A row of few dimensions, as some tests on this platform have, is a little longer than its key.

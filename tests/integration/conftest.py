@@ -101,7 +101,7 @@ async def compose_application(
     async def composed(**sections: Any) -> Application:
         wanted = {
             "queue": QueueSettings(poll_seconds=0.05),
-            "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20),
+            "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20, allow_global_cache=True),
             # The tests' servers are on this machine.
             "providers": ProviderSettings(allow_private_addresses=True),
             **sections,

@@ -11,7 +11,7 @@ from analytiq.bootstrap import Application
 from analytiq.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.organization import Organization
+from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.tag import Tag
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.ids import new_id
@@ -131,5 +131,7 @@ def prose(subject: str, sentences: int, *, first: int = 0) -> str:
 async def new_tenant(application: Application) -> Tenant:
     """A fresh organization with one tag."""
     organization = await application.organizations.create(f"Organization {new_id()}")
+    # Shared, so that tests of several organizations see what one costs another; the default is tested by itself.
+    organization = await application.organizations.set_cache_scope(organization.id, CacheScope.GLOBAL)
     tag = await application.tags.create(organization.id, name="reports", color="#123456", description="")
     return Tenant(application, organization, tag)

@@ -5021,8 +5021,13 @@ export interface components {
             organization_id: string;
             /** Name */
             name: string;
-            /** Cache Scope */
-            cache_scope: string;
+            /** @description Whom it shares embeddings with now */
+            cache_scope: components["schemas"]["CacheScope"];
+            /**
+             * May Share Cache
+             * @description Whether the operator allows organizations to share embeddings
+             */
+            may_share_cache: boolean;
             /** Created At */
             created_at: string;
             /** @description What whoever asks may do here; each includes those before it */
@@ -5092,7 +5097,7 @@ export interface components {
         OrganizationUpdate: {
             /** Name */
             name?: string | null;
-            /** @description `global`: embeddings are shared with all organizations that share theirs, so that a text that another has embedded costs nothing, and others can tell by price or time that a text was embedded before; `organization`: none is shared. Counts from the next call on */
+            /** @description `organization`, the default: embeddings are shared with nobody. `global`: they are shared with all organizations that share theirs, so that a text that another has embedded costs nothing; whoever shares can tell, by price or time, whether another organization has a certain text. Therefore `global` is refused (409, `global_cache_not_allowed`) unless the operator sets ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE. Counts from the next call on */
             cache_scope?: components["schemas"]["CacheScope"] | null;
         };
         /**

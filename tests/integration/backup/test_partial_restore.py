@@ -16,7 +16,7 @@ from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.migrations import migrate
-from analytiq.settings import QueueSettings, ReconcilerSettings, Settings
+from analytiq.settings import EmbeddingSettings, QueueSettings, ReconcilerSettings, Settings
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup.archiving import lose, seen_of
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -67,6 +67,7 @@ async def open_copy(target: MongoConnection, secret_key: SecretStr, tmp_path: Pa
             "data_dir": tmp_path,
             "queue": QueueSettings(poll_seconds=0.05),
             "reconciler": ReconcilerSettings(orphan_grace_seconds=0),
+            "embedding": EmbeddingSettings(allow_global_cache=True),
             **sections,
         }
     )

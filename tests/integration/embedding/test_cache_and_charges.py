@@ -27,6 +27,7 @@ from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.mongo.repositories.rows import encode
 from analytiq.search.request import Mode
+from analytiq.settings import EmbeddingSettings
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
@@ -178,13 +179,34 @@ async def test_organization_that_shares_no_cache_pays_for_itself_and_gives_nothi
     private = Organization(id=new_id(), name="p", cache_scope=CacheScope.ORGANIZATION, created_at=clock.now())
     await OrganizationRepository(migrated).insert(private)
     kb = await tenant.knowledge_base()
-    third = Organization(id=new_id(), name="q", created_at=clock.now())
+    third = Organization(id=new_id(), name="q", cache_scope=CacheScope.GLOBAL, created_at=clock.now())
     for organization, text in ((private, "a"), (tenant.organization, "a"), (private, "a"), (third, "a")):
         await embedding_of(tenant).embed_chunks(organization, kb, [text])
     assert await books.charged() == {
         (private.id, REMOTE_MODEL, "index"): 1,
         (tenant.id, REMOTE_MODEL, "index"): 1,
     }
+
+
+async def test_choice_to_share_counts_for_nothing_unless_the_operator_allows_it(
+    compose_application: Compose, books: Books
+) -> None:
+    """The price told whether another organization has a certain text."""
+    application = await compose_application(embedding=EmbeddingSettings(batch_size=50, timeout_seconds=20))
+    first, second = await new_tenant(application), await new_tenant(application)
+    kb = await first.knowledge_base()
+    for tenant in (first, second, first):
+        assert tenant.organization.cache_scope is CacheScope.GLOBAL
+        await embedding_of(tenant).embed_chunks(tenant.organization, kb, ["the contract says 90 days"])
+    assert await books.charged() == {
+        (first.id, REMOTE_MODEL, "index"): 1,
+        (second.id, REMOTE_MODEL, "index"): 1,
+    }
+
+
+async def test_new_organization_shares_nothing(tenant: Tenant) -> None:
+    made = await tenant.application.organizations.create("New")
+    assert made.cache_scope is CacheScope.ORGANIZATION
 
 
 async def test_server_of_ones_own_never_fills_the_cache_of_others(

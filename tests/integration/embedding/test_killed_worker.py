@@ -33,6 +33,7 @@ async def test_killed_worker_costs_no_embedding_twice(
     document = (await tenant.upload("a.txt", prose("whales", 200))).document
     embedding_server.script(None, None, Failure.SLOW)
     settings = {
+        "ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE": "true",
         "MONGODB_URI": mongo_uri.get_secret_value(),
         "ANALYTIQ_MONGO__DATABASE": migrated.database.name,
         "ANALYTIQ_SECRET_KEY": secret_key.get_secret_value(),

@@ -8,6 +8,7 @@ const stored: Stored = {
     organization_id: "o",
     name: "Acme",
     cache_scope: "global",
+    may_share_cache: true,
     created_at: "2026-01-01T00:00:00Z",
     permission: "owner",
     permission_needed: {},

@@ -74,12 +74,12 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
               label="Embedding cache"
               hint={
                 draft.cacheScope === "global"
-                  ? "Texts that another organization has embedded cost nothing; others can tell by price or time that a text was embedded before."
+                  ? "Texts that another organization has embedded cost nothing. Other organizations can tell by price or time whether you have a certain text."
                   : "Nothing is shared: each text is paid for once by this organization."
               }
             >
               <select className="field" value={draft.cacheScope} onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}>
-                <option value="global">Shared with the other organizations of this server</option>
+                {(organization.may_share_cache || draft.cacheScope === "global") && <option value="global">Shared with the other organizations of this server</option>}
                 <option value="organization">Of this organization alone</option>
               </select>
             </Field>
