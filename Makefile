@@ -7,6 +7,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST_PYTHON := 3.11
+# Debian 12's own is 23.0.1.
+OLDEST_PIP := 23.0
 PYTHON ?= $(shell for candidate in python3.11 python3.12 python3.13 python3; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then command -v "$$candidate"; break; fi; done)
@@ -18,11 +20,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDEST_PYTHON) --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
-.PHONY: help setup setup-python setup-dev ocr-data demo test check lint audit bench eval-retrieval bench-peers lock clean ui ui-beside ui-if-possible \
-	ui-dev ui-check ui-e2e
+.PHONY: help setup setup-python setup-dev ocr-data demo test check check-install lint audit bench eval-retrieval bench-peers lock \
+	clean ui ui-beside ui-if-possible ui-dev ui-check ui-e2e
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ── Set-up ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,6 +134,9 @@ test: setup-dev ## Run every test, on a real MongoDB
 
 check: lint ## What `lint` does, and unit tests: under a minute
 	$(BIN)/pytest tests/unit -n $(TEST_PROCESSES) -q
+
+check-install: setup-dev ## Install the wheel with the oldest supported pip, and read a document of each kind
+	@.ci/check-install $(BIN) $(OLDEST_PIP)
 
 lint: setup-dev ## Lint, format, types, import contracts, spelling
 	$(BIN)/ruff check

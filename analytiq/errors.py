@@ -11,6 +11,7 @@
     │   └── StoreLoadingError        the knowledge base is still being loaded into memory
     ├── PermanentError           calling again gives the same answer: dead letter
     │   ├── UnsupportedFormatError
+    │   ├── ParserUnavailableError   the installation cannot import the parser of this kind of file
     │   ├── EncryptedFileError
     │   ├── CorruptFileError
     │   ├── EmptyDocumentError
@@ -118,6 +119,12 @@ class UnsupportedFormatError(PermanentError):
     """No parser reads this kind of file."""
 
     code = "unsupported_format"
+
+
+class ParserUnavailableError(PermanentError):
+    """The parser of this kind of file cannot be imported; the file may be fine."""
+
+    code = "parser_unavailable"
 
 
 class EncryptedFileError(PermanentError):

@@ -16,7 +16,8 @@ from analytiq.cli.connection import connect_to_api
 from analytiq.cli.console import output
 from analytiq.cli.process_table import holder_of
 from analytiq.client import UnreachableError
-from analytiq.errors import AnalytiqError, NotFoundError
+from analytiq.errors import AnalytiqError, NotFoundError, ParserUnavailableError
+from analytiq.parsing.registry import ParserRegistry, default_registry, load_parser
 from analytiq.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
@@ -67,6 +68,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     yield _checked("Vector store", lambda: check_vector_store(settings, data_dir))
     yield _checked("SPUs", lambda: _books(settings, data_dir))
     yield _checked("Secret key", lambda: check_stored_keys(settings, data_dir))
+    yield check_parsers(default_registry())
     yield check_ocr(settings.extraction.ocr_languages)
     yield _checked("Local embedding model", lambda: _local_model(directory))
     yield _checked("API", lambda: _api(settings, data_dir))
@@ -106,6 +108,20 @@ def check_free_space(directory: Path) -> Finding:
     if free_bytes >= LEAST_FREE_BYTES:
         return Finding(Verdict.GOOD, "Disk", detail)
     return Finding(Verdict.BAD, "Disk", f"only {detail}", "free at least 1 GB, or use a data directory on another disk")
+
+
+def check_parsers(registry: ParserRegistry) -> Finding:
+    """Import every parser, as a document of each kind would."""
+    problems = list(registry.problems)
+    for reference in registry.references:
+        try:
+            load_parser(reference)
+        except ParserUnavailableError as error:
+            problems.append(error.detail)
+    if not problems:
+        return Finding(Verdict.GOOD, "Parsers", f"all {len(registry.references)} can be imported")
+    remedy = "install the modules that are named, or Analytiq anew: `make setup`; files of other kinds are read"
+    return Finding(Verdict.BAD, "Parsers", " ".join(problems), remedy)
 
 
 def check_ocr(languages: tuple[str, ...]) -> Finding:

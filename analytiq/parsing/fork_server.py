@@ -15,6 +15,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -45,11 +46,20 @@ class _Child:
     channel: socket.socket
 
 
-def serve(control_descriptor: int) -> None:
-    """Fork a child for each request on the control socket, until the caller closes that."""
+def serve(control_descriptor: int, *, preload: bool = True) -> None:
+    """Fork a child for each request on the control socket, until the caller closes that.
+
+    Args:
+        control_descriptor: Of the socket that brings the requests.
+        preload: Import the parsers' libraries once for all children. Where a library kills its importer (an
+            instruction that the processor lacks, say), only the child that needs the library may import it.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the caller's to answer
-    for module in PRELOADED:
-        importlib.import_module(module)
+    for module in PRELOADED if preload else ():
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # noqa: BLE001 -- a document that needs the module fails by it, and no other
+            sys.stderr.write(f"analytiq parsing server: cannot import {module} ({type(error).__name__}: {error})\n")
     # What is imported now never dies: keep the collector from writing to its pages, which children share.
     gc.collect()
     gc.freeze()

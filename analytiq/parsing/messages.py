@@ -19,6 +19,7 @@ from analytiq.errors import (
     EncryptedFileError,
     InvalidInputError,
     LimitExceededError,
+    ParserUnavailableError,
     PermanentError,
     UnsupportedFormatError,
 )
@@ -26,6 +27,7 @@ from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.limits import ParseLimits
+from analytiq.parsing.registry import cannot_import
 
 MAX_MESSAGE_BYTES = 64 * 1024
 
@@ -107,6 +109,7 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
         EncryptedFileError,
         InvalidInputError,
         LimitExceededError,
+        ParserUnavailableError,
         UnsupportedFormatError,
     )
 }
@@ -125,6 +128,8 @@ def failure_of(error: BaseException, *, parser: str) -> Failure:
     """How the child reports what its parser raised."""
     if type(error).__name__ in _ERRORS:
         return Failure(type(error).__name__, str(error))
+    if isinstance(error, ImportError):  # of a module that the parser loads when it needs it
+        return Failure(ParserUnavailableError.__name__, cannot_import(parser, error))
     if isinstance(error, MemoryError):
         return Failure("LimitExceededError", "The document needs more memory than a document may have: split it.")
     if isinstance(error, RecursionError):

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
-from analytiq.errors import InvalidInputError, UnsupportedFormatError
+from analytiq.errors import ParserUnavailableError, UnsupportedFormatError
 from analytiq.parsing.advice import advice_for
 from analytiq.parsing.base import Parser
 
@@ -81,7 +81,9 @@ BUILT_IN_PARSERS = (
 class ParserRegistry:
     """The parsers of one process; of two that read the same content type, the one given last counts."""
 
-    def __init__(self, entries: Iterable[ParserEntry]) -> None:
+    def __init__(self, entries: Iterable[ParserEntry], *, problems: Iterable[str] = ()) -> None:
+        self.problems = tuple(problems)
+        """A sentence for each installed parser that cannot be imported: its content types are not known."""
         self._by_content_type: dict[str, ParserEntry] = {}
         self._type_of_extension: dict[str, str] = {}
         for entry in entries:
@@ -93,6 +95,11 @@ class ParserRegistry:
     def content_types(self) -> tuple[str, ...]:
         """All that can be read, sorted."""
         return tuple(sorted(self._by_content_type))
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The parsers in use as `module:Class`, sorted."""
+        return tuple(sorted({entry.reference for entry in self._by_content_type.values()}))
 
     def content_type_of_extension(self, extension: str) -> str | None:
         """The preferred content type of a file name ending (with the dot, lower case)."""
@@ -112,37 +119,63 @@ class ParserRegistry:
                 advice_for(content_type)
                 or f"Files of type {content_type!r} cannot be read. Convert the file to one of: "
                 f"{', '.join(sorted(self._type_of_extension))}."
+                + "".join(f" {problem}" for problem in self.problems)
             )
         return entry
 
 
 def load_parser(reference: str) -> Parser:
-    """Import a parser by `module:Class` and make one."""
-    parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
-    return cast("Parser", parser_class())
-
-
-def installed_parsers() -> tuple[ParserEntry, ...]:
-    """The parsers that other installed packages bring.
+    """Import a parser by `module:Class` and make one.
 
     Raises:
-        InvalidInputError: one of them cannot be imported; silently going without it would lose documents.
+        ParserUnavailableError: The import failed. Another attempt fails too, until the installation is repaired.
     """
-    return tuple(_entry_of(entry_point) for entry_point in entry_points(group=ENTRY_POINT_GROUP))
+    try:
+        parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
+        return cast("Parser", parser_class())
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ParserUnavailableError(cannot_import(reference, error)) from error
+
+
+def cannot_import(reference: str, error: BaseException) -> str:
+    """Return the sentence that tells why a parser cannot be imported and what to do."""
+    return (
+        f"The parser {reference} cannot be imported ({type(error).__name__}: {error}). Repair the installation of the"
+        " worker (`analytiq doctor` imports every parser), then extract the document again."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledParsers:
+    """The parsers of other installed packages."""
+
+    entries: tuple[ParserEntry, ...]
+    problems: tuple[str, ...]
+    """A sentence for each parser that cannot be imported."""
+
+
+def installed_parsers() -> InstalledParsers:
+    """Import the parsers of other installed packages; one that cannot be imported takes no other with it."""
+    entries: list[ParserEntry] = []
+    problems: list[str] = []
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            parser_class = cast("type[Parser]", entry_point.load())
+            content_types, extensions = tuple(parser_class.content_types), tuple(parser_class.extensions)
+        except Exception as error:  # noqa: BLE001 -- a foreign package, which may raise anything
+            problems.append(
+                f"The parser {entry_point.name!r} ({entry_point.value}) cannot be imported ({type(error).__name__}:"
+                f" {error}). Repair or uninstall its package."
+            )
+        else:
+            entries.append(ParserEntry(entry_point.value, content_types, extensions))
+    return InstalledParsers(tuple(entries), tuple(problems))
 
 
 @cache
 def default_registry() -> ParserRegistry:
-    """The built-in parsers and the installed ones, which win; read once in a process."""
-    return ParserRegistry((*BUILT_IN_PARSERS, *installed_parsers()))
-
-
-def _entry_of(entry_point: EntryPoint) -> ParserEntry:
-    try:
-        parser_class = cast("type[Parser]", entry_point.load())
-        return ParserEntry(entry_point.value, tuple(parser_class.content_types), tuple(parser_class.extensions))
-    except (ImportError, AttributeError) as error:
-        raise InvalidInputError(
-            f"The parser {entry_point.name!r} ({entry_point.value}) cannot be loaded: {error}. "
-            "Repair or uninstall the package that brings it."
-        ) from error
+    """Return the built-in parsers and the installed ones, which win; read once in a process."""
+    installed = installed_parsers()
+    return ParserRegistry((*BUILT_IN_PARSERS, *installed.entries), problems=installed.problems)

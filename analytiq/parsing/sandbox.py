@@ -45,7 +45,8 @@ RETRY_SECONDS = 1.0
 MEBIBYTE = 1024 * 1024
 
 _SERVER_CODE = (
-    "import sys; sys.path[:] = sys.argv[2:]; from analytiq.parsing.fork_server import serve; serve(int(sys.argv[1]))"
+    "import sys; sys.path[:] = sys.argv[3:]; from analytiq.parsing.fork_server import serve; "
+    "serve(int(sys.argv[1]), preload=sys.argv[2] == 'preload')"
 )
 
 _SERVER_ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8", "PATH": os.defpath}
@@ -76,6 +77,7 @@ async def parse_in_child(
 
     Raises:
         UnsupportedFormatError: no parser reads the content type.
+        ParserUnavailableError: the parser cannot be imported.
         CorruptFileError, EncryptedFileError, EmptyDocumentError: what the parser found, or it crashed.
         LimitExceededError: time, memory, pages or text beyond the limits.
         TransientError: the sandbox itself failed; the document may be fine.
@@ -137,10 +139,20 @@ def stop_server() -> None:
 class _Server:
     """The caller's handle of the forking server."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, preload: bool) -> None:
+        self.has_answered = False
+        """A child of this server has started."""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            arguments = [sys.executable, "-I", "-c", _SERVER_CODE, str(theirs.fileno()), *sys.path]
+            arguments = [
+                sys.executable,
+                "-I",
+                "-c",
+                _SERVER_CODE,
+                str(theirs.fileno()),
+                "preload" if preload else "bare",
+                *sys.path,
+            ]
             self._process = subprocess.Popen(
                 arguments,
                 pass_fds=[theirs.fileno()],
@@ -186,11 +198,14 @@ _server_lock = threading.Lock()
 def _running_server() -> _Server:
     global _server
     with _server_lock:
+        preload = True
         if _server is not None and not _server.is_alive:
+            # A library that kills its importer must not keep every other format from being read.
+            preload = _server.has_answered
             _server.stop()
             _server = None
         if _server is None:
-            _server = _Server()
+            _server = _Server(preload=preload)
         return _server
 
 
@@ -232,6 +247,7 @@ async def _await_start(channel: socket.socket, server: _Server) -> None:
         ) from error
     if not isinstance(news, Started):
         raise _server_died(server)
+    server.has_answered = True
 
 
 async def _follow(channel: socket.socket, server: _Server, on_progress: ReportProgress | None) -> int | None:

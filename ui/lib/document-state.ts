@@ -26,6 +26,7 @@ const FAILURE_LABEL: Record<string, string> = {
   encrypted_file: "Password needed",
   unsupported_format: "Format not supported",
   corrupt_file: "File is damaged",
+  parser_unavailable: "Parser not installed",
   empty_document: "File is empty",
   limit_exceeded: "Too large to read",
   cancelled: "Cancelled",

@@ -87,6 +87,7 @@ def test_every_class_of_error_has_a_status_of_its_own_choice() -> None:
         "StoreLoadingError": 503,
         "PermanentError": 422,
         "UnsupportedFormatError": 422,
+        "ParserUnavailableError": 422,
         "EncryptedFileError": 422,
         "CorruptFileError": 422,
         "EmptyDocumentError": 422,

@@ -2,7 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.cli.doctor import Verdict, check_data_directory, check_free_space, check_ocr, check_python
+from analytiq.cli.doctor import (
+    Verdict,
+    check_data_directory,
+    check_free_space,
+    check_ocr,
+    check_parsers,
+    check_python,
+)
+from analytiq.parsing.registry import ParserEntry, ParserRegistry, default_registry
 
 
 @pytest.mark.parametrize(
@@ -35,6 +43,21 @@ def test_data_directory_below_a_file_is_a_problem(tmp_path: Path) -> None:
 
 def test_free_space_is_measured_where_the_directory_will_be(tmp_path: Path) -> None:
     assert "are free" in check_free_space(tmp_path / "not" / "there").detail
+
+
+def test_every_parser_of_a_whole_installation_can_be_imported() -> None:
+    finding = check_parsers(default_registry())
+    assert finding.verdict is Verdict.GOOD
+    assert f"all {len(default_registry().references)}" in finding.detail
+
+
+def test_parser_that_cannot_be_imported_is_a_problem_with_its_name_and_cause() -> None:
+    broken = ParserEntry("no_such_module:Parser", ("application/x-broken",), (".broken",))
+    finding = check_parsers(ParserRegistry([broken], problems=["The parser 'other' cannot be imported."]))
+    assert finding.verdict is Verdict.BAD
+    assert "no_such_module:Parser" in finding.detail
+    assert "No module named 'no_such_module'" in finding.detail
+    assert "'other'" in finding.detail
 
 
 def test_missing_ocr_data_is_a_note_that_names_the_package() -> None:

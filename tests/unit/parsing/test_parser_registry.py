@@ -1,6 +1,6 @@
 import pytest
 
-from analytiq.errors import InvalidInputError, UnsupportedFormatError
+from analytiq.errors import UnsupportedFormatError
 from analytiq.parsing import registry
 from analytiq.parsing.registry import (
     BUILT_IN_PARSERS,
@@ -62,8 +62,16 @@ def test_parser_of_another_package_is_found_by_its_entry_point() -> None:
     assert default_registry().content_type_of_extension(".misbehaving") is not None
 
 
-def test_parser_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parser_of_another_package_that_cannot_be_imported_is_told_and_takes_no_other_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     broken = registry.EntryPoint("broken", "no_such_module:Parser", registry.ENTRY_POINT_GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: (broken,) if group == broken.group else ())
-    with pytest.raises(InvalidInputError, match=r"'broken'.*no_such_module"):
-        registry.installed_parsers()
+    default_registry.cache_clear()
+    try:
+        found = default_registry()
+    finally:
+        default_registry.cache_clear()
+    with pytest.raises(UnsupportedFormatError, match=r"'broken' \(no_such_module:Parser\) cannot be imported"):
+        found.entry_for("application/x-of-the-broken-one")
+    assert found.entry_for("application/pdf").reference == "analytiq.parsing.pdf:PdfParser"

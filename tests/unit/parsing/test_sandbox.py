@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from analytiq.errors import (
     CorruptFileError,
     EmptyDocumentError,
     LimitExceededError,
+    ParserUnavailableError,
     TransientError,
     UnsupportedFormatError,
 )
@@ -249,6 +250,48 @@ async def test_stopped_server_is_started_by_the_next_document(tmp_path: Path) ->
     sandbox.stop_server()
     assert (await parse(path, "text/plain")).pages[0].text == "words"
     assert sandbox._running_server().pid != before
+
+
+@pytest.fixture
+def broken_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Replaces trafilatura, which reads HTML, by a module of the given code, for a new server."""
+
+    def replace_by(code: str) -> None:
+        site = tmp_path / "site"
+        site.mkdir()
+        (site / "trafilatura.py").write_text(code)
+        monkeypatch.syspath_prepend(str(site))
+        sandbox.stop_server()
+
+    yield replace_by
+    sandbox.stop_server()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text("name,city\nAnna,Ulm\n")
+    return path
+
+
+async def test_parser_that_cannot_be_imported_fails_its_own_documents_for_good_and_no_others(
+    document: Path, table: Path, broken_library: Callable[[str], None]
+) -> None:
+    broken_library("raise ImportError('lxml.html.clean module is now a separate project lxml_html_clean')")
+    with pytest.raises(ParserUnavailableError, match=r"html:HtmlParser.*lxml_html_clean.*`analytiq doctor`"):
+        await parse(document, "text/html")
+    assert "Anna" in (await parse(table, "text/csv")).pages[0].text
+
+
+async def test_library_that_kills_its_importer_stops_no_other_format(
+    document: Path, table: Path, broken_library: Callable[[str], None]
+) -> None:
+    broken_library("import os; os.abort()")
+    with pytest.raises(TransientError, match="started again"):
+        await parse(table, "text/csv")
+    assert "Anna" in (await parse(table, "text/csv")).pages[0].text
+    with pytest.raises(CorruptFileError, match="SIGABRT"):
+        await parse(document, "text/html")
 
 
 @pytest.mark.parametrize("content_type", ["application/pdf", "image/png"])

@@ -27,6 +27,7 @@ FINAL = (
     errors.AccessDeniedError,
     errors.PermanentError,
     errors.UnsupportedFormatError,
+    errors.ParserUnavailableError,
     errors.EncryptedFileError,
     errors.CorruptFileError,
     errors.EmptyDocumentError,
