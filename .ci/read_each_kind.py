@@ -9,7 +9,8 @@ from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.formats import detect_content_type
 from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.registry import default_registry
-from analytiq.parsing.sandbox import parse_in_child, stop_server
+from analytiq.parsing.sandbox import parse_in_child
+from analytiq.parsing.servers import stop_server
 
 SAMPLES = (
     "csv/stanley-cups-with-emoji.csv",

@@ -88,6 +88,10 @@ class ExtractionSettings(_Section):
     output_bytes: int = 256 * MEBIBYTE
     max_pages: int = 10_000
     ocr_languages: tuple[str, ...] = ("eng",)
+    isolation: Literal["required", "best_effort", "off"] = "best_effort"
+    """Whether workers refuse documents where the kernel cannot isolate parsers; off: parsers keep all rights."""
+    readable_paths: tuple[Path, ...] = ()
+    """What parsers may read besides their document, installed code, fonts and OCR data."""
 
 
 class EmbeddingSettings(_Section):
@@ -300,6 +304,8 @@ class Settings(BaseSettings):
     """Where clients find the API; with `organization_id` and `token` it takes the place of connection.json."""
     organization_id: str | None = None
     token: SecretStr | None = None
+    debuggable: bool = False
+    """Let debuggers and other processes of the same user read the memory of the processes, keys included."""
     log_json: bool = False
     log_level: str = "INFO"
     mongo: MongoSettings = MongoSettings()

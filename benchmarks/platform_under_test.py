@@ -19,7 +19,7 @@ from analytiq.models.organization import Organization
 from analytiq.models.tag import Tag
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
-from analytiq.parsing.sandbox import stop_server
+from analytiq.parsing.servers import stop_server
 from analytiq.settings import (
     IndexingSettings,
     LexicalSettings,

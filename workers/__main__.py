@@ -8,7 +8,7 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
-from analytiq.parsing.sandbox import stop_server
+from analytiq.parsing.servers import stop_server
 from analytiq.settings import Settings, read_settings
 from analytiq.telemetry import logs, metrics, traces
 

@@ -1,6 +1,5 @@
 """The job `extract(document)`."""
 
-import asyncio
 import tempfile
 from pathlib import Path
 
@@ -20,11 +19,12 @@ from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.formats import detect_content_type
+from analytiq.parsing.base import ParseOptions, TypeHints
+from analytiq.parsing.formats import HEAD_BYTES, hints_of, text_by_name
+from analytiq.parsing.isolation import isolation_of
 from analytiq.parsing.plain_text import parse_utf8
 from analytiq.parsing.registry import PLAIN_TEXT_PARSER, default_registry
-from analytiq.parsing.sandbox import ParseLimits, parse_in_child
+from analytiq.parsing.sandbox import ParseLimits, detect_in_child, parse_in_child
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import ExtractionSettings
@@ -113,13 +113,12 @@ class Extraction:
                 async for part in self._files.read(document.organization_id, document.file_id):
                     target.write(part)
             # What the sender says of a file may be wrong or a lie; its bytes are looked at.
-            content_type = await asyncio.to_thread(
-                detect_content_type, path, file_name=document.document_name, declared=document.content_type
-            )
-            if _may_be_read_here(document, content_type):
-                read = parse_utf8(path.read_bytes())
-                if read is not None:
-                    return read, content_type
+            hints = hints_of(document.document_name, declared=document.content_type)
+            read = _read_here(path, document, hints)
+            if read is not None:
+                return read
+            isolation = isolation_of(self._settings)
+            content_type = await detect_in_child(path, hints, isolation=isolation)
             parsed = await parse_in_child(
                 path,
                 content_type=content_type,
@@ -133,6 +132,7 @@ class Extraction:
                     wall_seconds=self._settings.wall_seconds,
                     output_bytes=self._settings.output_bytes,
                 ),
+                isolation=isolation,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
             return parsed, content_type
@@ -202,11 +202,17 @@ class Extraction:
             await self._texts.delete(document.organization_id, document.id, text_id)
 
 
-def _may_be_read_here(document: Document, content_type: str) -> bool:
+def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[ParsedDocument, str] | None:
+    """Read a short text of UTF-8 that its name calls plain, with its content type; None for any other file."""
     if document.byte_size > LONGEST_READ_HERE_BYTES:
-        return False
+        return None
+    content = path.read_bytes()
+    content_type = text_by_name(content[:HEAD_BYTES], hints)
     # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
-    return default_registry().entry_for(content_type).reference == PLAIN_TEXT_PARSER
+    if content_type is None or default_registry().entry_for(content_type).reference != PLAIN_TEXT_PARSER:
+        return None
+    parsed = parse_utf8(content)
+    return None if parsed is None else (parsed, content_type)
 
 
 def _suffix(document_name: str) -> str:

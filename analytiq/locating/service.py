@@ -19,6 +19,7 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.isolation import isolation_of
 from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.messages import PageRequest
 from analytiq.parsing.sandbox import place_words_in_child
@@ -172,6 +173,7 @@ class Locating:
                 wall_seconds=WALL_SECONDS,
                 output_bytes=self._settings.output_bytes,
             ),
+            isolation=isolation_of(self._settings),
         )
 
     def _remember(self, key: _PageKey, words: PageWords) -> None:

@@ -25,6 +25,18 @@ class ParseOptions:
     """Where the OCR engine's language data lies; None: where Debian's packages put it."""
 
 
+@dataclass(frozen=True, slots=True)
+class TypeHints:
+    """What a file's name and its sender say of its content type."""
+
+    extension: str
+    """With the dot, lower case."""
+    named: str | None
+    """The content type of the extension."""
+    claimed: str | None
+    """The sender's."""
+
+
 class Parser(Protocol):
     """Reads one format.
 

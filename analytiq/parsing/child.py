@@ -3,31 +3,46 @@
 Every way out of `run` ends the process; it never returns into the server that forked it.
 """
 
-import ctypes
 import errno
 import os
 import signal
 import socket
 import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 import orjson
 
-from analytiq.errors import EmptyDocumentError
+from analytiq.errors import EmptyDocumentError, ParserUnavailableError
 from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
+from analytiq.parsing.base import Parser
+from analytiq.parsing.isolation import Examination, Isolation, readable_paths
 from analytiq.parsing.limits import apply_limits
-from analytiq.parsing.messages import Failure, ForkRequest, Outcome, PageRequest, failure_of
+from analytiq.parsing.messages import (
+    DetectTask,
+    ExamineTask,
+    Failure,
+    ForkRequest,
+    Outcome,
+    ParseTask,
+    PlaceTask,
+    Task,
+    failure_of,
+)
 from analytiq.parsing.registry import load_parser
+from analytiq.parsing.rights import attempts, giving_up, kernel
 from analytiq.parsing.sanitize import sanitize_document, sanitize_text
 
 PROGRESS_INTERVAL_SECONDS = 0.1
 MAX_DETAIL_CHARACTERS = 2000
+EXIT_WITH_RIGHTS = 70
+"""The kernel kept the process from giving its rights up, so the document was not touched."""
 
-_SET_PARENT_DEATH_SIGNAL = 1
-_SET_NO_NEW_PRIVILEGES = 38
-"""Linux, prctl(2)."""
+OWN_CODE = "analytiq."
+"""Parsers of ours start no threads; what other packages bring may."""
 
 
 def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *, server_pid: int) -> NoReturn:
@@ -37,19 +52,12 @@ def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *
         _detach(server_pid)
         sys.path[:] = request.import_path
         apply_limits(request.limits)
-        _write(_parse(request, channel), outcome_descriptor)
-        exit_code = 0
+        bound = _Bound(request.isolation, channel, outcome_descriptor)
+        _write(_do(request.task, bound), outcome_descriptor)
+        exit_code = EXIT_WITH_RIGHTS if bound.has_failed else 0
     finally:
         # Not sys.exit: handlers and buffers that were inherited from the server are the server's.
         os._exit(exit_code)
-
-
-def parse_document(request: ForkRequest, report: "ProgressReporter") -> ParsedDocument:
-    """What the child is for: load the parser, read the file, make the text storable."""
-    if request.path.stat().st_size == 0:
-        raise EmptyDocumentError("The file is empty: upload it again.")
-    parser = load_parser(request.parser)
-    return sanitize_document(parser.parse(request.path, request.options, report))
 
 
 class ProgressReporter:
@@ -68,20 +76,96 @@ class ProgressReporter:
         self._channel.send(orjson.dumps({"kind": "progress", "done": done, "total": total}))
 
 
-def _parse(request: ForkRequest, channel: socket.socket) -> Outcome:
+@dataclass(slots=True)
+class _Bound:
+    """The step between the import of code and the sight of a document: the process gives its rights up."""
+
+    isolation: Isolation
+    channel: socket.socket
+    outcome_descriptor: int
+    has_failed: bool = False
+
+    def give_up(self, *readable: Path, allow_threads: bool = False) -> None:
+        """Keep the channel, the outcome's file, and the reading of these paths."""
+        if self.isolation.mode == "off":
+            return
+        self.has_failed = True
+        giving_up.give_up(
+            readable=readable,
+            keep_descriptors=[self.channel.fileno(), self.outcome_descriptor],
+            allow_threads=allow_threads,
+            support=giving_up.supported(),
+        )
+        self.has_failed = False
+
+    def give_up_for(self, parser: str, *paths: Path) -> None:
+        """As `give_up`, for a parser that is imported.
+
+        Raises:
+            ParserUnavailableError: Its import started threads, which keep their rights.
+        """
+        if self.isolation.mode != "off" and giving_up.thread_count() != 1:
+            raise ParserUnavailableError(
+                f"The parser {parser} starts threads when it is imported, and a thread that runs cannot be isolated."
+                " Use a version that starts them later, or none."
+            )
+        readable = readable_paths(parser=parser, extra=self.isolation.readable)
+        self.give_up(*paths, *readable, allow_threads=not parser.startswith(OWN_CODE))
+
+
+def _do(task: Task, bound: _Bound) -> Outcome:
     try:
-        if request.page is not None:
-            return Outcome(words=_place_words(request, request.page))
-        return Outcome(document=parse_document(request, ProgressReporter(channel)))
+        match task:
+            case ParseTask():
+                return Outcome(document=_parse(task, bound))
+            case PlaceTask():
+                return Outcome(words=_place_words(task, bound))
+            case DetectTask():
+                return Outcome(content_type=_detect(task, bound))
+            case ExamineTask():
+                return Outcome(examination=_examine(task, bound))
     except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
-        return Outcome(failure=failure_of(error, parser=request.parser))
+        return Outcome(failure=failure_of(error, parser="" if isinstance(task, ExamineTask) else task.parser))
 
 
-def _place_words(request: ForkRequest, page: PageRequest) -> PageWords:
+def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
+    """Load the parser, give rights up, read the file, make the text storable."""
+    if task.path.stat().st_size == 0:
+        raise EmptyDocumentError("The file is empty: upload it again.")
+    parser: Parser = load_parser(task.parser)
+    bound.give_up_for(task.parser, *_files_of(task))
+    return sanitize_document(parser.parse(task.path, task.options, ProgressReporter(bound.channel)))
+
+
+def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
+    return [task.path] if task.options.ocr_data_dir is None else [task.path, task.options.ocr_data_dir]
+
+
+def _place_words(task: PlaceTask, bound: _Bound) -> PageWords:
     # Not imported with this module: the server imports it first, and parsers after.
     from analytiq.parsing.placing import place_words
 
-    return place_words(request.path, page.content_type, page.page_number, request.options, is_image=page.is_image)
+    bound.give_up_for(task.parser, *_files_of(task))
+    page = task.page
+    return place_words(task.path, page.content_type, page.page_number, task.options, is_image=page.is_image)
+
+
+def _detect(task: DetectTask, bound: _Bound) -> str:
+    from analytiq.parsing.formats import detect
+
+    bound.give_up_for(task.parser, task.path)
+    return detect(task.path, task.hints)
+
+
+def _examine(task: ExamineTask, bound: _Bound) -> Examination:
+    unavailable: list[str] = []
+    for reference in task.parsers:
+        try:
+            load_parser(reference)
+        except ParserUnavailableError as error:
+            unavailable.append(error.detail)
+    bound.give_up()
+    return Examination(attempts.remaining(), tuple(unavailable))
 
 
 def _write(outcome: Outcome, descriptor: int) -> None:
@@ -120,10 +204,7 @@ def _detach(server_pid: int) -> None:
 
 def _bind_to_server(server_pid: int) -> None:
     """Die with the server, and never gain rights; without the server nobody could kill this process."""
-    if sys.platform != "linux":
-        return
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    kernel.die_with_parent(signal.SIGKILL)
+    kernel.forbid_new_privileges()
     if os.getppid() != server_pid:  # it died before the first call
         os._exit(1)

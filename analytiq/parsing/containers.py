@@ -1,7 +1,7 @@
 """A look into zip and OLE containers, to tell the office formats apart.
 
-This runs in the process that received the file, so it reads little and allocates little, whatever the file
-claims: `zipfile` would build an object for each of a million members.
+This reads little and allocates little, whatever the file claims, and fails on none: `zipfile` would build an object
+for each of a million members.
 """
 
 import struct
@@ -103,6 +103,10 @@ def _compound_directory(path: Path, head: bytes) -> bytes:
         return b""
     sector_bytes = 1 << min(struct.unpack_from("<H", head, 30)[0], 16)
     first_sector = struct.unpack_from("<L", head, 48)[0]
+    offset = (first_sector + 1) * sector_bytes
+    # Beyond what the file system can address, seeking itself fails.
+    if offset >= path.stat().st_size:
+        return b""
     with path.open("rb") as file:
-        file.seek((first_sector + 1) * sector_bytes)
+        file.seek(offset)
         return file.read(4 * sector_bytes)

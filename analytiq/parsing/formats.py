@@ -8,6 +8,7 @@ import mimetypes
 import re
 from pathlib import Path, PurePath
 
+from analytiq.parsing.base import TypeHints
 from analytiq.parsing.charset import unmarked_utf16
 from analytiq.parsing.containers import (
     COMPOUND,
@@ -101,6 +102,8 @@ _ALIASES = {
 }
 
 _BARE_CONTAINERS = frozenset({ZIP, COMPOUND})
+_CONTAINER_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+_READ_AS_TEXT = frozenset({PLAIN, "application/json", "application/xml"})
 
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]{0,200}>\s*)?(?:<!--.{0,2000}?-->\s*)*<(?:!doctype\s+html|html|head|body)\b",
@@ -133,12 +136,36 @@ def detect_content_type(
     Returns:
         A MIME type in lower case, `application/octet-stream` where nothing is known.
     """
+    return detect(path, hints_of(file_name or path.name, declared=declared, registry=registry))
+
+
+def hints_of(file_name: str, *, declared: str | None = None, registry: ParserRegistry | None = None) -> TypeHints:
+    """Return what the name and the sender say of a file; arguments as of `detect_content_type`."""
+    extension = PurePath(file_name).suffix.lower()
+    named = _TEXT_EXTENSIONS.get(extension) or (registry or default_registry()).content_type_of_extension(extension)
+    return TypeHints(extension, named, canonical_content_type(declared))
+
+
+def text_by_name(head: bytes, hints: TypeHints) -> str | None:
+    """Return the content type of a file that is plain text by its name and no other kind by its first bytes.
+
+    It compares bytes and interprets none, so the process that holds keys may call it on any file.
+    """
+    is_contradicted = hints.named == PLAIN and hints.claimed not in {None, PLAIN}
+    if hints.named not in _READ_AS_TEXT or is_contradicted or not looks_like_text(head) or b"%PDF-" in head[:1024]:
+        return None
+    is_binary = any(head.startswith(magic) for magic, _ in _MAGIC) or _media_content_type(head) is not None
+    return None if is_binary or head.startswith(_CONTAINER_STARTS) else hints.named
+
+
+def detect(path: Path, hints: TypeHints) -> str:
+    """Return the canonical content type of a file.
+
+    It interprets bytes of a stranger's choice: call it in the sandbox (`sandbox.detect_in_child`).
+    """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    registry = registry or default_registry()
-    extension = PurePath(file_name or path.name).suffix.lower()
-    named = _TEXT_EXTENSIONS.get(extension) or registry.content_type_of_extension(extension)
-    claimed = canonical_content_type(declared)
+    extension, named, claimed = hints.extension, hints.named, hints.claimed
     binary = _binary_content_type(head, path)
     if binary == ENCRYPTED_OFFICE:
         return next((candidate for candidate in (named, claimed) if candidate in OFFICE), DOCX)

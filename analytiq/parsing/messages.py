@@ -9,9 +9,9 @@ Pickle would run code of the sender's choice in the caller; JSON that is checked
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from analytiq.errors import (
     CorruptFileError,
@@ -25,26 +25,12 @@ from analytiq.errors import (
 )
 from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
+from analytiq.parsing.base import ParseOptions, TypeHints
+from analytiq.parsing.isolation import Examination, Isolation
 from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.registry import cannot_import
 
 MAX_MESSAGE_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class ForkRequest:
-    """Parse one document in a new child; comes with the document's socket and its outcome file."""
-
-    path: Path
-    parser: str
-    """`module:Class`."""
-    options: ParseOptions
-    limits: ParseLimits
-    import_path: tuple[str, ...]
-    """The caller's `sys.path`, so that the child finds what the caller finds."""
-    page: "PageRequest | None" = None
-    """Where it is there, nothing is parsed: only this page's words are placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +40,64 @@ class PageRequest:
     content_type: str
     page_number: int
     is_image: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTask:
+    """Read the whole document."""
+
+    path: Path
+    parser: str
+    """`module:Class`."""
+    options: ParseOptions
+    kind: Literal["parse"] = "parse"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTask:
+    """Place the words of one page."""
+
+    path: Path
+    parser: str
+    options: ParseOptions
+    page: PageRequest
+    kind: Literal["place"] = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class DetectTask:
+    """Tell the content type of a file."""
+
+    path: Path
+    hints: TypeHints
+    kind: Literal["detect"] = "detect"
+
+    @property
+    def parser(self) -> str:
+        """The code that reads the file."""
+        return "analytiq.parsing.formats:detect"
+
+
+@dataclass(frozen=True, slots=True)
+class ExamineTask:
+    """Try the isolation of parsers, and import each."""
+
+    parsers: tuple[str, ...]
+    kind: Literal["examine"] = "examine"
+
+
+Task = ParseTask | PlaceTask | DetectTask | ExamineTask
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRequest:
+    """Do one task in a new child; comes with the task's socket and its outcome file."""
+
+    task: Annotated[Task, Field(discriminator="kind")]
+    limits: ParseLimits
+    isolation: Isolation
+    import_path: tuple[str, ...]
+    """The caller's `sys.path`, so that the child finds what the caller finds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +138,8 @@ class Outcome:
 
     document: ParsedDocument | None = None
     words: PageWords | None = None
+    content_type: str | None = None
+    examination: Examination | None = None
     failure: Failure | None = None
 
 
@@ -115,12 +161,12 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
 }
 
 
-def error_of(failure: Failure, path: Path) -> PermanentError | InvalidInputError:
+def error_of(failure: Failure, path: Path | None) -> PermanentError | InvalidInputError:
     """The error that the child reported; one that it may not report counts as a corrupt file.
 
     Libraries name the file that they read: a path of this machine, which means nothing to whoever sent it.
     """
-    detail = failure.detail.replace(str(path), "the file")
+    detail = failure.detail if path is None else failure.detail.replace(str(path), "the file")
     return _ERRORS.get(failure.error, CorruptFileError)(detail)
 
 

@@ -6,13 +6,11 @@ the awaiting task is cancelled, when the caller's process dies.
 """
 
 import asyncio
-import atexit
 import os
 import signal
 import socket
-import subprocess
 import sys
-import threading
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -21,36 +19,37 @@ from pydantic import ValidationError
 from analytiq.errors import AnalytiqError, CorruptFileError, LimitExceededError, TransientError
 from analytiq.models.boxes import PageWords
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions, ReportProgress
+from analytiq.parsing.base import ParseOptions, ReportProgress, TypeHints
+from analytiq.parsing.child import EXIT_WITH_RIGHTS
+from analytiq.parsing.isolation import BEST_EFFORT, Examination, Isolation
 from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.messages import (
-    FORK_REQUEST,
     MAX_MESSAGE_BYTES,
     NEWS,
     OUTCOME,
+    DetectTask,
     Ended,
+    ExamineTask,
     ForkRequest,
     Outcome,
     PageRequest,
+    ParseTask,
+    PlaceTask,
     Progress,
     Started,
+    Task,
     error_of,
 )
 from analytiq.parsing.registry import default_registry
+from analytiq.parsing.servers import RETRY_SECONDS, Server, running_server
 
 START_SECONDS = 60.0
 """The first child waits for the server's imports, about a second on a machine at rest."""
-STOP_SECONDS = 5.0
-RETRY_SECONDS = 1.0
+GAP_RETRY_SECONDS = 60.0
+"""Until documents are tried again where isolation is required and a part of it is missing."""
+DETECTION_LIMITS = ParseLimits(cpu_seconds=10, wall_seconds=60.0)
+"""A look at 320 KiB takes milliseconds."""
 MEBIBYTE = 1024 * 1024
-
-_SERVER_CODE = (
-    "import sys; sys.path[:] = sys.argv[3:]; from analytiq.parsing.fork_server import serve; "
-    "serve(int(sys.argv[1]), preload=sys.argv[2] == 'preload')"
-)
-
-_SERVER_ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "LANG": "C.UTF-8", "PATH": os.defpath}
-"""All that the server and its children see: no key and no password of the caller's environment."""
 
 _CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP})
 
@@ -61,6 +60,7 @@ async def parse_in_child(
     content_type: str,
     options: ParseOptions,
     limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
     on_progress: ReportProgress | None = None,
 ) -> ParsedDocument:
     """Parse a file in a child process of its own.
@@ -70,6 +70,7 @@ async def parse_in_child(
         content_type: As `formats.detect_content_type` says.
         options: Handed to the parser.
         limits: Set in the child before it reads the file.
+        isolation: What the parser may do and read besides, and whether that is required.
         on_progress: Called in this task with (pages done, pages of all), at most ten times a second.
 
     Returns:
@@ -82,40 +83,60 @@ async def parse_in_child(
         LimitExceededError: time, memory, pages or text beyond the limits.
         TransientError: the sandbox itself failed; the document may be fine.
     """
-    request = ForkRequest(
-        path=path,
-        parser=default_registry().entry_for(content_type).reference,
-        options=options,
-        limits=limits,
-        import_path=tuple(sys.path),
-    )
-    outcome = await _outcome_of(request, on_progress)
+    task = ParseTask(path, default_registry().entry_for(content_type).reference, options)
+    outcome = await _outcome_of(task, limits, isolation, on_progress)
     if outcome.document is None or not outcome.document.pages:
         raise CorruptFileError("The parser found no page in the document: upload an undamaged copy.")
     return outcome.document
 
 
 async def place_words_in_child(
-    path: Path, page: PageRequest, *, options: ParseOptions, limits: ParseLimits
+    path: Path,
+    page: PageRequest,
+    *,
+    options: ParseOptions,
+    limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
 ) -> PageWords:
     """The words of one page of a file, and where they stand; raises what `parse_in_child` does."""
-    request = ForkRequest(
-        path=path,
-        parser=default_registry().entry_for(page.content_type).reference,
-        options=options,
-        limits=limits,
-        import_path=tuple(sys.path),
-        page=page,
-    )
-    outcome = await _outcome_of(request, None)
+    task = PlaceTask(path, default_registry().entry_for(page.content_type).reference, options, page)
+    outcome = await _outcome_of(task, limits, isolation)
     if outcome.words is None:
         raise CorruptFileError("The words of the page could not be placed: upload an undamaged copy.")
     return outcome.words
 
 
-async def _outcome_of(request: ForkRequest, on_progress: ReportProgress | None) -> Outcome:
-    if not request.path.is_absolute():
-        raise ValueError(f"the child works in another directory, so {request.path} must be absolute")
+async def detect_in_child(
+    path: Path, hints: TypeHints, *, limits: ParseLimits = DETECTION_LIMITS, isolation: Isolation = BEST_EFFORT
+) -> str:
+    """Return the content type of a file, as `formats.detect` does; raises what `parse_in_child` does."""
+    outcome = await _outcome_of(DetectTask(path, hints), limits, isolation)
+    if outcome.content_type is None:
+        raise CorruptFileError("The type of the file could not be told: upload an undamaged copy.")
+    return outcome.content_type
+
+
+async def examine(isolation: Isolation) -> Examination:
+    """Try in a child what parsers must not be able to do, and import every parser.
+
+    Raises:
+        TransientError: The sandbox itself failed.
+    """
+    task = ExamineTask(default_registry().references)
+    outcome = await _outcome_of(task, ParseLimits(), replace(isolation, mode="best_effort"))
+    found = outcome.examination or Examination()
+    return replace(found, unavailable=(*found.unavailable, *default_registry().problems))
+
+
+async def _outcome_of(
+    task: Task, limits: ParseLimits, isolation: Isolation, on_progress: ReportProgress | None = None
+) -> Outcome:
+    path = None if isinstance(task, ExamineTask) else task.path
+    if path is not None and not path.is_absolute():
+        raise ValueError(f"the child works in another directory, so {path} must be absolute")
+    if isolation.mode == "required" and path is not None:
+        await _require_isolation(isolation)
+    request = ForkRequest(task, limits, isolation, tuple(sys.path))
     with TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
         exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
         if exit_code is not None and exit_code != 0:
@@ -123,93 +144,21 @@ async def _outcome_of(request: ForkRequest, on_progress: ReportProgress | None) 
         # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
         outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
     if outcome.failure is not None:
-        raise error_of(outcome.failure, request.path)
+        raise error_of(outcome.failure, path)
     return outcome
 
 
-def stop_server() -> None:
-    """End the server process of this process, and with it every child; the next document starts another."""
-    global _server
-    with _server_lock:
-        server, _server = _server, None
-    if server is not None:
-        server.stop()
+async def _require_isolation(isolation: Isolation) -> None:
+    """Try once for each server what parsers must not be able to do.
 
-
-class _Server:
-    """The caller's handle of the forking server."""
-
-    def __init__(self, *, preload: bool) -> None:
-        self.has_answered = False
-        """A child of this server has started."""
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            arguments = [
-                sys.executable,
-                "-I",
-                "-c",
-                _SERVER_CODE,
-                str(theirs.fileno()),
-                "preload" if preload else "bare",
-                *sys.path,
-            ]
-            self._process = subprocess.Popen(
-                arguments,
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=_SERVER_ENVIRONMENT,
-                start_new_session=True,
-            )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def submit(self, request: ForkRequest, channel: socket.socket, outcome_descriptor: int) -> None:
-        message = FORK_REQUEST.dump_json(request)
-        if len(message) > MAX_MESSAGE_BYTES:
-            raise TransientError("The worker's import path is too long to be handed to a parser: shorten it.")
-        try:
-            socket.send_fds(self._control, [message], [channel.fileno(), outcome_descriptor])
-        except OSError as error:
-            raise TransientError(
-                "The parsing server has stopped; it is started again for the next document.",
-                retry_after=RETRY_SECONDS,
-            ) from error
-
-    def stop(self) -> None:
-        self._control.close()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-
-_server: _Server | None = None
-_server_lock = threading.Lock()
-
-
-def _running_server() -> _Server:
-    global _server
-    with _server_lock:
-        preload = True
-        if _server is not None and not _server.is_alive:
-            # A library that kills its importer must not keep every other format from being read.
-            preload = _server.has_answered
-            _server.stop()
-            _server = None
-        if _server is None:
-            _server = _Server(preload=preload)
-        return _server
-
-
-atexit.register(stop_server)
+    Raises:
+        TransientError: They are able to. Another worker's kernel may be whole.
+    """
+    server = running_server()
+    if server.examination is None:
+        server.examination = await examine(isolation)
+    if server.examination.gap is not None:
+        raise TransientError(server.examination.gap, retry_after=GAP_RETRY_SECONDS, code="parsers_not_isolated")
 
 
 async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None) -> int | None:
@@ -217,12 +166,13 @@ async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress:
 
     Leaving this function closes the document's socket, which is what kills a child that still runs.
     """
-    server = _running_server()
+    server = running_server()
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with channel:
         channel.settimeout(0)
         with theirs:
             server.submit(request, theirs, outcome_descriptor)
+            server.documents += 1
         await _await_start(channel, server)
         deadline = asyncio.timeout(request.limits.wall_seconds)
         try:
@@ -236,7 +186,7 @@ async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress:
             ) from error
 
 
-async def _await_start(channel: socket.socket, server: _Server) -> None:
+async def _await_start(channel: socket.socket, server: Server) -> None:
     try:
         async with asyncio.timeout(START_SECONDS):
             news = await _receive(channel)
@@ -250,7 +200,7 @@ async def _await_start(channel: socket.socket, server: _Server) -> None:
     server.has_answered = True
 
 
-async def _follow(channel: socket.socket, server: _Server, on_progress: ReportProgress | None) -> int | None:
+async def _follow(channel: socket.socket, server: Server, on_progress: ReportProgress | None) -> int | None:
     while (news := await _receive(channel)) is not None:
         if isinstance(news, Ended):
             return news.exit_code
@@ -271,7 +221,7 @@ async def _receive(channel: socket.socket) -> Started | Progress | Ended | None:
         raise CorruptFileError("The document has taken over its parser and was stopped.") from error
 
 
-def _server_died(server: _Server) -> TransientError:
+def _server_died(server: Server) -> TransientError:
     return TransientError(
         f"The parsing server (process {server.pid}) died while it read the document; its log says why. "
         "It is started again for the next document.",
@@ -289,6 +239,12 @@ def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
         # Not by us: then nobody would be listening. The kernel kills whoever has eaten the machine's memory.
         return LimitExceededError(
             "The system killed the process that read the document, as it does when memory runs out: split it."
+        )
+    if exit_code == EXIT_WITH_RIGHTS:
+        return TransientError(
+            "The document was not read: its process could not give its rights up. `analytiq doctor` tells what this"
+            " kernel allows.",
+            retry_after=GAP_RETRY_SECONDS,
         )
     if -exit_code in _CRASHES:
         return CorruptFileError(

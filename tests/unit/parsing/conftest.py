@@ -15,7 +15,7 @@ MISBEHAVING_PARSERS = dedent(
     import os
     import resource
     import signal
-    from pathlib import Path
+    import time
 
     from analytiq.models.text import ParsedDocument, ParsedPage
 
@@ -33,27 +33,36 @@ MISBEHAVING_PARSERS = dedent(
 
 
     class Endless(Named):
-        """Writes its process id into the file that the document names, and waits for ever."""
+        """Tells its process id as its progress, and waits for ever."""
 
         content_types = ("application/x-endless",)
 
         def parse(self, path, options, report_progress):
-            Path(path.read_text()).write_text(str(os.getpid()))
+            report_progress(os.getpid(), 2**31)
             while True:
-                signal.pause()
+                time.sleep(60)
 
 
     class Breeding(Named):
-        """Starts a process of its own, names it, and waits for ever."""
+        """Starts a process that leaves the process group and starts another, names both, and waits for ever."""
 
         content_types = ("application/x-breeding",)
 
         def parse(self, path, options, report_progress):
-            pid = os.fork()
-            if pid:
-                Path(path.read_text()).write_text(str(pid))
+            reading, writing = os.pipe()
+            first = os.fork()
+            if first == 0:
+                os.setsid()
+                second = os.fork()
+                if second:
+                    os.write(writing, str(second).encode())
+                while True:
+                    time.sleep(60)
+            report_progress(first, 2**31)
+            time.sleep(0.2)  # reports come ten times a second at most
+            report_progress(int(os.read(reading, 20)), 2**31)
             while True:
-                signal.pause()
+                time.sleep(60)
 
 
     class Busy(Named):
@@ -133,8 +142,7 @@ MISBEHAVING_PARSERS = dedent(
 
         def parse(self, path, options, report_progress):
             core = resource.getrlimit(resource.RLIMIT_CORE)
-            group = os.getpgid(0) == os.getpid()
-            return page(f"{sorted(os.environ)} core={core} own_group={group} ocr={options.ocr_languages}")
+            return page(f"{sorted(os.environ)} core={core} ocr={options.ocr_languages}")
     '''
 )
 
