@@ -3,10 +3,12 @@
 import asyncio
 from contextlib import aclosing
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from analytiq import clock
+from analytiq.chat import live
 from analytiq.chat.events import Event, EventName, Position
 from analytiq.errors import NotFoundError
 from analytiq.models.chat import AnswerState, ChatMessage
@@ -79,18 +81,19 @@ async def test_reader_that_comes_when_all_is_over_is_told_everything(begin: Begi
 
 
 async def test_answer_that_nobody_reads_is_stopped_and_charged(
-    begin: Begin, chat_server: ChatServer, eventually: EventuallyTrue
+    begin: Begin, chat_server: ChatServer, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat_server.script(Slow(Say(WHOLE), pieces=4))
-    # Long enough for the reader to come, also on a machine that has much else to do.
-    talk = await begin(chat={"grace_seconds": 5.0})
+    # Longer than any machine takes until the reader comes; once the reader has left, the clock is put forward.
+    grace = timedelta(hours=1)
+    talk = await begin(chat={"grace_seconds": grace.total_seconds()})
     answer = await talk.ask(QUESTION)
     await read_until(talk, answer, "two three")
+    monkeypatch.setattr(live, "clock", SimpleNamespace(now=lambda: clock.now() + 2 * grace))
     await asyncio.to_thread(chat_server.wait_for_cancellation)
 
     async def is_over() -> bool:
-        row = await talk.tenant.application.connection.database["chat_messages"].find_one({"role": "assistant"})
-        return row is not None and row["state"] != "running"
+        return (await talk.message(answer)).state is not AnswerState.RUNNING
 
     await eventually(is_over)
     message = await talk.message(answer)
@@ -108,7 +111,7 @@ async def test_answer_goes_on_while_a_reader_in_another_process_is_there(
     begin: Begin, process: Process, chat_server: ChatServer, eventually: EventuallyTrue
 ) -> None:
     chat_server.script(Slow(Say(WHOLE), pieces=4))
-    talk = await begin(chat={"grace_seconds": 5.0})
+    talk = await begin(chat={"grace_seconds": 10.0})
     elsewhere = talk.seen_by(await process())
     answer = await talk.ask(QUESTION)
     await asyncio.to_thread(chat_server.wait_for_slow)
@@ -120,7 +123,7 @@ async def test_answer_goes_on_while_a_reader_in_another_process_is_there(
         row = await database.find_one({"role": "assistant"})
         assert row is not None
         assert row["state"] == "running"
-        return row["heartbeat_at"] > started + timedelta(seconds=7.0)
+        return row["heartbeat_at"] > started + timedelta(seconds=12.0)
 
     await eventually(beats_go_on)
     chat_server.release()
