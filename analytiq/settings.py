@@ -6,14 +6,17 @@ exceptions are the names that everybody already uses: `MONGODB_URI`, and the pro
 
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MEBIBYTE = 1024 * 1024
+MAX_SECRET_CHARACTERS = 64 * 1024
+PREFIX = "ANALYTIQ_"
 
 PROVIDER_KEY_VARIABLES = {
     "openai": "OPENAI_API_KEY",
@@ -293,7 +296,7 @@ class TelemetrySettings(_Section):
 class Settings(BaseSettings):
     """The whole tree."""
 
-    model_config = SettingsConfigDict(env_prefix="ANALYTIQ_", env_nested_delimiter="__", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="ignore")
 
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None
@@ -334,14 +337,80 @@ class Settings(BaseSettings):
         return [key for key in re.split(r"[,\s]+", value) if key] if isinstance(value, str) else value
 
 
+class SettingsError(ValueError):
+    """A variable of the environment that cannot be used; the message says which, why, and what to do."""
+
+
 def read_settings() -> Settings:
-    """Read the environment, once; `MONGODB_URI` counts where `ANALYTIQ_MONGO__URI` is not set."""
-    settings = Settings()
+    """Read the environment, once; `MONGODB_URI` counts where `ANALYTIQ_MONGO__URI` is not set.
+
+    Raises:
+        SettingsError: a variable's value is not valid, or a file of secrets cannot be read.
+    """
+    _read_secret_files()
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        # Without the values: one of them may be a secret.
+        wrong = [f"ANALYTIQ_{'__'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()]
+        raise SettingsError(f"The environment has settings that cannot be read: {'; '.join(wrong)}.") from None
     uri = os.environ.get("MONGODB_URI")
     if settings.mongo.uri is None and uri:
         mongo = settings.mongo.model_copy(update={"uri": SecretStr(uri)})
         settings = settings.model_copy(update={"mongo": mongo})
     return settings
+
+
+def read_settings_or_exit(process: str) -> Settings:
+    """Read the environment in a process's main; a wrong setting ends the process with a sentence and status 1."""
+    try:
+        return read_settings()
+    except SettingsError as error:
+        sys.stderr.write(f"{process}: {error}\n")
+        sys.exit(1)
+
+
+def secret_variables() -> frozenset[str]:
+    """Return the names of the variables that hold secrets; each may name a file instead, as `NAME_FILE`."""
+    return frozenset(
+        {"MONGODB_URI", *PROVIDER_KEY_VARIABLES.values(), *_secrets_of(Settings, PREFIX)}
+    )
+
+
+def _secrets_of(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        variable = f"{prefix}{name.upper()}"
+        parts = (field.annotation, *get_args(field.annotation))
+        if any(part is SecretStr or SecretStr in get_args(part) for part in parts):
+            yield variable
+        for part in parts:
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from _secrets_of(part, f"{variable}__")
+
+
+def _read_secret_files() -> None:
+    """Put the content of each file that a `NAME_FILE` names into `NAME`, as container platforms mount secrets.
+
+    Raises:
+        SettingsError: the file cannot be read, is empty or large, or both variables are set.
+    """
+    for variable in secret_variables():
+        path = os.environ.get(f"{variable}_FILE")
+        if not path:
+            continue
+        if os.environ.get(variable):
+            raise SettingsError(f"Both {variable} and {variable}_FILE are set. Keep one of them.")
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                secret = file.read(MAX_SECRET_CHARACTERS + 1).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise SettingsError(f"Cannot read {path}, which {variable}_FILE names: {reason}.") from None
+        if not secret or len(secret) > MAX_SECRET_CHARACTERS:
+            wrong = "is empty" if not secret else f"has more than {MAX_SECRET_CHARACTERS} characters"
+            raise SettingsError(f"The file {path}, which {variable}_FILE names, {wrong}. Write the secret alone to it.")
+        os.environ[variable] = secret
+        del os.environ[f"{variable}_FILE"]
 
 
 def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:

@@ -4,16 +4,21 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from socket import socket
 from types import FrameType
 
+import structlog
 import uvicorn
+from fastapi import FastAPI
 
 from analytiq.bootstrap import Application, bootstrap
 from analytiq.errors import AnalytiqError
-from analytiq.settings import metrics_directory_from_environment, read_settings
+from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
 from analytiq.telemetry import logs, traces
 from api.application import create_app
 from api.slow_clients import TimedProtocol
+
+log = structlog.get_logger("api")
 
 
 class _Server(uvicorn.Server):
@@ -23,48 +28,68 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.on_exit: Callable[[], object] = lambda: None
 
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Listen, and log where."""
+        await super().startup(sockets)
+        if self.started:
+            log.info("api.listening", host=self.config.host, port=self.config.port)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """As uvicorn's; called in the main thread, between any two of its steps."""
         super().handle_exit(sig, frame)
         self.on_exit()
 
 
-def main() -> int:
-    """Serve until told to stop; requests under way are finished, and streams ended."""
-    settings = read_settings()
-    logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
-    traces.configure(settings.telemetry, "api")
+async def serve(settings: Settings) -> bool:
+    """Open the application, then serve until told to stop; return whether the address could be had.
+
+    Raises:
+        AnalytiqError: the application cannot be opened; nothing listens then.
+    """
+    application = await bootstrap(settings)
 
     @asynccontextmanager
     async def open_application() -> AsyncGenerator[Application]:
-        application = await bootstrap(settings)
         loop = asyncio.get_running_loop()
         server.on_exit = lambda: loop.call_soon_threadsafe(application.begin_closing)
         try:
             yield application
         finally:
+            # Here, since uvicorn raises the signal that ended it as soon as `serve` is over.
             await application.close()
 
-    TimedProtocol.head_seconds = settings.api.head_wait_seconds
     app = create_app(open_application, metrics_directory=metrics_directory_from_environment())
-    server = _Server(
-        uvicorn.Config(
-            app,
-            host=settings.api.host,
-            port=settings.api.port,
-            access_log=False,
-            log_level="warning",
-            timeout_graceful_shutdown=int(settings.worker.drain_seconds),
-            server_header=False,
-            http=TimedProtocol,
-        )
+    server = _Server(_configuration(app, settings))
+    await server.serve()
+    return server.started
+
+
+def _configuration(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=settings.api.host,
+        port=settings.api.port,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=int(settings.worker.drain_seconds),
+        server_header=False,
+        http=TimedProtocol,
     )
+
+
+def main() -> int:
+    """Serve until told to stop; requests under way are finished, and streams ended."""
+    settings = read_settings_or_exit("analytiq api")
+    logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
+    traces.configure(settings.telemetry, "api")
+    TimedProtocol.head_seconds = settings.api.head_wait_seconds
     try:
-        server.run()
+        with asyncio.Runner(loop_factory=uvicorn.Config("api").get_loop_factory()) as runner:
+            is_well = runner.run(serve(settings))
     except AnalytiqError as error:
         sys.stderr.write(f"analytiq api: {error.detail}\n")
         return 1
-    return 0 if server.started else 1
+    return 0 if is_well else 1
 
 
 if __name__ == "__main__":

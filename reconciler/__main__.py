@@ -8,7 +8,7 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
-from analytiq.settings import Settings, read_settings
+from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("reconciler")
@@ -29,7 +29,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the process."""
-    settings = read_settings()
+    settings = read_settings_or_exit("analytiq reconciler")
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="reconciler")
     traces.configure(settings.telemetry, "reconciler")
     try:

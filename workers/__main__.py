@@ -9,7 +9,7 @@ import structlog
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.parsing.servers import stop_server
-from analytiq.settings import Settings, read_settings
+from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("workers")
@@ -44,7 +44,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the process."""
-    settings = read_settings()
+    settings = read_settings_or_exit("analytiq worker")
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="worker")
     traces.configure(settings.telemetry, "worker")
     try:

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
 from analytiq.errors import AnalytiqError
+from analytiq.settings import SettingsError
 
 # No emoji: what is printed is names, ids and passages, of which `1:100:5` would become another text.
 output = Console(highlight=False, soft_wrap=True, emoji=False)
@@ -52,10 +52,6 @@ def errors_as_sentences() -> Generator[None]:
     except AnalytiqError as error:
         fail(error.detail)
         raise typer.Exit(1) from None
-    except ValidationError as error:
-        if error.title != "Settings":
-            raise
-        # Without the values: one of them may be a secret.
-        wrong = [f"ANALYTIQ_{'__'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()]
-        fail(f"The environment has settings that cannot be read: {'; '.join(wrong)}.")
+    except SettingsError as error:
+        fail(str(error))
         raise typer.Exit(1) from None
