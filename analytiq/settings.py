@@ -372,9 +372,7 @@ def read_settings_or_exit(process: str) -> Settings:
 
 def secret_variables() -> frozenset[str]:
     """Return the names of the variables that hold secrets; each may name a file instead, as `NAME_FILE`."""
-    return frozenset(
-        {"MONGODB_URI", *PROVIDER_KEY_VARIABLES.values(), *_secrets_of(Settings, PREFIX)}
-    )
+    return frozenset({"MONGODB_URI", *PROVIDER_KEY_VARIABLES.values(), *_secrets_of(Settings, PREFIX)})
 
 
 def _secrets_of(model: type[BaseModel], prefix: str) -> Iterator[str]:
