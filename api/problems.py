@@ -45,6 +45,9 @@ STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
 )
 """The first class that fits counts."""
 
+DEFAULT_RETRY_SECONDS = 2.0
+"""`Retry-After` of a 503 whose cause names no time: most pass within seconds, a failover within a minute."""
+
 TITLE_OF = {
     400: "The request is wrong",
     401: "Not signed in",
@@ -98,8 +101,8 @@ def of_library(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, AnalytiqError)  # noqa: S101  # registered for this class
     status = status_of(error)
     headers: dict[str, str] = {}
-    if isinstance(error, TransientError) and error.retry_after is not None:
-        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    if isinstance(error, TransientError) and (error.retry_after is not None or status == 503):
+        headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or DEFAULT_RETRY_SECONDS)))
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status >= 500:

@@ -1,4 +1,4 @@
-"""What the answers of the API have in common, as the client gives them. Fields that a later API adds are ignored."""
+"""What the answers of the API have in common, as the client gives them. Fields without a name here are kept too."""
 
 from typing import Generic, TypeVar
 
@@ -10,7 +10,7 @@ Item = TypeVar("Item")
 class Answer(BaseModel):
     """One answer, or a part of one: it does not change."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class Page(Answer, Generic[Item]):

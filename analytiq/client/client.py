@@ -1,30 +1,22 @@
 """The client: a method for each thing that the API does."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
-from analytiq.client.answers import Page
 from analytiq.client.chat import ChatCalls
 from analytiq.client.connection import Query
+from analytiq.client.documents import DocumentCalls
 from analytiq.client.errors import ProblemError
 from analytiq.client.forecasts import ForecastCalls
 from analytiq.client.jobs import JobCalls
 from analytiq.client.metadata_fields import MetadataFieldCalls
 from analytiq.client.models import (
-    Document,
-    DocumentDetail,
-    DocumentText,
     IndexedChunk,
     KnowledgeBase,
-    PassagePlace,
     Tag,
-    UploadAnswer,
 )
 from analytiq.client.organization_models import AccessToken, IssuedAccessToken, Organization, Quota, Usage
 from analytiq.client.organization_settings import OrganizationSettingCalls
@@ -33,14 +25,6 @@ from analytiq.client.prompts import PromptCalls
 from analytiq.client.providers import ProviderCalls
 from analytiq.client.reconcile import ReconcileCalls
 from analytiq.client.search_models import Explanation, MetadataFilter, SearchAnswer
-from analytiq.client.upload import CountedFile, OnBytes, content_type_of
-from analytiq.errors import TransientError
-from analytiq.models.upload import DuplicatePolicy
-
-POLL_SECONDS = 0.1
-MAX_POLL_SECONDS = 2.0
-
-OnSettled = Callable[[DocumentDetail], None]
 
 
 class Client(
@@ -52,6 +36,7 @@ class Client(
     OrganizationSettingCalls,
     PromptCalls,
     ChatCalls,
+    DocumentCalls,
 ):
     """One organization over REST; may be used from several threads, and as a context manager."""
 
@@ -124,153 +109,6 @@ class Client(
             if found is None:
                 raise
             return found
-
-    # Documents
-
-    def upload(
-        self,
-        paths: Sequence[Path],
-        *,
-        tag_ids: Sequence[str] | None = None,
-        metadata: dict[str, JsonValue] | None = None,
-        on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
-        on_bytes: OnBytes | None = None,
-    ) -> UploadAnswer:
-        """Upload files in one call, read from disk while they are sent.
-
-        Args:
-            paths: at least one file; its name without folders becomes the document's.
-            tag_ids: for all of them; None leaves those of a replaced document.
-            metadata: for all of them.
-            on_duplicate: what happens where the same name is there already.
-            on_bytes: told about progress, from this thread.
-
-        Raises:
-            InvalidInputError: a file cannot be read.
-            ProblemError: the call, or every file of it, is refused.
-        """
-        fields = {"on_duplicate": on_duplicate.value}
-        if tag_ids is not None:
-            fields["tag_ids"] = ",".join(tag_ids)
-        if metadata is not None:
-            fields["metadata"] = _METADATA.dump_json(metadata).decode()
-        with ExitStack() as stack:
-            parts = [
-                ("files", (path.name, stack.enter_context(CountedFile(path, on_bytes)), content_type_of(path)))
-                for path in paths
-            ]
-            return UploadAnswer.model_validate_json(self._transport.send_files("/documents", fields, parts))
-
-    def documents(
-        self,
-        *,
-        name_search: str | None = None,
-        tag_ids: Sequence[str] = (),
-        states: Sequence[str] = (),
-        file_types: Sequence[str] = (),
-        metadata_filter: MetadataFilter | None = None,
-    ) -> Iterator[Document]:
-        """All documents that fit, newest first.
-
-        All of `tag_ids` must be on one; any of `states` and of `file_types` may be its own (pdf, word, spreadsheet,
-        presentation, text, web, email, ebook, image, other).
-        """
-        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
-        return self._all("/documents", "documents", Document, query)
-
-    def documents_page(
-        self,
-        *,
-        name_search: str | None = None,
-        tag_ids: Sequence[str] = (),
-        states: Sequence[str] = (),
-        file_types: Sequence[str] = (),
-        metadata_filter: MetadataFilter | None = None,
-        skip: int = 0,
-        limit: int = 10,
-    ) -> Page[Document]:
-        """A page of what `documents` gives, with how many there are."""
-        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
-        return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
-
-    def document(self, document_id: str) -> DocumentDetail:
-        """One document, and where it stands in each of its knowledge bases."""
-        return DocumentDetail.model_validate_json(self._transport.call("GET", f"/documents/{segment(document_id)}"))
-
-    def update_document(
-        self,
-        document_id: str,
-        *,
-        document_name: str | None = None,
-        tag_ids: Sequence[str] | None = None,
-        metadata: dict[str, JsonValue] | None = None,
-    ) -> DocumentDetail:
-        """Change what is not None."""
-        changes = {"document_name": document_name, "tag_ids": tag_ids, "metadata": metadata}
-        body = {name: value for name, value in changes.items() if value is not None}
-        answer = self._transport.call("PUT", f"/documents/{segment(document_id)}", json=body)
-        return DocumentDetail.model_validate_json(answer)
-
-    def delete_document(self, document_id: str) -> None:
-        """Delete it; no search finds it from now on."""
-        self._transport.call("DELETE", f"/documents/{segment(document_id)}")
-
-    def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
-        """Its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
-        answer = self._transport.call(
-            "GET", f"/documents/{segment(document_id)}/text", query={"skip": skip, "limit": limit}
-        )
-        return DocumentText.model_validate_json(answer)
-
-    def locate_passage(self, document_id: str, *, start: int, end: int, text_hash: str | None = None) -> PassagePlace:
-        """Return where the characters [start, end) of its text stand on its pages, as a result or citation names them.
-
-        With the `text_hash` of that result or citation, a text that was replaced since is a 409 (`text_replaced`).
-        """
-        query = {"start": start, "end": end, **({} if text_hash is None else {"text_hash": text_hash})}
-        answer = self._transport.call("GET", f"/documents/{segment(document_id)}/boxes", query=query)
-        return PassagePlace.model_validate_json(answer)
-
-    def wait_until_indexed(
-        self, document_ids: Sequence[str], *, timeout_seconds: float = 600.0, on_settled: OnSettled | None = None
-    ) -> list[DocumentDetail]:
-        """Wait until each document is extracted and indexed in all its knowledge bases, or will not be.
-
-        Args:
-            document_ids: which; a document that is deleted meanwhile ends the wait with a 404.
-            timeout_seconds: for all together.
-            on_settled: told of each as it is done.
-
-        Returns:
-            One for each id, in order; look at `failures`.
-
-        Raises:
-            TransientError: not all are done in time; work goes on.
-        """
-        deadline = time.monotonic() + timeout_seconds
-        waiting = list(dict.fromkeys(document_ids))
-        settled: dict[str, DocumentDetail] = {}
-        pause_seconds = POLL_SECONDS
-        while True:
-            before = len(settled)
-            for document_id in waiting:
-                document = self.document(document_id)
-                if document.is_settled:
-                    settled[document_id] = document
-                    if on_settled is not None:
-                        on_settled(document)
-            waiting = [document_id for document_id in waiting if document_id not in settled]
-            if not waiting:
-                return [settled[document_id] for document_id in document_ids]
-            if time.monotonic() > deadline:
-                raise TransientError(
-                    f"{len(waiting)} of {len(document_ids)} documents are not indexed after {timeout_seconds:g} s; the"
-                    " work goes on. `analytiq status` shows what waits; is a worker running?",
-                    code="still_indexing",
-                )
-            # Patient where nothing moves, so that a thousand documents are not asked about ten times a second.
-            pause_seconds = POLL_SECONDS if len(settled) > before else min(MAX_POLL_SECONDS, pause_seconds * 1.5)
-            time.sleep(pause_seconds)
 
     # Knowledge bases
 
@@ -383,9 +221,6 @@ class Client(
         return Explanation.model_validate_json(answer)
 
 
-_METADATA = TypeAdapter(dict[str, JsonValue])
-
-
 def _search_body(
     query: str,
     top_k: int,
@@ -404,19 +239,3 @@ def _search_body(
     }
     given = {name: value for name, value in optional.items() if value is not None}
     return {"query": query, "top_k": top_k, "skip": skip, **given}
-
-
-def _document_query(
-    name_search: str | None,
-    tag_ids: Sequence[str],
-    states: Sequence[str],
-    file_types: Sequence[str],
-    metadata_filter: MetadataFilter | None,
-) -> Query:
-    return {
-        "name_search": name_search,
-        "tag_ids": ",".join(tag_ids) or None,
-        "state": list(states) or None,
-        "file_type": list(file_types) or None,
-        "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
-    }

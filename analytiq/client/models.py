@@ -37,6 +37,8 @@ class Document(Answer):
 
     document_id: str
     document_name: str
+    """With its folders: `contracts/2024/acme.pdf`."""
+    origin: str | None = None
     state: str
     tag_ids: list[str]
     metadata: dict[str, JsonValue]
@@ -67,6 +69,34 @@ class DocumentDetail(Document):
             return [self.error.detail if self.error else "its text could not be extracted"]
         failed = [state for state in self.knowledge_bases if state.state == "failed"]
         return [f"in {state.name!r} {state.reason or 'it could not be indexed'}" for state in failed]
+
+
+class DocumentAtPath(Answer):
+    """A document as a folder is compared with; `document_name` is its path."""
+
+    document_id: str
+    document_name: str
+    origin: str | None
+    sha256: str
+    byte_size: int
+    state: str
+    tag_ids: list[str]
+
+
+class DocumentRefusal(Answer):
+    """A document that stayed as it was, and why."""
+
+    document_id: str
+    document_name: str
+    detail: str
+
+
+class DocumentsChanged(Answer):
+    """What a change of many documents came to."""
+
+    changed_ids: list[str]
+    unchanged_count: int
+    refused: list[DocumentRefusal]
 
 
 class UploadedDocument(Answer):

@@ -61,6 +61,8 @@ class SearchAnswer(Answer):
     results: list[Passage]
     query: str
     total_count: int
+    skip: int = 0
+    top_k: int = 0
     mode: str = "vector"
     degraded: list[Degradation] = Field(default_factory=list)
     timings_ms: dict[str, float] = Field(default_factory=dict)

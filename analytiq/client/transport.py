@@ -1,9 +1,11 @@
 """One call over HTTP: errors turned into ours, and repeated where the API asks for that."""
 
 import ipaddress
+import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any
+from uuid import uuid4
 
 import httpx
 
@@ -16,8 +18,82 @@ MAX_WAITS = 20
 
 MAX_RETRY_AFTER_SECONDS = 30.0
 
+OUTAGE_SECONDS = 90.0
+"""How long one call is repeated while the API or its database cannot answer: a failover takes 10 to 60 s."""
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 5.0
+
+KEY_IN_USE = "idempotency_key_in_use"
+COMMIT_UNKNOWN = "commit_outcome_unknown"
+
 QueryValue = str | int | Sequence[str]
 FilePart = tuple[str, tuple[str, IO[bytes], str]]
+
+
+class Patience:
+    """The waits of one call: while the API asks for them, and through an outage that may pass by itself."""
+
+    def __init__(self, *, has_key: bool, may_wait_long: bool, knows_api: bool) -> None:
+        """Begin.
+
+        Args:
+            has_key: an Idempotency-Key keeps a repetition from being a second change.
+            may_wait_long: the API's word on when to call again is followed for any of its reasons.
+            knows_api: the API has answered before; where it has not, its address may be wrong.
+        """
+        self._has_key = has_key
+        self._may_wait_long = may_wait_long
+        self._knows_api = knows_api
+        self._deadline = time.monotonic() + OUTAGE_SECONDS
+        self._waits = 0
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the call was made before."""
+        return self._waits > 0
+
+    def wait_or_raise(self, error: ProblemError | UnreachableError) -> None:
+        """Wait until the call is worth repeating.
+
+        Raises:
+            ProblemError: it is not, or was repeated for long enough.
+            UnreachableError: likewise.
+        """
+        if isinstance(error, ProblemError):
+            pause = self._pause_of_problem(error)
+        else:
+            is_worth_it = self._knows_api and time.monotonic() < self._deadline
+            pause = self._backoff() if is_worth_it else None
+        if pause is None:
+            raise error
+        self._waits += 1
+        time.sleep(pause)
+
+    def _pause_of_problem(self, problem: ProblemError) -> float | None:
+        is_in_time = time.monotonic() < self._deadline
+        if problem.code == KEY_IN_USE and self._has_key and self.is_repeated:
+            return self._backoff() if is_in_time else None
+        if problem.status not in (429, 503) or (problem.code == COMMIT_UNKNOWN and self._has_key):
+            return None
+        if problem.retry_after is None:
+            return self._backoff() if problem.status == 503 and is_in_time else None
+        is_allowed = self._waits < MAX_WAITS if self._may_wait_long else False
+        if not is_allowed and not (problem.status == 503 and is_in_time):
+            return None
+        # With jitter: callers that were turned away together do not come back together.
+        return min(problem.retry_after, MAX_RETRY_AFTER_SECONDS) * _jitter()
+
+    def _backoff(self) -> float:
+        return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._waits, 8)) * _jitter()
+
+
+def _is_not_found(error: ProblemError | UnreachableError) -> bool:
+    return isinstance(error, ProblemError) and error.status == 404
+
+
+def _jitter() -> float:
+    return random.uniform(1.0, 1.5)  # noqa: S311  # spreads callers out, guards no secret
 
 
 class Transport:
@@ -34,6 +110,7 @@ class Transport:
             # A proxy of the environment does not reach this machine's loopback.
             trust_env=not _is_loopback(self.url),
         )
+        self._has_answered = False
 
     def call(
         self,
@@ -44,7 +121,7 @@ class Transport:
         json: Mapping[str, Any] | None = None,
         is_repeatable: bool = False,
     ) -> bytes:
-        """The body of the answer.
+        """The body of the answer; repeats the call while the API cannot answer, in a way that makes no change twice.
 
         Args:
             method: the HTTP method.
@@ -59,24 +136,51 @@ class Transport:
             InvalidInputError: what is to be sent is no text.
         """
         wanted = {name: value for name, value in (query or {}).items() if value is not None}
-        waits = MAX_WAITS if is_repeatable or method == "GET" else 0
+        has_key = method == "POST" and not is_repeatable
+        headers = {"Idempotency-Key": uuid4().hex} if has_key else {}
+        patience = Patience(
+            has_key=has_key, may_wait_long=is_repeatable or method == "GET", knows_api=self._has_answered
+        )
         while True:
-            response = self._send(method, path, params=wanted, json=json)
-            if response.is_success:
-                require_own_answer(response)
-                return response.content
-            problem = ProblemError.of(response)
-            if waits == 0 or problem.status not in (429, 503) or problem.retry_after is None:
-                raise problem
-            waits -= 1
-            time.sleep(min(problem.retry_after, MAX_RETRY_AFTER_SECONDS))
+            try:
+                return self._content(self._send(method, path, params=wanted, json=json, headers=headers))
+            except (ProblemError, UnreachableError) as error:
+                if method == "DELETE" and patience.is_repeated and _is_not_found(error):
+                    return b""  # an attempt before, whose answer was lost, has deleted it
+                patience.wait_or_raise(error)
 
-    def send_files(self, path: str, fields: Mapping[str, str], files: Sequence[FilePart]) -> bytes:
-        """Send files as multipart/form-data, read while they are sent; raises as `call` does."""
-        response = self._send("POST", path, data=dict(fields), files=files)
+    def send_files(
+        self,
+        path: str,
+        fields: Mapping[str, str | list[str]],
+        files: Sequence[FilePart],
+        *,
+        is_repeatable: bool,
+        begin_again: Callable[[], None],
+    ) -> bytes:
+        """Send files as multipart/form-data, read while they are sent; raises as `call` does.
+
+        Args:
+            path: below the organization.
+            fields: of the form.
+            files: open at their beginning.
+            is_repeatable: sending them twice makes the same documents; else a key sees to it.
+            begin_again: rewinds the files before they are sent once more.
+        """
+        headers = {} if is_repeatable else {"Idempotency-Key": uuid4().hex}
+        patience = Patience(has_key=not is_repeatable, may_wait_long=False, knows_api=self._has_answered)
+        while True:
+            try:
+                return self._content(self._send("POST", path, data=dict(fields), files=files, headers=headers))
+            except (ProblemError, UnreachableError) as error:
+                patience.wait_or_raise(error)
+                begin_again()
+
+    def _content(self, response: httpx.Response) -> bytes:
         if not response.is_success:
             raise ProblemError.of(response)
         require_own_answer(response)
+        self._has_answered = True
         return response.content
 
     def lines(self, path: str, *, headers: Mapping[str, str]) -> Iterator[str]:

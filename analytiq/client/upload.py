@@ -4,6 +4,7 @@ import io
 import mimetypes
 import os
 import stat
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,26 @@ from analytiq.errors import InvalidInputError
 OCTET_STREAM = "application/octet-stream"
 
 OnBytes = Callable[[int], None]
-"""Told how many more bytes were read for sending."""
+"""Told how many more bytes were read for sending; fewer than none where an upload is repeated."""
+
+
+def document_path(path: Path, root: Path, folder: str | None = None) -> str:
+    """Return the name of a document below a directory: the directory's own name first, as in browsers.
+
+    Args:
+        path: the file.
+        root: the directory, or the file's own.
+        folder: a name instead of the directory's own; empty for none.
+
+    Raises:
+        InvalidInputError: the file is not below the directory.
+    """
+    try:
+        below = path.relative_to(root)
+    except ValueError as error:
+        raise InvalidInputError(f"{str(path)!r} is not below {str(root)!r}.") from error
+    first = root.resolve().name if folder is None else folder
+    return unicodedata.normalize("NFC", "/".join([*filter(None, [first]), *below.parts]))
 
 
 class CountedFile(io.FileIO):
@@ -36,6 +56,14 @@ class CountedFile(io.FileIO):
         self._path = path
         self._size_bytes = status.st_size
         self._on_bytes = on_bytes
+        self._told_bytes = 0
+
+    def begin_again(self) -> None:
+        """Take back what was told: the upload is repeated from its start."""
+        self.seek(0)
+        if self._on_bytes is not None:
+            self._on_bytes(-self._told_bytes)
+        self._told_bytes = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         """As a file does, up to the length that the request has stated: a log may grow meanwhile.
@@ -48,6 +76,7 @@ class CountedFile(io.FileIO):
         block = super().read(max(wanted, 0)) or b""
         if wanted > 0 and not block:
             raise InvalidInputError(f"{str(self._path)!r} has become shorter while it was sent; upload it again.")
+        self._told_bytes += len(block)
         if self._on_bytes is not None:
             self._on_bytes(len(block))
         return block

@@ -8,6 +8,7 @@ from analytiq.errors import AnalytiqError
 from analytiq.models.job import JobKind, JobState
 from analytiq.telemetry import metrics
 from api.context import ApplicationOf
+from api.problems import DEFAULT_RETRY_SECONDS
 from api.schemas.wire import ResponseBody
 
 router = APIRouter(tags=["operations"])
@@ -35,6 +36,7 @@ async def get_readiness(application: ApplicationOf, response: Response) -> Healt
             await application.connection.ping()
     except (AnalytiqError, TimeoutError):
         response.status_code = 503
+        response.headers["Retry-After"] = str(int(DEFAULT_RETRY_SECONDS))
         return Health(status="MongoDB does not answer")
     return Health()
 

@@ -1,0 +1,295 @@
+"""Calls about documents: upload, look up, change, delete, read, and wait for them."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, TypeAdapter
+
+from analytiq.client.answers import Page
+from analytiq.client.connection import Connection, Query
+from analytiq.client.models import (
+    Document,
+    DocumentAtPath,
+    DocumentDetail,
+    DocumentRefusal,
+    DocumentsChanged,
+    DocumentText,
+    PassagePlace,
+    UploadAnswer,
+)
+from analytiq.client.paths import segment
+from analytiq.client.search_models import MetadataFilter
+from analytiq.client.upload import CountedFile, OnBytes, content_type_of, document_path
+from analytiq.errors import TransientError
+from analytiq.models.upload import DuplicatePolicy
+
+POLL_SECONDS = 0.1
+MAX_POLL_SECONDS = 2.0
+WINDOW = 200
+"""Documents that one call asks about while many are waited for."""
+BATCH = 1000
+"""Documents that one lookup asks for."""
+CHANGED_AT_ONCE = 500
+
+OnSettled = Callable[[DocumentDetail], None]
+
+
+class DocumentCalls(Connection):
+    """What may be done with documents."""
+
+    def upload(
+        self,
+        paths: Sequence[Path],
+        *,
+        tag_ids: Sequence[str] | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+        on_duplicate: DuplicatePolicy = DuplicatePolicy.RETURN,
+        merge: bool = False,
+        root: Path | None = None,
+        folder: str | None = None,
+        origin: str | None = None,
+        on_bytes: OnBytes | None = None,
+    ) -> UploadAnswer:
+        """Upload files in one call, read from disk while they are sent.
+
+        While the API or its database cannot answer, for example during a failover, the call is repeated for a minute.
+
+        Args:
+            paths: at least one file; without `root`, its name without folders becomes the document's.
+            tag_ids: for all of them; None leaves those of a replaced document.
+            metadata: for all of them.
+            on_duplicate: what happens where the same name is there already.
+            merge: add tags and metadata to those of a document that exists, instead of keeping or replacing them.
+            root: a directory that all files are below: documents are named by their paths from its own name on.
+            folder: a name instead of the directory's own.
+            origin: where the directory is; `analytiq ingest` deletes only documents that have one.
+            on_bytes: told about progress, from this thread.
+
+        Raises:
+            InvalidInputError: a file cannot be read.
+            ProblemError: the call, or every file of it, is refused.
+        """
+        fields: dict[str, str | list[str]] = {"on_duplicate": on_duplicate.value}
+        if root is not None:
+            fields["paths"] = [document_path(path, root, folder) for path in paths]
+        if merge:
+            fields["merge"] = "true"
+        if origin is not None:
+            fields["origin"] = origin
+        if tag_ids is not None:
+            fields["tag_ids"] = ",".join(tag_ids)
+        if metadata is not None:
+            fields["metadata"] = _METADATA.dump_json(metadata).decode()
+        with ExitStack() as stack:
+            opened = [stack.enter_context(CountedFile(path, on_bytes)) for path in paths]
+            parts = [
+                ("files", (path.name, file, content_type_of(path))) for path, file in zip(paths, opened, strict=True)
+            ]
+
+            def begin_again() -> None:
+                for file in opened:
+                    file.begin_again()
+
+            answer = self._transport.send_files(
+                "/documents",
+                fields,
+                parts,
+                is_repeatable=on_duplicate is not DuplicatePolicy.CREATE,
+                begin_again=begin_again,
+            )
+            return UploadAnswer.model_validate_json(answer)
+
+    def documents_below(self, folder: str) -> Iterator[DocumentAtPath]:
+        """Return the documents in a folder and below it, by path, with the hashes of their bytes."""
+        return self._looked_up({"folder": folder})
+
+    def documents_at(self, paths: Sequence[str]) -> Iterator[DocumentAtPath]:
+        """Return the documents with exactly these paths."""
+        for start in range(0, len(paths), BATCH):
+            yield from self._looked_up({"paths": list(paths[start : start + BATCH])})
+
+    def _looked_up(self, wanted: dict[str, Any]) -> Iterator[DocumentAtPath]:
+        after: str | None = None
+        while True:
+            body = wanted if after is None else {**wanted, "after": after}
+            answer = self._transport.call("POST", "/documents/lookup", json=body, is_repeatable=True)
+            found = _OBJECT.validate_json(answer)
+            yield from (DocumentAtPath.model_validate(item) for item in found["documents"])
+            after = found["next"]
+            if after is None:
+                return
+
+    def change_documents(
+        self,
+        document_ids: Sequence[str],
+        *,
+        add_tag_ids: Sequence[str] = (),
+        remove_tag_ids: Sequence[str] = (),
+        metadata: dict[str, JsonValue] | None = None,
+    ) -> DocumentsChanged:
+        """Change tags and metadata of many documents; metadata key by key, None takes a key out."""
+        changed: list[str] = []
+        refused: list[DocumentRefusal] = []
+        unchanged = 0
+        for start in range(0, len(document_ids), CHANGED_AT_ONCE):
+            body: dict[str, Any] = {
+                "document_ids": list(document_ids[start : start + CHANGED_AT_ONCE]),
+                "add_tag_ids": list(add_tag_ids),
+                "remove_tag_ids": list(remove_tag_ids),
+            }
+            if metadata is not None:
+                body["metadata"] = metadata
+            answer = DocumentsChanged.model_validate_json(
+                self._transport.call("POST", "/documents/changes", json=body, is_repeatable=True)
+            )
+            changed += answer.changed_ids
+            refused += answer.refused
+            unchanged += answer.unchanged_count
+        return DocumentsChanged(changed_ids=changed, unchanged_count=unchanged, refused=refused)
+
+    def documents_progress(self, document_ids: Sequence[str]) -> list[DocumentDetail]:
+        """Return up to 1,000 documents, as `document` does each, in one call; those that do not exist are left out."""
+        body = {"document_ids": list(document_ids)}
+        answer = self._transport.call("POST", "/documents/progress", json=body, is_repeatable=True)
+        return [DocumentDetail.model_validate(item) for item in _OBJECT.validate_json(answer)["documents"]]
+
+    def documents(
+        self,
+        *,
+        name_search: str | None = None,
+        tag_ids: Sequence[str] = (),
+        states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
+        folder: str | None = None,
+    ) -> Iterator[Document]:
+        """All documents that fit, newest first; with `folder`, of it and what is below it.
+
+        All of `tag_ids` must be on one; any of `states` and of `file_types` may be its own (pdf, word, spreadsheet,
+        presentation, text, web, email, ebook, image, other).
+        """
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
+        query = {**query, "folder": folder}
+        return self._all("/documents", "documents", Document, query)
+
+    def documents_page(
+        self,
+        *,
+        name_search: str | None = None,
+        tag_ids: Sequence[str] = (),
+        states: Sequence[str] = (),
+        file_types: Sequence[str] = (),
+        metadata_filter: MetadataFilter | None = None,
+        skip: int = 0,
+        limit: int = 10,
+    ) -> Page[Document]:
+        """A page of what `documents` gives, with how many there are."""
+        query = _document_query(name_search, tag_ids, states, file_types, metadata_filter)
+        return self._page("/documents", "documents", Document, query, skip=skip, limit=limit)
+
+    def document(self, document_id: str) -> DocumentDetail:
+        """One document, and where it stands in each of its knowledge bases."""
+        return DocumentDetail.model_validate_json(self._transport.call("GET", f"/documents/{segment(document_id)}"))
+
+    def update_document(
+        self,
+        document_id: str,
+        *,
+        document_name: str | None = None,
+        tag_ids: Sequence[str] | None = None,
+        metadata: dict[str, JsonValue] | None = None,
+    ) -> DocumentDetail:
+        """Change what is not None."""
+        changes = {"document_name": document_name, "tag_ids": tag_ids, "metadata": metadata}
+        body = {name: value for name, value in changes.items() if value is not None}
+        answer = self._transport.call("PUT", f"/documents/{segment(document_id)}", json=body)
+        return DocumentDetail.model_validate_json(answer)
+
+    def delete_document(self, document_id: str) -> None:
+        """Delete it; no search finds it from now on."""
+        self._transport.call("DELETE", f"/documents/{segment(document_id)}")
+
+    def document_text(self, document_id: str, *, skip: int = 0, limit: int = 100) -> DocumentText:
+        """Its extracted text: up to `limit` pages (at most 1000) after the first `skip`."""
+        answer = self._transport.call(
+            "GET", f"/documents/{segment(document_id)}/text", query={"skip": skip, "limit": limit}
+        )
+        return DocumentText.model_validate_json(answer)
+
+    def locate_passage(self, document_id: str, *, start: int, end: int, text_hash: str | None = None) -> PassagePlace:
+        """Return where the characters [start, end) of its text stand on its pages, as a result or citation names them.
+
+        With the `text_hash` of that result or citation, a text that was replaced since is a 409 (`text_replaced`).
+        """
+        query = {"start": start, "end": end, **({} if text_hash is None else {"text_hash": text_hash})}
+        answer = self._transport.call("GET", f"/documents/{segment(document_id)}/boxes", query=query)
+        return PassagePlace.model_validate_json(answer)
+
+    def wait_until_indexed(
+        self, document_ids: Sequence[str], *, timeout_seconds: float = 600.0, on_settled: OnSettled | None = None
+    ) -> list[DocumentDetail]:
+        """Wait until each document is extracted and indexed in all its knowledge bases, or will not be.
+
+        Args:
+            document_ids: which; a document that is deleted in the meantime ends the wait with a 404.
+            timeout_seconds: for all together.
+            on_settled: told of each as it is done.
+
+        Returns:
+            One for each id, in order; look at `failures`.
+
+        Raises:
+            TransientError: not all are done in time; work goes on.
+        """
+        deadline = time.monotonic() + timeout_seconds
+        waiting: list[str] = list(dict.fromkeys(document_ids))
+        settled: dict[str, DocumentDetail] = {}
+        pause_seconds = POLL_SECONDS
+        while waiting:
+            # The first of those that wait are done first: asking about these alone keeps the cost in proportion.
+            window = waiting[:WINDOW]
+            found = {document.document_id: document for document in self.documents_progress(window)}
+            for document_id in window:
+                # One that is gone, or whose id is none, is asked for by itself: its 404 says so.
+                document = found.get(document_id) or self.document(document_id)
+                if document.is_settled:
+                    settled[document_id] = document
+                    if on_settled is not None:
+                        on_settled(document)
+            waiting = [document_id for document_id in waiting if document_id not in settled]
+            if not waiting:
+                break
+            if settled.keys() >= set(window):
+                continue
+            if time.monotonic() > deadline:
+                raise TransientError(
+                    f"{len(waiting)} of {len(document_ids)} documents are not indexed after {timeout_seconds:g} s; the"
+                    " work goes on. `analytiq status` shows what waits; is a worker running?",
+                    code="still_indexing",
+                )
+            time.sleep(pause_seconds)
+            pause_seconds = min(MAX_POLL_SECONDS, pause_seconds * 1.5)
+        return [settled[document_id] for document_id in document_ids]
+
+
+def _document_query(
+    name_search: str | None,
+    tag_ids: Sequence[str],
+    states: Sequence[str],
+    file_types: Sequence[str],
+    metadata_filter: MetadataFilter | None,
+) -> Query:
+    return {
+        "name_search": name_search,
+        "tag_ids": ",".join(tag_ids) or None,
+        "state": list(states) or None,
+        "file_type": list(file_types) or None,
+        "metadata_filter": None if metadata_filter is None else _METADATA.dump_json(metadata_filter).decode(),
+    }
+
+
+_METADATA = TypeAdapter(dict[str, JsonValue])
+_OBJECT = TypeAdapter(dict[str, Any])
