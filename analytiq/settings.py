@@ -296,7 +296,9 @@ class TelemetrySettings(_Section):
 class Settings(BaseSettings):
     """The whole tree."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_nested_delimiter="__", env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     data_dir: Path = Path.home() / ".local" / "share" / "analytiq"
     secret_key: SecretStr | None = None

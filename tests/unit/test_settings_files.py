@@ -71,3 +71,11 @@ def test_wrong_value_is_named_and_not_shown() -> None:
     with pytest.raises(SettingsError, match="ANALYTIQ_API__PORT") as refused:
         read_settings()
     assert "hunter2" not in str(refused.value)
+
+
+def test_empty_variable_counts_as_not_set() -> None:
+    os.environ["ANALYTIQ_API__PUBLIC_URL"] = ""
+    os.environ["ANALYTIQ_API__PORT"] = ""
+    settings = read_settings()
+    assert settings.api.public_url is None
+    assert settings.api.port == 8000
