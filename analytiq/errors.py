@@ -8,6 +8,7 @@
     ├── QuotaExceededError       get more, then the same call works
     ├── TransientError           call again later
     │   ├── RateLimitedError         not before `retry_after` seconds
+    │   ├── ProviderUnavailableError  the provider fails; it costs no attempt, however long it lasts
     │   └── StoreLoadingError        the knowledge base is still being loaded into memory
     ├── PermanentError           calling again gives the same answer: dead letter
     │   ├── UnsupportedFormatError
@@ -18,6 +19,7 @@
     │   ├── LimitExceededError       the file asks for more than a document may have
     │   ├── DimensionMismatchError   the model's vectors are not those of the knowledge base
     │   └── ProviderRefusedError     the embedding provider will never accept this call
+    │       └── CallRefusedError         it refuses what was sent: a smaller call may pass
     └── LeaseLostError           stop, write nothing
 
 Two tables read the classes: `api.problems` (HTTP status) and `analytiq.queue.retry` (what becomes of the job).
@@ -103,6 +105,12 @@ class RateLimitedError(TransientError):
     code = "rate_limited"
 
 
+class ProviderUnavailableError(TransientError):
+    """The provider of a model fails or cannot be reached; work waits until it answers again."""
+
+    code = "provider_unavailable"
+
+
 class StoreLoadingError(TransientError):
     """The knowledge base's vectors are still being loaded into this process."""
 
@@ -161,6 +169,10 @@ class ProviderRefusedError(PermanentError):
     """The embedding provider refuses the call for good: key, model, or content."""
 
     code = "provider_refused"
+
+
+class CallRefusedError(ProviderRefusedError):
+    """The provider refuses what one call holds, rather than key or model; fewer texts may pass."""
 
 
 class LeaseLostError(AnalytiqError):

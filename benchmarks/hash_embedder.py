@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.models.organization import Organization
 
@@ -23,7 +23,9 @@ class HashEmbedder:
         self.embedded = 0
         self._dimensions = dimensions
 
-    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
         """See `analytiq.embedding.base.Embedder`; questions and passages are embedded alike."""
         del input_type
         return self.embed_now(texts)

@@ -1,6 +1,7 @@
 """What a process uses of the platform, all of it in one object."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 
@@ -26,9 +27,10 @@ from analytiq.documents.storage import Storage
 from analytiq.embedding.eviction import CacheEviction
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.provider_recovery import ProviderRecovery
 from analytiq.erasure.retention import Retention
 from analytiq.erasure.service import Erasures
-from analytiq.errors import AnalytiqError
+from analytiq.errors import AnalytiqError, NotFoundError
 from analytiq.extraction.extract import Extraction
 from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
@@ -125,6 +127,7 @@ class Application:
     rate_limits: RateLimits
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
+    provider_recovery: ProviderRecovery
     reconciler: Reconciler
     reconciliations: Runs
     life_cycle: KnowledgeBaseLifeCycle
@@ -171,10 +174,18 @@ class Application:
         return [
             ("retention", seconds, lambda _: self.retention.apply()),
             ("erasures", seconds, lambda _: self.erasures.keep_up()),
+            ("stopped providers", seconds, lambda _: self.resume_stopped()),
             ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
             ("storage", self.settings.reconciler.full_interval_seconds, lambda _: self.storage.recount_all()),
             ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
         ]
+
+    async def resume_stopped(self) -> None:
+        """Try, with one free call each, the models that work waits for or was given up for; what works goes on."""
+        for organization_id, model in await self.provider_recovery.stopped():
+            with contextlib.suppress(NotFoundError):  # erased meanwhile
+                organization = await self.organizations.get(organization_id)
+                await self.provider_accounts.try_stopped(organization, model)
 
     def reconcile_leader(self) -> Leader:
         """What a reconciler process does: passes and chores."""

@@ -10,6 +10,7 @@ from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.embedding.provider_recovery import ProviderRecovery
 from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
 from analytiq.embedding.service import EmbeddingService
 from analytiq.llm.catalogue import ListedModel, ModelCatalogue, ModelKind, ModelSource
@@ -35,6 +36,7 @@ class ModelCalls:
     metering: Metering
     own_limits: OwnLimits
     rate_limits: RateLimits
+    provider_recovery: ProviderRecovery
     embedding: EmbeddingService
     chat: ChatService
     reranking: Reranking
@@ -53,6 +55,7 @@ async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> Model
     own_limits = OwnLimits(rows.organizations)
     rate_limits = RateLimits(rows.rate_limits, settings.rate_limits, own_limits)
     claims = EmbeddingClaimRepository(rows.connection)
+    recovery = ProviderRecovery(jobs=rows.jobs, knowledge_bases=rows.knowledge_bases, rate_limits=rate_limits)
     chat = ChatService(credentials, rate_limits, rows.llm_usage, settings.llm)
     return ModelCalls(
         credentials=credentials,
@@ -60,11 +63,20 @@ async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> Model
         metering=metering,
         own_limits=own_limits,
         rate_limits=rate_limits,
-        embedding=EmbeddingService(models, rows.embedding_cache, claims, metering, rate_limits, settings.embedding),
+        provider_recovery=recovery,
+        embedding=EmbeddingService(
+            models,
+            rows.embedding_cache,
+            claims,
+            metering,
+            rate_limits,
+            settings.embedding,
+            on_answer=recovery.answered,
+        ),
         chat=chat,
         reranking=Reranking(credentials, rate_limits, rows.llm_usage, models.local, settings.llm),
         catalogue=ModelCatalogue(credentials, chat, [_local_model()]),
-        provider_accounts=ProviderAccounts(credentials, models, rate_limits),
+        provider_accounts=ProviderAccounts(credentials, models, rate_limits, recovery),
     )
 
 

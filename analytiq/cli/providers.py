@@ -27,10 +27,7 @@ def put(client: Client, litellm_provider: str, api_base: str | None) -> None:
     """Ask for a key, or read it from what is piped in, and store it."""
     stored = client.put_llm_provider(litellm_provider, _key_from_user(litellm_provider), api_base=api_base)
     note(f"The key of {stored.litellm_provider} is stored, encrypted; it counts from now on.")
-    note(
-        "`analytiq providers test` tries it, and `analytiq jobs replay --error provider_refused` repeats what failed"
-        " for want of it."
-    )
+    note("`analytiq providers test` tries it. What failed or waited for want of it goes on by itself.")
 
 
 def delete(client: Client, litellm_provider: str) -> None:

@@ -17,6 +17,7 @@ class Job(Answer):
     """A job that waits (available), runs (running), or was given up (dead).
 
     `task_state` says the same as PENDING, RUNNING and FAILURE; `error` is that of the last attempt that failed.
+    `waits_for` is `provider` or `quota` where one of these has put it off, since `waiting_since`.
     """
 
     job_id: str
@@ -31,6 +32,8 @@ class Job(Answer):
     progress: JobProgress | None
     error: Failure | None
     is_cancel_wanted: bool
+    waits_for: str | None = None
+    waiting_since: datetime | None = None
     worker: str | None
     run_at: datetime
     created_at: datetime

@@ -17,7 +17,10 @@ class Tag(Answer):
 
 
 class IndexingState(Answer):
-    """Where a document stands in one knowledge base: indexed, waiting, indexing, failed, or empty."""
+    """Where a document stands in one knowledge base.
+
+    `state` is indexed, waiting, waiting_for_quota, waiting_for_provider, indexing, failed, or empty.
+    """
 
     kb_id: str
     name: str

@@ -8,7 +8,7 @@ from enum import StrEnum
 from analytiq.errors import QuotaExceededError
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.index_entry import IndexEntry
-from analytiq.models.job import Job, JobKind, JobState, Progress
+from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, Job, JobKind, JobState, Progress
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.mongo.repositories.index_entries import IndexEntryRepository
 from analytiq.mongo.repositories.jobs import JobRepository
@@ -21,6 +21,7 @@ class IndexingState(StrEnum):
     INDEXED = "indexed"
     WAITING = "waiting"
     WAITING_FOR_QUOTA = "waiting_for_quota"
+    WAITING_FOR_PROVIDER = "waiting_for_provider"
     INDEXING = "indexing"
     FAILED = "failed"
     EMPTY = "empty"
@@ -37,6 +38,7 @@ class KnowledgeBaseState:
     reason: str | None
     error: Failure | None
     progress: Progress | None
+    waiting_since: datetime | None
     chunk_count: int
     indexed_at: datetime | None
 
@@ -127,6 +129,7 @@ def _state_in(
         reason=reason,
         error=job.error if job and state is not IndexingState.INDEXED else None,
         progress=job.progress if job and job.state is JobState.RUNNING else None,
+        waiting_since=job.waiting_since if job and job.state is JobState.AVAILABLE else None,
         chunk_count=entry.chunk_count if entry else 0,
         indexed_at=entry.indexed_at if entry else None,
     )
@@ -158,6 +161,8 @@ def _judge(
         return IndexingState.INDEXING, None
     if job.error is not None and job.error.code == QuotaExceededError.code:
         return IndexingState.WAITING_FOR_QUOTA, f"it waits for SPUs: {job.error.detail}"
+    if job.error is not None and job.error.code in WAITING_FOR_PROVIDER_CODES:
+        return IndexingState.WAITING_FOR_PROVIDER, f"It waits for the provider of its model. {job.error.detail}"
     if job.error is not None:
         return IndexingState.WAITING, f"the last attempt failed and is repeated: {job.error.detail}"
     return IndexingState.WAITING, "it waits in the queue"

@@ -1,6 +1,6 @@
 """The port that every embedding provider implements."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -18,6 +18,10 @@ class InputType(StrEnum):
     QUERY = "query"
 
 
+BeforeRepeat = Callable[[], Awaitable[None]]
+"""Awaited before a call is made once more in another way: it takes from the rate limit, and counts."""
+
+
 class Embedder(Protocol):
     """Turns texts into vectors, nothing else: no cache, no metering, no retry.
 
@@ -30,6 +34,8 @@ class Embedder(Protocol):
     batch_size: int
     """The most texts that one call takes."""
 
-    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
         """Embed 1 to `batch_size` texts, keeping their order; shape (len(texts), dimensions)."""
         ...

@@ -15,13 +15,15 @@ from dataclasses import dataclass, field
 import structlog
 
 from analytiq.embedding.base import InputType, Vectors
-from analytiq.embedding.calling import Calling
+from analytiq.embedding.call_sizes import CallSizes
+from analytiq.embedding.calling import Calling, tokens_of
 from analytiq.embedding.models import ChosenModel
 from analytiq.embedding.sharing import SharedTexts
-from analytiq.errors import DimensionMismatchError
+from analytiq.errors import CallRefusedError, DimensionMismatchError, ProviderRefusedError
 from analytiq.metering.charges import Metering
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.quota import SpuPurpose
+from analytiq.models.usage import Operation
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
@@ -32,6 +34,8 @@ log = structlog.get_logger(__name__)
 
 RENEWALS = 3
 """Of a claim, in the time of its lease."""
+TEXT_REFUSED_CODE = "text_refused"
+"""The code of the error of a document with a text that its provider refuses by itself: that is final."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Filling:
         self._metering = metering
         self._calling = calling
         self._lease_seconds = lease_seconds
+        self._sizes = CallSizes()
 
     async def embed(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
         """Embed without a claim, for a person who waits: a question is short, and a second call is charged once."""
@@ -147,24 +152,40 @@ class Filling:
             beating.cancel()
 
     async def _embed_and_keep(self, wanted: Wanted, keys: Sequence[str]) -> Filled:
-        """A call for as many as the quota has left, then for the rest, which fails where there is no more."""
+        """A call for as many as the quota has left, then for the rest, which fails where there is no more.
+
+        A call of several texts that the provider refuses is made again in halves. Each answer is kept before the next
+        call, so that nothing is paid twice.
+        """
         filled = Filled()
         start = 0
+        tokens = [tokens_of([wanted.texts[key]]) for key in keys]
+        splitting = self._sizes.splitting((wanted.chosen.endpoint, wanted.purpose.embedding_model), len(keys))
         while start < len(keys):
-            async with self._metering.reserved(wanted.purpose, len(keys) - start) as reservation:
+            size = self._sizes.fitting(splitting, tokens[start:])
+            async with self._metering.reserved(wanted.purpose, size) as reservation:
                 part = keys[start : start + reservation.spus]
-                vectors = await self._calling.call(
-                    wanted.chosen.embedder,
-                    wanted.purpose.organization_id,
-                    [wanted.texts[key] for key in part],
-                    wanted.input_type,
-                )
+                try:
+                    vectors = await self._call(wanted, part)
+                except CallRefusedError as refusal:
+                    if len(part) == 1:
+                        raise _refused_alone(wanted, refusal) from None
+                    splitting.note_refused(len(part))
+                    continue
                 await checkpoint("embedding.answered")
                 require_dimensions(vectors, wanted.knowledge_base)
                 await self._metering.keep_and_charge(reservation, _rows(wanted, part, vectors))
             filled.add(Filled(dict(zip(part, vectors, strict=True)), embedded=len(part)))
+            splitting.note_taken(len(part), sum(tokens[start : start + len(part)]))
             start += len(part)
+        self._sizes.learn(splitting)
         return filled
+
+    async def _call(self, wanted: Wanted, keys: Sequence[str]) -> Vectors:
+        texts = [wanted.texts[key] for key in keys]
+        return await self._calling.call(
+            wanted.chosen.embedder, wanted.purpose.organization_id, texts, wanted.input_type
+        )
 
 
 def require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
@@ -179,6 +200,15 @@ def require_dimensions(vectors: Vectors, knowledge_base: KnowledgeBase) -> None:
             f" base {knowledge_base.name!r} holds vectors of {knowledge_base.embedding_dimensions}. Create a new"
             " knowledge base with the same tags for the changed model."
         )
+
+
+def _refused_alone(wanted: Wanted, refusal: CallRefusedError) -> ProviderRefusedError:
+    """Return the error of a text that is refused by itself; a question keeps the provider's."""
+    if wanted.purpose.operation is not Operation.INDEX:
+        return refusal
+    return ProviderRefusedError(
+        f"The provider refuses a passage of this document by itself. {refusal.detail}", code=TEXT_REFUSED_CODE
+    )
 
 
 def _rows(wanted: Wanted, keys: Sequence[str], vectors: Vectors) -> list[CacheRow]:

@@ -9,8 +9,9 @@ from pydantic import SecretStr
 from analytiq.credentials.providers import Credentials, ProviderAccount
 from analytiq.embedding.base import InputType
 from analytiq.embedding.models import PREFERRED_MODEL, EmbeddingModels
+from analytiq.embedding.provider_recovery import ProviderRecovery
 from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES
-from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, RateLimitedError, TransientError
+from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, ProviderUnavailableError, RateLimitedError
 from analytiq.models.organization import Organization
 from analytiq.providers.litellm_module import LOCAL_PROVIDER, known_providers, provider_of
 from analytiq.rate_limits.limits import RateLimits
@@ -46,10 +47,13 @@ class ConnectionTest:
 class ProviderAccounts:
     """The organization's providers; a provider is named as LiteLLM names it."""
 
-    def __init__(self, credentials: Credentials, models: EmbeddingModels, rate_limits: RateLimits) -> None:
+    def __init__(
+        self, credentials: Credentials, models: EmbeddingModels, rate_limits: RateLimits, recovery: ProviderRecovery
+    ) -> None:
         self._credentials = credentials
         self._models = models
         self._rate_limits = rate_limits
+        self._recovery = recovery
 
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[ProviderAccount], int]:
         """Some of the providers that the organization can use, by name, and how many there are."""
@@ -59,14 +63,18 @@ class ProviderAccounts:
     async def put(
         self, organization_id: str, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
     ) -> ProviderAccount:
-        """Store the organization's own key, which counts from the next call on.
+        """Store the organization's own key, which counts from the next call on; what waits for it goes on.
 
         Raises:
             NotFoundError: LiteLLM knows no such provider.
             InvalidInputError: the key cannot be one, or the address may not be used.
         """
         await _require_known(litellm_provider)
-        return await self._credentials.put(organization_id, litellm_provider, api_key=api_key, api_base=api_base)
+        before = await self._own(organization_id, litellm_provider)
+        stored = await self._credentials.put(organization_id, litellm_provider, api_key=api_key, api_base=api_base)
+        is_address_new = before is None or before.api_base != api_base
+        await self._recovery.provider_changed(organization_id, litellm_provider, is_address_new=is_address_new)
+        return stored
 
     async def delete(self, organization_id: str, litellm_provider: str) -> None:
         """Forget the organization's own key.
@@ -75,9 +83,12 @@ class ProviderAccounts:
             NotFoundError: it has none.
         """
         await self._credentials.delete(organization_id, litellm_provider)
+        await self._recovery.provider_changed(organization_id, litellm_provider, is_address_new=True)
 
     async def test(self, organization: Organization, litellm_provider: str, model: str | None) -> ConnectionTest:
         """Embed one word with the key that the organization would use; free, and kept to the model's rate.
+
+        The call is made although the provider has asked to wait. Where it is answered, what waits goes on.
 
         Raises:
             NotFoundError: there is no such provider, or no key for it.
@@ -94,6 +105,14 @@ class ProviderAccounts:
             raise InvalidInputError.of_field("model", f"{chosen!r} is a model of {provider!r}")
         return await self._try(organization, chosen)
 
+    async def try_stopped(self, organization: Organization, model: str) -> bool:
+        """Try a model that work waits for; where it answers, the work goes on."""
+        return (await self._try(organization, model)).is_working
+
+    async def _own(self, organization_id: str, litellm_provider: str) -> ProviderAccount | None:
+        accounts = await self._credentials.accounts(organization_id)
+        return next((each for each in accounts if each.is_own and each.litellm_provider == litellm_provider), None)
+
     async def _try(self, organization: Organization, model: str) -> ConnectionTest:
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -102,6 +121,7 @@ class ProviderAccounts:
         try:
             dimensions = await self._call(organization, model)
             detail = f"{model!r} answered a vector of {dimensions} dimensions."
+            await self._recovery.tested(organization.id, model)
         except AnalytiqError as error:
             code, detail = error.code, error.detail
         return ConnectionTest(
@@ -115,12 +135,18 @@ class ProviderAccounts:
 
     async def _call(self, organization: Organization, model: str) -> int:
         chosen = await self._models.choose(organization, model)
-        await self._rate_limits.take_call(organization.id, model, tokens=TEST_TOKENS)
+
+        async def take() -> None:
+            await self._rate_limits.take_call(organization.id, model, tokens=TEST_TOKENS, ignores_block=True)
+
+        await take()
         try:
             async with asyncio.timeout(TEST_SECONDS):
-                vectors = await chosen.embedder.embed([TEST_TEXT], input_type=InputType.DOCUMENT)
+                vectors = await chosen.embedder.embed([TEST_TEXT], input_type=InputType.DOCUMENT, before_repeat=take)
         except TimeoutError:
-            raise TransientError(f"the provider of {model!r} did not answer within {TEST_SECONDS:g} s") from None
+            raise ProviderUnavailableError(
+                f"the provider of {model!r} did not answer within {TEST_SECONDS:g} s"
+            ) from None
         except RateLimitedError as error:
             await self._rate_limits.told_to_wait(organization.id, model, seconds=error.retry_after or 0.0)
             raise

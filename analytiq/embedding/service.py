@@ -6,7 +6,7 @@ import numpy as np
 
 from analytiq.embedding.base import InputType, Vectors
 from analytiq.embedding.cache_key import cache_key, chunk_hash
-from analytiq.embedding.calling import Calling
+from analytiq.embedding.calling import Calling, OnAnswer
 from analytiq.embedding.filling import Filling, Wanted
 from analytiq.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.metering.charges import Metering
@@ -35,11 +35,13 @@ class EmbeddingService:
         metering: Metering,
         rate_limits: RateLimits,
         settings: EmbeddingSettings,
+        *,
+        on_answer: OnAnswer,
     ) -> None:
         self._models = models
         self._cache = cache
         self._metering = metering
-        self._calling = Calling(rate_limits)
+        self._calling = Calling(rate_limits, on_answer)
         self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=settings.claim_lease_seconds)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:

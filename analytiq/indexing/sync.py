@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import structlog
 
 from analytiq.embedding.sharing import ELSEWHERE_CODE
-from analytiq.errors import AnalytiqError, ConflictError, LeaseLostError, QuotaExceededError, RateLimitedError
+from analytiq.errors import (
+    AnalytiqError,
+    ConflictError,
+    LeaseLostError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitedError,
+)
 from analytiq.indexing.commit import Commit, TruthChangedError, sweep_request
 from analytiq.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
 from analytiq.indexing.projecting import Projecting
@@ -122,7 +129,7 @@ class Sync:
             await checkpoint("indexing.committed")
         except BaseException as error:
             await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)
-            if isinstance(error, (RateLimitedError, QuotaExceededError)):
+            if isinstance(error, (RateLimitedError, QuotaExceededError, ProviderUnavailableError)):
                 await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
         metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)

@@ -32,6 +32,18 @@ class JobState(StrEnum):
     DEAD = "dead"
 
 
+WAITING_FOR_PROVIDER_CODES = ("provider_unavailable", "malformed_answer", "provider_unknown", "rate_limited")
+"""Codes of errors for which a job waits that its provider has to end: an outage, or a wait that it asks for."""
+ACCOUNT_CODES = (
+    "provider_refused",
+    "provider_key_missing",
+    "provider_address_forbidden",
+    "secret_key_changed",
+    "temporarily_unavailable",
+)
+"""Codes of errors that end a sync for want of a good key or address: with another one it works."""
+
+
 class Priority:
     """Smaller is sooner."""
 
@@ -120,5 +132,7 @@ class Job(Stored):
     trace_parent: str | None = None
     """The span that asked for it last, where tracing is on (W3C `traceparent`)."""
     is_cancel_wanted: bool = False
+    waiting_since: datetime | None = None
+    """Since when attempts have been put off without being counted: by a provider, a limit or a quota."""
     created_at: datetime
     updated_at: datetime

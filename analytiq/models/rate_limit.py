@@ -26,9 +26,11 @@ class TakeOutcome:
 
     Granted: the caller may go on after `wait_ms`, and its place is kept until then. Not granted: nothing was
     charged to any bucket, and after `wait_ms` the same take would be granted if nobody else came.
-    `now_ms` is the server's clock, in milliseconds since 1970.
+    `now_ms` is the server's clock, in milliseconds since 1970. `is_troubled`: the provider has asked for a long wait,
+    or fails; a call that is answered now ends that.
     """
 
     is_granted: bool
     wait_ms: float
     now_ms: float
+    is_troubled: bool = False

@@ -11,7 +11,7 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
-from analytiq.errors import InvalidInputError, ProviderRefusedError, TransientError
+from analytiq.errors import InvalidInputError, ProviderRefusedError, ProviderUnavailableError
 
 LONGEST_ADDRESS = 500
 FIELD = "api_base"
@@ -82,12 +82,12 @@ async def public_addresses(host: str, port: int) -> list[str]:
 
     Raises:
         ProviderRefusedError: one is of this machine, of a private network, or otherwise not of the Internet.
-        TransientError: the name cannot be resolved now.
+        ProviderUnavailableError: the name cannot be resolved now.
     """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise TransientError(
+        raise ProviderUnavailableError(
             f"the host {host!r} of the provider's address cannot be resolved: check the name", code="provider_unknown"
         ) from None
     addresses = list(dict.fromkeys(str(item[4][0]) for item in found))

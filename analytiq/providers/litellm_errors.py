@@ -12,7 +12,13 @@ from enum import Enum, auto
 from typing import Protocol, cast
 
 from analytiq.clock import now
-from analytiq.errors import AnalytiqError, ProviderRefusedError, RateLimitedError, TransientError
+from analytiq.errors import (
+    AnalytiqError,
+    CallRefusedError,
+    ProviderRefusedError,
+    ProviderUnavailableError,
+    RateLimitedError,
+)
 from analytiq.providers.failures import what_failed
 
 
@@ -116,6 +122,7 @@ _CHAT_ADVICE: Mapping[Verdict, tuple[str, str]] = {
     Verdict.REFUSED: ("refuses the call", "check the model and its parameters"),
 }
 _QUOTABLE = frozenset({Verdict.UNKNOWN_MODEL, Verdict.TOO_LONG, Verdict.REFUSED})
+_ABOUT_THE_CALL = frozenset({Verdict.TOO_LONG, Verdict.CONTENT, Verdict.REFUSED})
 _LONGEST_EXCERPT = 300
 _KEY_PIECE = 6
 _DEEPEST_CHAIN = 10
@@ -143,21 +150,22 @@ def translated(error: Exception, *, model: str, api_key: str | None, use: Use = 
             f"The provider of {model!r} asks to slow down{number}: try again {wait}.", retry_after=seconds
         )
     if verdict is Verdict.MALFORMED:
-        return TransientError(
+        return ProviderUnavailableError(
             f"The answer of the provider of {model!r} cannot be read; the whole answer is refused: try again later.",
             code="malformed_answer",
         )
     if verdict not in _ADVICE:
         answer = _answer(error)
         happened, advice = what_failed(_chain(error), status=answer.status_code if answer is not None else None)
-        return TransientError(
+        return ProviderUnavailableError(
             f"The provider of {model!r} {happened}: {advice}.",
             retry_after=retry_after_seconds(error),
         )
     advised = _ADVICE if use is Use.EMBEDDING else {**_ADVICE, **_CHAT_ADVICE}
     happened, advice = advised[verdict]
     quoted = _excerpt(error, api_key) if verdict in _QUOTABLE else ""
-    return ProviderRefusedError(f"The provider of {model!r} {happened}{number}: {advice}.{quoted}")
+    refused = CallRefusedError if verdict in _ABOUT_THE_CALL else ProviderRefusedError
+    return refused(f"The provider of {model!r} {happened}{number}: {advice}.{quoted}")
 
 
 def retry_after_seconds(error: Exception) -> float | None:

@@ -20,6 +20,7 @@ HELD_SECONDS = 0.05
 """For which a lane is left alone whose jobs are all held by open transactions or faster workers."""
 OVERLAP = timedelta(seconds=5)
 """How far a look for due jobs reaches back behind the last one: longer than any commit takes to become visible."""
+LONGEST_DEFERRAL_SECONDS = 60.0
 WHOLE_LOOK_SECONDS = 60.0
 """Between looks at all lanes, which find what every other way has missed."""
 
@@ -75,8 +76,11 @@ class Claims:
         self._news.clear()
 
     def defer(self, job: Job, seconds: float) -> None:
-        """Leave the job's lane alone for so long: what delays it delays the others of its lane too."""
-        self._book.defer(job.lane, asyncio.get_running_loop().time() + seconds)
+        """Leave the job's lane alone for so long: what delays it delays the others of its lane too.
+
+        At most LONGEST_DEFERRAL_SECONDS: what comes into the lane meanwhile may meet a provider that has recovered.
+        """
+        self._book.defer(job.lane, asyncio.get_running_loop().time() + min(seconds, LONGEST_DEFERRAL_SECONDS))
 
     async def watch(self) -> None:
         """Learn of lanes as work is enqueued; where the stream breaks, `look` goes on."""

@@ -8,11 +8,13 @@ from analytiq.errors import (
     AnalytiqError,
     ConflictError,
     LeaseLostError,
+    ProviderUnavailableError,
     QuotaExceededError,
     RateLimitedError,
     TransientError,
 )
 from analytiq.models.document import Failure
+from analytiq.models.job import Job
 from analytiq.queue.stack import stack_of
 
 FIRST_DELAY_SECONDS = 1.0
@@ -21,8 +23,11 @@ UNNAMED_WAIT_SECONDS = 10.0
 """The wait that a provider asks for without saying how long; half of it at least."""
 QUOTA_WAIT_SECONDS = 30.0
 """Until it is looked anew whether there are SPUs; half of it at least. A top-up wakes the job before."""
-LONGEST_NAMED_WAIT_SECONDS = 86_400.0
-"""A provider that asks for more is asked again after a day: nonsense would hold a document for ever."""
+LONGEST_NAMED_WAIT_SECONDS = 300.0
+"""A provider that asks for more is probed this often (`rate_limits`): it may recover before, or talk nonsense."""
+LONGEST_OUTAGE_DELAY_SECONDS = 900.0
+OUTAGE_SHARE = 1 / 3
+"""Of the time for which a job has been waiting for its provider: for so long it waits once more."""
 UNEXPECTED_ATTEMPTS = 5
 """An error that nobody foresaw may be a passing one; a bug fails the same way each time."""
 
@@ -45,14 +50,24 @@ class Abandon:
     """Write nothing: the job is somebody else's now."""
 
 
-def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bury | Abandon:
-    """Decide what becomes of a job after its `attempt`-th attempt (from 1) raised `error`."""
+def plan(
+    error: BaseException, *, attempt: int, max_attempts: int, waited_seconds: float = 0.0
+) -> Retry | Bury | Abandon:
+    """Decide what becomes of a job after its `attempt`-th attempt (from 1) raised `error`.
+
+    `waited_seconds`: for how long it has been put off, by attempts that were not counted.
+    """
     match error:
         case LeaseLostError():
             return Abandon()
         case RateLimitedError():
             # Not its fault: being told to wait uses up no attempts.
-            wait = UNNAMED_WAIT_SECONDS * _jitter() if error.retry_after is None else _believed(error.retry_after)
+            unnamed = max(UNNAMED_WAIT_SECONDS * _jitter(), _outage_delay(waited_seconds))
+            wait = unnamed if error.retry_after is None else _believed(error.retry_after)
+            return Retry(max(wait, _backoff(attempt)), is_counted=False)
+        case ProviderUnavailableError():
+            # Nor is an outage, however long: the document has done nothing wrong.
+            wait = max(_believed(error.retry_after or 0.0), _outage_delay(waited_seconds))
             return Retry(max(wait, _backoff(attempt)), is_counted=False)
         case QuotaExceededError():
             return Retry(QUOTA_WAIT_SECONDS * _jitter(), is_counted=False)
@@ -66,6 +81,12 @@ def plan(error: BaseException, *, attempt: int, max_attempts: int) -> Retry | Bu
             return Bury()
         case _:
             return Bury() if attempt >= min(UNEXPECTED_ATTEMPTS, max_attempts) else Retry(_backoff(attempt))
+
+
+def plan_of(job: Job, error: BaseException, *, max_attempts: int) -> Retry | Bury | Abandon:
+    """Decide what becomes of a job whose running attempt raised `error`."""
+    waited = (clock.now() - job.waiting_since).total_seconds() if job.waiting_since else 0.0
+    return plan(error, attempt=job.attempt, max_attempts=max_attempts, waited_seconds=waited)
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -83,6 +104,11 @@ def failure_of(error: BaseException) -> Failure:
 
 def _believed(retry_after: float) -> float:
     return min(retry_after, LONGEST_NAMED_WAIT_SECONDS)
+
+
+def _outage_delay(waited_seconds: float) -> float:
+    """Grow with the outage: an hour of it delays the recovery by a quarter of an hour at most."""
+    return min(LONGEST_OUTAGE_DELAY_SECONDS, max(0.0, waited_seconds) * OUTAGE_SHARE) * _jitter()
 
 
 def _backoff(attempt: int) -> float:

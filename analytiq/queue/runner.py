@@ -324,7 +324,7 @@ class QueueRunner:
         job = running.job
         if isinstance(error, DatabaseError):
             error = translate(error) or error
-        outcome = retry.plan(error, attempt=job.attempt, max_attempts=self._settings.max_attempts)
+        outcome = retry.plan_of(job, error, max_attempts=self._settings.max_attempts)
         failure = retry.failure_of(error)
         unforeseen = error if failure.code == "internal_error" else None
         match outcome:

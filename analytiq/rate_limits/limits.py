@@ -14,7 +14,7 @@ from analytiq.errors import RateLimitedError
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.models.rate_limit import Bucket, Charge
 from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.rate_limits.gcra import bucket_of
+from analytiq.rate_limits.gcra import PROBE_MS, bucket_of
 from analytiq.rate_limits.own import UNLIMITED, OwnLimits
 from analytiq.settings import RateLimitSettings
 
@@ -22,8 +22,10 @@ log = structlog.get_logger(__name__)
 
 PATIENCE_SECONDS = 4.0
 """Longest wait in place: what a person would wait for the answer to a search, and a fraction of a job's lease."""
-LONGEST_BLOCK_SECONDS = 86_400.0
-"""A provider that asks for more is asked again after a day: its clock or ours may be wrong."""
+LONGEST_BLOCK_SECONDS = PROBE_MS / 1000
+"""A provider that asks for a longer wait gets one call each time that this has passed."""
+LONGEST_HOLD_SECONDS = 86_400.0
+"""A provider that asks for more is asked at full rate after a day: its clock or ours may be wrong."""
 LOCAL_PREFIX = "local/"
 """Models that run in this process have nobody to spare, unless a setting names them."""
 DOCUMENTS_CODE = "documents_rate_limited"
@@ -43,46 +45,81 @@ class RateLimits:
         self._settings = settings
         self._own_limits = own_limits
 
-    async def take_call(self, organization_id: str, model: str, *, tokens: int) -> None:
+    async def take_call(self, organization_id: str, model: str, *, tokens: int, ignores_block: bool = False) -> bool:
         """Wait until the organization may call the model with so many tokens; both limits count, or neither.
 
         Returns after at most a few seconds. A place is kept for the caller that waits, so the first to come is
         the first to go, and a large call is not overtaken by small ones for ever.
+
+        Returns whether the provider is in trouble: an answer to this call is then to be told by `recovered`. With
+        `ignores_block` a person's test is made although the provider has asked to wait.
 
         Raises:
             RateLimitedError: the wait would be too long; `retry_after` in seconds. Nothing was taken.
         """
         buckets = call_buckets(model, self._settings, await self._own(organization_id))
         if not buckets and is_free(model):
-            return
+            return False
         key = _call_key(organization_id, model)
         charges = [Charge(name, bucket, tokens if name == _TOKENS else 1) for name, bucket in buckets.items()]
         deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
-        outcome = await self._rows.take(organization_id, key, charges, patience_ms=PATIENCE_SECONDS * 1000)
+        outcome = await self._rows.take(
+            organization_id,
+            key,
+            charges,
+            patience_ms=PATIENCE_SECONDS * 1000,
+            probe_ms=PROBE_MS,
+            ignores_block=ignores_block,
+        )
         wait_seconds = outcome.wait_ms / 1000
         if not outcome.is_granted:
             raise _calls_limited(model, wait_seconds)
-        while wait_seconds > 0:
+        while wait_seconds > 0 and not ignores_block:
             await asyncio.sleep(wait_seconds)
             # The provider may have told another worker meanwhile that nobody is to call.
             wait_seconds = await self._rows.blocked_seconds(organization_id, key)
             if asyncio.get_running_loop().time() + wait_seconds > deadline and wait_seconds > 0:
                 raise _calls_limited(model, wait_seconds)
+        return outcome.is_troubled or ignores_block
 
     async def told_to_wait(self, organization_id: str, model: str, *, seconds: float) -> None:
-        """A provider has answered 429 with Retry-After: nobody calls the model for the organization until then.
+        """Keep everybody from calling the model for the organization, after a 429 with Retry-After.
 
-        Then one call is let through, and the next ones at the model's rate. `seconds` that are no positive
-        number say nothing.
+        Then one call is let through, and the next ones at the model's rate. Where the provider asks for more than
+        LONGEST_BLOCK_SECONDS, one call each time that these have passed finds out whether it still means it. `seconds`
+        that are no positive number say nothing.
         """
         if math.isnan(seconds) or seconds <= 0:
             return
-        wait_seconds = min(seconds, LONGEST_BLOCK_SECONDS)
+        wait_seconds = min(seconds, LONGEST_HOLD_SECONDS)
         log.info("rate_limits.told_to_wait", organization_id=organization_id, model=model, seconds=wait_seconds)
         buckets = call_buckets(model, self._settings, await self._own(organization_id))
         emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
         key = _call_key(organization_id, model)
-        await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000)
+        await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000, probe_ms=PROBE_MS)
+
+    async def failed(self, organization_id: str, model: str) -> float:
+        """Note that the model's provider fails; returns for how many seconds it has been failing."""
+        if is_free(model):
+            return 0.0
+        return await self._rows.note_failure(organization_id, _call_key(organization_id, model))
+
+    async def recovered(self, organization_id: str, model: str) -> bool:
+        """Lift what keeps callers from the model: it has answered, or its key or address is new.
+
+        Returns True to one caller alone.
+        """
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
+        is_lifted = await self._rows.lift(organization_id, _call_key(organization_id, model), emptied)
+        if is_lifted:
+            log.info("rate_limits.lifted", organization_id=organization_id, model=model)
+        return is_lifted
+
+    async def troubled_models(self, organization_id: str | None = None) -> list[tuple[str, str]]:
+        """Return (organization, model) of each provider that is held or fails; of one organization, or of all."""
+        rows = await self._rows.troubled(organization_id)
+        return [(row.organization_id, row.key.split(":", 2)[2]) for row in rows if row.key.startswith("call:")]
 
     async def take_document(self, organization_id: str, kb_id: str) -> None:
         """Begin to index a document of the knowledge base, if it is its turn.

@@ -30,6 +30,12 @@ class FailureResponse(ResponseBody):
         return None if failure is None else cls(code=failure.code, detail=failure.detail, at=failure.at)
 
 
+STATES = (
+    "indexed, waiting, indexing, failed, empty (no text), waiting_for_quota, or waiting_for_provider: the provider"
+    " fails or asks to wait, and indexing goes on by itself once it answers"
+)
+
+
 class ProgressResponse(ResponseBody):
     """How far a running job is."""
 
@@ -43,11 +49,12 @@ class KnowledgeBaseStateResponse(ResponseBody):
 
     kb_id: str
     name: str
-    state: str = Field(description="indexed, waiting, indexing, failed, or empty: it has no text")
+    state: str = Field(description=STATES)
     is_searchable: bool = Field(description="true also while an older text is found until the new one is indexed")
     reason: str | None
     error: FailureResponse | None
     progress: ProgressResponse | None
+    waiting_since: Moment | None = Field(description="Since when it has been put off by its provider or a quota")
     chunk_count: int
     indexed_at: Moment | None
 
@@ -63,6 +70,7 @@ class KnowledgeBaseStateResponse(ResponseBody):
             reason=state.reason,
             error=FailureResponse.of(state.error),
             progress=ProgressResponse(**progress.model_dump()) if progress else None,
+            waiting_since=state.waiting_since,
             chunk_count=state.chunk_count,
             indexed_at=state.indexed_at,
         )

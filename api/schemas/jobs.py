@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from analytiq.documents.indexing_state import IndexingState, KnowledgeBaseState
-from analytiq.errors import InvalidInputError
+from analytiq.errors import InvalidInputError, QuotaExceededError
 from analytiq.models.document import Document, DocumentState
-from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
 from analytiq.mongo.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
 from analytiq.queue.operations import DocumentLog, JobWithAttempts, KindCounts, SubjectNames
@@ -34,6 +34,9 @@ TASK_STATE_OF_JOB = {
 }
 
 
+WaitsFor = Literal["provider", "quota"]
+
+
 class JobResponse(ResponseBody):
     """A job that waits, runs, or was given up (dead)."""
 
@@ -50,6 +53,10 @@ class JobResponse(ResponseBody):
     progress: ProgressResponse | None
     error: FailureResponse | None = Field(description="Of the last attempt that failed")
     is_cancel_wanted: bool
+    waits_for: WaitsFor | None = Field(
+        description="provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs"
+    )
+    waiting_since: Moment | None = Field(description="Since when it has been put off by these")
     worker: str | None = Field(description="The process that has it; operators find it by `analytiq workers list`")
     run_at: Moment = Field(description="When it is, or was, due")
     created_at: Moment
@@ -121,6 +128,13 @@ class JobDetail(JobResponse):
         )
 
 
+def _waits_for(job: Job) -> WaitsFor | None:
+    code = job.error.code if job.error and job.state is JobState.AVAILABLE else None
+    if code == QuotaExceededError.code:
+        return "quota"
+    return "provider" if code in WAITING_FOR_PROVIDER_CODES else None
+
+
 def _fields(job: Job, max_attempts: int) -> dict[str, object]:
     return {
         "job_id": job.id,
@@ -136,6 +150,8 @@ def _fields(job: Job, max_attempts: int) -> dict[str, object]:
         "progress": ProgressResponse(**job.progress.model_dump()) if job.progress else None,
         "error": FailureResponse.of(job.error),
         "is_cancel_wanted": job.is_cancel_wanted,
+        "waits_for": _waits_for(job),
+        "waiting_since": job.waiting_since if job.state is JobState.AVAILABLE else None,
         "worker": job.worker,
         "run_at": job.run_at,
         "created_at": job.created_at,
@@ -345,6 +361,6 @@ def _status(document: Document, jobs: Sequence[Job], states: Sequence[KnowledgeB
     found = {state.state for state in states}
     if IndexingState.INDEXING in found:
         return TaskState.RUNNING
-    if found & {IndexingState.WAITING, IndexingState.WAITING_FOR_QUOTA}:
+    if found & {IndexingState.WAITING, IndexingState.WAITING_FOR_QUOTA, IndexingState.WAITING_FOR_PROVIDER}:
         return TaskState.PENDING
     return TaskState.FAILURE if IndexingState.FAILED in found else TaskState.SUCCESS

@@ -165,6 +165,10 @@ class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
     unfinished_jobs: int = Field(description="Jobs that wait or run")
     given_up_jobs: int = Field(description="Jobs that need attention: replay them once the cause is gone")
     given_up_reason: str | None = Field(description="Why one of these was given up")
+    jobs_waiting_for_provider: int = Field(
+        description="Unfinished jobs that wait for the model's provider; they go on by themselves once it answers"
+    )
+    provider_reason: str | None = Field(description="Why one of these waits")
 
     @classmethod
     def listed(cls, standing: StandingKnowledgeBase) -> "ListedKnowledgeBaseResponse":
@@ -174,6 +178,8 @@ class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):
             unfinished_jobs=standing.work.unfinished,
             given_up_jobs=standing.work.given_up,
             given_up_reason=standing.work.reason,
+            jobs_waiting_for_provider=standing.work.waiting_for_provider,
+            provider_reason=standing.work.provider_reason,
         )
 
 

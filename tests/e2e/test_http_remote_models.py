@@ -69,11 +69,11 @@ def test_provider_that_refuses_fails_one_document_with_the_reason_and_counts_it(
 ) -> None:
     tag = make_tag(tenant)
     kb = make_knowledge_base(tenant, [tag], embedding_model=MODEL)
-    provider.script(Failure.REFUSED)
+    provider.script(*[Failure.REFUSED] * 2)  # the worker's first call is made once more without `encoding_format`
     refused = upload(tenant, unique("bad.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])["document_id"]
     eventually(lambda: get_document(tenant, refused)["knowledge_bases"][0]["state"] == "failed")
     state = get_document(tenant, refused)["knowledge_bases"][0]
-    assert state["error"]["code"] == "provider_refused"
+    assert state["error"]["code"] == "text_refused"
     assert state["error"]["detail"] in state["reason"]
     assert provider.api_key not in str(state)
     assert not state["is_searchable"]
@@ -81,7 +81,7 @@ def test_provider_that_refuses_fails_one_document_with_the_reason_and_counts_it(
     wait_until_indexed(tenant, good)
     assert wait_until_active(tenant, kb)["document_count"] == 1
     metrics = httpx.get(f"{running.url}/metrics").text
-    assert f'kb_indexing_errors_total{{error_type="provider_refused",kb_id="{kb}"}} 1.0' in metrics
+    assert f'kb_indexing_errors_total{{error_type="text_refused",kb_id="{kb}"}} 1.0' in metrics
     assert "# TYPE kb_indexing_errors_total counter" in metrics
 
 

@@ -108,22 +108,32 @@ class EmbeddingServer:
 
     `calls`, `texts` and `text_counts` count what was answered with vectors; `requests` holds the decoded body
     of every call that was well-formed, whatever it met; `connections` counts the TCP connections. `extra_fields`
-    are accepted in a body beside OpenAI's; `is_without_base64` answers numbers whatever is asked, as lesser servers do.
+    are accepted in a body beside OpenAI's; `is_without_base64` answers numbers whatever is asked, as lesser servers do;
+    `is_without_encoding_format` refuses that field, as strict ones do. `most_texts` and `most_tokens` (a word is one)
+    bound a call; `models` are the only ones that it knows; `api_key` None asks for none.
     """
 
     def __init__(
         self,
         *,
         dimensions: int = 64,
-        api_key: str = "fake-secret-key-0123456789",
+        api_key: str | None = "fake-secret-key-0123456789",
         host: str = "127.0.0.1",
         port: int = 0,
         retry_after: str = "7",
         extra_fields: Sequence[str] = (),
         is_without_base64: bool = False,
+        is_without_encoding_format: bool = False,
+        most_texts: int = MAX_TEXTS,
+        most_tokens: int | None = None,
+        models: Sequence[str] = MODELS,
     ) -> None:
         self.dimensions = dimensions
-        self.api_key = api_key
+        self.api_key = api_key or ""
+        self.has_key = api_key is not None
+        self.models = tuple(models)
+        self.most_texts = most_texts
+        self.most_tokens = most_tokens
         self.retry_after = retry_after
         self.calls = 0
         self.texts = 0
@@ -131,7 +141,7 @@ class EmbeddingServer:
         self.requests: list[dict[str, object]] = []
         self.connections = 0
         self._host, self._port = host, port
-        self._fields = _FIELDS | set(extra_fields)
+        self._fields = (_FIELDS | set(extra_fields)) - ({"encoding_format"} if is_without_encoding_format else set())
         self._has_base64 = not is_without_base64
         self._script: deque[Outcome] = deque()
         self._rule: Callable[[int], Outcome] = lambda _: None
@@ -211,9 +221,12 @@ class EmbeddingServer:
     async def _respond(self, request: _Request, writer: asyncio.StreamWriter) -> None:
         failure: Outcome = None
         try:
-            body = self._checked(request)
-            failure = self._script.popleft() if self._script else self._rule(len(self.requests))
-            answer = await self._answer(body, failure)
+            if (request.method, request.path) == ("GET", "/v1/models"):
+                answer = _model_list(self.models)
+            else:
+                body = self._checked(request)
+                failure = self._script.popleft() if self._script else self._rule(len(self.requests))
+                answer = await self._answer(body, failure)
         except _RefusedError as refusal:
             answer = _error(refusal.status, refusal.message)
         content = _http(answer)
@@ -227,16 +240,25 @@ class EmbeddingServer:
     def _checked(self, request: _Request) -> dict[str, object]:
         if (request.method, request.path) != ("POST", "/v1/embeddings"):
             raise _RefusedError(404, f"Unknown request URL: {request.method} {request.path}")
-        if request.headers.get("authorization") != f"Bearer {self.api_key}":
+        if self.has_key and request.headers.get("authorization") != f"Bearer {self.api_key}":
             # OpenAI repeats the key in this message too (masked), which is what makes it worth faking.
             raise _RefusedError(401, f"Incorrect API key provided: {request.headers.get('authorization')}.")
         try:
             body = json.loads(request.body)
         except ValueError:
             raise _RefusedError(400, "We could not parse the JSON body of your request.") from None
-        _check_body(body, self._fields)
+        _check_body(body, self._fields, self.models)
         self.requests.append(body)
+        self._check_size(body)
         return body
+
+    def _check_size(self, body: dict[str, object]) -> None:
+        texts = [body["input"]] if isinstance(body["input"], str) else list(body["input"])  # type: ignore[call-overload]
+        if len(texts) > self.most_texts:
+            raise _RefusedError(400, f"batch size is invalid, it should not be larger than {self.most_texts}.")
+        tokens = sum(len(text.split()) for text in texts)
+        if self.most_tokens is not None and tokens > self.most_tokens:
+            raise _RefusedError(400, f"Requested {tokens} tokens, max {self.most_tokens} tokens per request.")
 
     async def _answer(self, body: dict[str, object], failure: Outcome) -> _Answer:
         match failure:
@@ -285,13 +307,18 @@ class EmbeddingServer:
         return {"object": "list", "data": data, "model": body["model"], "usage": usage}
 
 
-def _check_body(body: object, fields: set[str]) -> None:
+def _model_list(models: Sequence[str]) -> _Answer:
+    data = [{"id": model, "object": "model", "created": 0, "owned_by": "library"} for model in models]
+    return _Answer(200, orjson.dumps({"object": "list", "data": data}))
+
+
+def _check_body(body: object, fields: set[str], models: Sequence[str]) -> None:
     if not isinstance(body, dict):
         raise _RefusedError(400, "The body is not a JSON object.")
     unknown = sorted(set(body) - fields)
     if unknown:
         raise _RefusedError(400, f"Unrecognized request argument supplied: {unknown[0]}")
-    if body.get("model") not in MODELS:
+    if body.get("model") not in models:
         raise _RefusedError(404, f"The model `{body.get('model')}` does not exist or you do not have access to it.")
     if body.get("encoding_format", "float") not in {"float", "base64"}:
         raise _RefusedError(400, "encoding_format is neither 'float' nor 'base64'.")

@@ -92,9 +92,7 @@ async def test_knowledge_base_is_activated_though_a_document_of_its_first_indexi
     states = await site.application.indexing_states.of_document(
         await site.application.documents.get(site.tenant.id, refused.id)
     )
-    assert [(state.state.value, state.error and state.error.code) for state in states] == [
-        ("failed", "provider_refused")
-    ]
+    assert [(state.state.value, state.error and state.error.code) for state in states] == [("failed", "text_refused")]
 
 
 async def test_knowledge_base_is_activated_while_a_document_of_its_first_indexing_waits_for_its_provider(
@@ -118,6 +116,6 @@ async def test_knowledge_base_is_activated_while_a_document_of_its_first_indexin
         await site.application.documents.get(site.tenant.id, unavailable.id)
     )
     assert [(state.state.value, state.error and state.error.code) for state in states] in (
-        [("waiting", "temporarily_unavailable")],
-        [("indexing", "temporarily_unavailable")],  # at its next attempt
+        [("waiting_for_provider", "provider_unavailable")],
+        [("indexing", "provider_unavailable")],  # at its next attempt
     )

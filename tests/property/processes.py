@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.bootstrap import Application, compose
 from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.embedding.providers.local import LOCAL_MODEL
 from analytiq.errors import AnalytiqError
 from analytiq.knowledge_bases.service import NewKnowledgeBase
@@ -49,7 +49,9 @@ class TinyEmbedder:
         self.batch_size = 2
         self.dimensions = DIMENSIONS
 
-    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
         assert input_type in InputType
         return bag_of_words(texts, DIMENSIONS)
 

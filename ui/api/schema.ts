@@ -3935,6 +3935,16 @@ export interface components {
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
             /**
+             * Waits For
+             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             */
+            waits_for: ("provider" | "quota") | null;
+            /**
+             * Waiting Since
+             * @description Since when it has been put off by these
+             */
+            waiting_since: string | null;
+            /**
              * Worker
              * @description The process that has it; operators find it by `analytiq workers list`
              */
@@ -4062,6 +4072,16 @@ export interface components {
             error: components["schemas"]["FailureResponse"] | null;
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
+            /**
+             * Waits For
+             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             */
+            waits_for: ("provider" | "quota") | null;
+            /**
+             * Waiting Since
+             * @description Since when it has been put off by these
+             */
+            waiting_since: string | null;
             /**
              * Worker
              * @description The process that has it; operators find it by `analytiq workers list`
@@ -4270,7 +4290,7 @@ export interface components {
             name: string;
             /**
              * State
-             * @description indexed, waiting, indexing, failed, or empty: it has no text
+             * @description indexed, waiting, indexing, failed, empty (no text), waiting_for_quota, or waiting_for_provider: the provider fails or asks to wait, and indexing goes on by itself once it answers
              */
             state: string;
             /**
@@ -4282,6 +4302,11 @@ export interface components {
             reason: string | null;
             error: components["schemas"]["FailureResponse"] | null;
             progress: components["schemas"]["ProgressResponse"] | null;
+            /**
+             * Waiting Since
+             * @description Since when it has been put off by its provider or a quota
+             */
+            waiting_since: string | null;
             /** Chunk Count */
             chunk_count: number;
             /** Indexed At */
@@ -4414,6 +4439,16 @@ export interface components {
             /** Is Cancel Wanted */
             is_cancel_wanted: boolean;
             /**
+             * Waits For
+             * @description provider: it goes on by itself once the provider of its model answers; quota: once there are SPUs
+             */
+            waits_for: ("provider" | "quota") | null;
+            /**
+             * Waiting Since
+             * @description Since when it has been put off by these
+             */
+            waiting_since: string | null;
+            /**
              * Worker
              * @description The process that has it; operators find it by `analytiq workers list`
              */
@@ -4514,6 +4549,16 @@ export interface components {
              * @description Why one of these was given up
              */
             given_up_reason: string | null;
+            /**
+             * Jobs Waiting For Provider
+             * @description Unfinished jobs that wait for the model's provider; they go on by themselves once it answers
+             */
+            jobs_waiting_for_provider: number;
+            /**
+             * Provider Reason
+             * @description Why one of these waits
+             */
+            provider_reason: string | null;
         };
         /**
          * ListedPromptResponse

@@ -10,13 +10,14 @@ import {
   TriangleAlert,
 } from "lucide-react";
 
-export type Tone = "ready" | "working" | "warning" | "waiting-for-quota" | "failed" | "queued" | "absent";
+export type Tone = "ready" | "working" | "warning" | "waiting-for-quota" | "waiting-for-provider" | "failed" | "queued" | "absent";
 
 const ICON: Record<Tone, LucideIcon> = {
   ready: CircleCheck,
   working: LoaderCircle,
   warning: TriangleAlert,
   "waiting-for-quota": Hourglass,
+  "waiting-for-provider": Hourglass,
   failed: OctagonX,
   queued: Clock3,
   absent: CircleDashed,
@@ -27,6 +28,7 @@ const ICON_COLOUR: Record<Tone, string> = {
   working: "text-working spin",
   warning: "text-warn",
   "waiting-for-quota": "text-warn",
+  "waiting-for-provider": "text-warn",
   failed: "text-failed",
   queued: "text-idle",
   absent: "text-idle",
@@ -38,6 +40,7 @@ const WORDS_COLOUR: Record<Tone, string> = {
   working: "text-text-2",
   warning: "text-warn",
   "waiting-for-quota": "text-warn",
+  "waiting-for-provider": "text-warn",
   failed: "text-failed",
   queued: "text-text-2",
   absent: "text-text-2",

@@ -15,6 +15,7 @@ function base(state: string, more: Partial<Base> = {}): Base {
     reason: null,
     error: null,
     progress: null,
+    waiting_since: null,
     chunk_count: 0,
     indexed_at: null,
     ...more,
@@ -67,6 +68,16 @@ describe("a document's state in words", () => {
   it("waits for quota rather than for nothing", () => {
     expect(documentState(document("extracted", [base("waiting_for_quota")]))).toMatchObject({
       label: "Waiting for quota",
+      isLive: true,
+    });
+  });
+
+  it("waits for the provider and says why", () => {
+    const held = base("waiting_for_provider", { reason: "HTTP 503" });
+    expect(documentState(document("extracted", [held]))).toMatchObject({
+      tone: "waiting-for-provider",
+      label: "Waiting for the provider",
+      reason: "HTTP 503",
       isLive: true,
     });
   });

@@ -75,6 +75,8 @@ function indexingState(document: DocumentDetail): DocumentState {
   }
   const quota = first("waiting_for_quota");
   if (quota) return state("waiting-for-quota", "Waiting for quota", { reason: quota.reason, isLive: true });
+  const provider = first("waiting_for_provider");
+  if (provider) return state("waiting-for-provider", "Waiting for the provider", { reason: provider.reason, isLive: true });
   const indexing = first("indexing");
   if (indexing) return state("working", counted("Indexing", indexing.progress), { isLive: true });
   const waiting = first("waiting");

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType, Vectors
-from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
+from analytiq.errors import CallRefusedError, DimensionMismatchError, InvalidInputError, ProviderUnavailableError
+from analytiq.providers.addresses import OPENAI
 from analytiq.providers.guarded_http import guarded_openai_client
 from analytiq.providers.litellm_errors import translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
@@ -55,6 +56,7 @@ class LiteLLMEmbedder:
         self._dimensions = dimensions
         self._is_guarded = is_guarded
         self._guarded_client: Any = None
+        self._has_base64: bool | None = None
 
     def __repr__(self) -> str:
         return f"LiteLLMEmbedder({self.model!r})"
@@ -65,21 +67,42 @@ class LiteLLMEmbedder:
         if client is not None:
             await client.close()
 
-    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
         """Embed 1 to `batch_size` texts in one call, keeping their order; shape (len(texts), dimensions).
+
+        A strict server may refuse `encoding_format`. Until one call has shown that this server takes the field, a
+        refused call is repeated once without it, and the embedder remembers what the server took.
 
         Raises:
             RateLimitedError: `retry_after` in seconds, where the provider says.
-            TransientError: the provider failed, or its answer is malformed (code `malformed_answer`).
-            ProviderRefusedError: the provider will never accept this call.
+            ProviderUnavailableError: the provider failed, or its answer is malformed (code `malformed_answer`).
+            ProviderRefusedError: the provider will never accept this call; CallRefusedError: a smaller one may pass.
             DimensionMismatchError: the vectors have not the `dimensions` that were asked for.
             InvalidInputError: too many texts, or none; or no provider has such a model.
         """
         if not 1 <= len(texts) <= self.batch_size:
             raise InvalidInputError(f"{len(texts)} texts in one call, where 1 to {self.batch_size} are taken.")
+        asks_base64 = self._has_base64 is not False
+        try:
+            vectors = await self._embed_once(texts, input_type, asks_base64=asks_base64)
+        except CallRefusedError:
+            if self._has_base64 is not None or not await self._is_openai():
+                raise
+            if before_repeat is not None:
+                await before_repeat()
+            vectors, asks_base64 = await self._embed_once(texts, input_type, asks_base64=False), False
+        self._has_base64 = asks_base64
+        return vectors
+
+    async def _is_openai(self) -> bool:
+        return await asyncio.to_thread(provider_of, self.model, examples=EMBEDDING_EXAMPLES) == OPENAI
+
+    async def _embed_once(self, texts: Sequence[str], input_type: InputType, *, asks_base64: bool) -> Vectors:
         # The first import blocks for seconds.
         module = await asyncio.to_thread(litellm)
-        arguments = self._arguments(texts, input_type)
+        arguments = self._arguments(texts, input_type, asks_base64=asks_base64)
         key = self._api_key.get_secret_value() if self._api_key else None
         try:
             response = await module.aembedding(**arguments, api_key=key or NO_KEY)
@@ -87,7 +110,7 @@ class LiteLLMEmbedder:
             raise translated(error, model=self.model, api_key=key) from None
         return checked_vectors(response.data, len(texts), model=self.model, dimensions=self._dimensions)
 
-    def _arguments(self, texts: Sequence[str], input_type: InputType) -> dict[str, Any]:
+    def _arguments(self, texts: Sequence[str], input_type: InputType, *, asks_base64: bool) -> dict[str, Any]:
         provider = provider_of(self.model, examples=EMBEDDING_EXAMPLES)
         arguments: dict[str, Any] = {
             "model": self.model,
@@ -106,8 +129,8 @@ class LiteLLMEmbedder:
                     self._api_key, self._api_base, timeout_seconds=self._timeout_seconds
                 )
             arguments["client"] = self._guarded_client
-        if provider == "openai":
-            # OpenAI's client asks for this by default, so compatible servers know it or ignore it; LiteLLM does
+        if provider == OPENAI and asks_base64:
+            # OpenAI's client asks for this by default, so most compatible servers know it or ignore it; LiteLLM does
             # not. Numbers instead cost 230 ms a batch (100 texts, 1,536 dimensions) on the event loop.
             arguments["encoding_format"] = "base64"
         if self._dimensions is not None:
@@ -140,7 +163,7 @@ def checked_vectors(data: object, count: int, *, model: str, dimensions: int | N
     """The vectors of an answer in the order of the texts, shape (count, dimensions); or refuse it whole.
 
     Raises:
-        TransientError: wrong count, wrong order, unequal lengths, NaN or infinite numbers, a zero vector.
+        ProviderUnavailableError: wrong count, wrong order, unequal lengths, NaN or infinite numbers, a zero vector.
         DimensionMismatchError: well-formed, but not of the `dimensions` asked for.
     """
     rows = [_vector(item, model) for item in _in_order(data, count, model)]
@@ -194,8 +217,8 @@ def _vector(item: Mapping[str, object], model: str) -> Vectors:
     return vector
 
 
-def _malformed(model: str, what: str) -> TransientError:
-    return TransientError(
+def _malformed(model: str, what: str) -> ProviderUnavailableError:
+    return ProviderUnavailableError(
         f"The provider of {model!r} answered {what}; the whole answer is refused: try again later.",
         code="malformed_answer",
     )

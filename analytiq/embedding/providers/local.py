@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.embedding.base import InputType, Vectors
+from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.embedding.providers.minilm import CONTENT_TOKENS, DIMENSIONS, MiniLm, open_model
 from analytiq.embedding.providers.wordpiece import WordPiece
 from analytiq.errors import InvalidInputError
@@ -66,7 +66,9 @@ class LocalEmbedder:
         self._words: WordPiece | None = None
         self._loaded: tuple[WordPiece, MiniLm] | None = None
 
-    async def embed(self, texts: Sequence[str], *, input_type: InputType) -> Vectors:
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
         """Embed texts, shape (len(texts), 384), off the event loop; the model is loaded at the first call.
 
         Questions and passages are embedded alike by this model.

@@ -15,6 +15,22 @@ NO_LEASE: Row = {
 }
 
 
+AFRESH: Row = {
+    **NO_LEASE,
+    "is_cancel_wanted": False,
+    "state": JobState.AVAILABLE.value,
+    "attempt": 0,
+    "deaths": 0,
+    "error": None,
+    "waiting_since": None,
+    "run_at": "$$NOW",
+    "created_at": "$$NOW",
+    "updated_at": "$$NOW",
+    "wanted": {"$add": ["$wanted", 1]},
+}
+"""A dead job as if it had never been tried."""
+
+
 def due_of(kinds: Collection[JobKind], lane: str | None) -> Row:
     """The query for due jobs that nobody has."""
     due: Row = {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **DUE}

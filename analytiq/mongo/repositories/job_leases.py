@@ -138,6 +138,7 @@ class JobLeases:
             "attempt": 0,
             "deaths": 0,
             "error": None,
+            "waiting_since": None,
             "updated_at": "$$NOW",
         }
         released = await self._by_primary.update_one(held, [{"$set": again}], session=session)
@@ -154,6 +155,7 @@ class JobLeases:
                 "state": JobState.AVAILABLE.value,
                 "run_at": in_seconds(delay_seconds),
                 "attempt": "$attempt" if is_counted else _ONE_ATTEMPT_LESS,
+                "waiting_since": None if is_counted else {"$ifNull": ["$waiting_since", "$$NOW"]},
                 "error": {"$literal": failure.model_dump()},
             },
         )
@@ -169,6 +171,7 @@ class JobLeases:
                 "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
                 "deaths": {"$cond": [_ASKED_AGAIN, 0, {"$ifNull": ["$deaths", 0]}]},
                 "run_at": "$$NOW",
+                "waiting_since": None,
                 "error": {"$literal": failure.model_dump()},
             },
         )

@@ -1,6 +1,6 @@
 """Collection `jobs`: work that is asked for, and what people and other parts see and do of it.
 
-Workers' moves are in `job_leases`, the look-up of lanes is in `job_lanes`.
+Workers' moves are in `job_leases`, the look-up of lanes is in `job_lanes`, what wakes and revives in `job_recovery`.
 """
 
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -13,9 +13,10 @@ from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState
 from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.job_expressions import NO_LEASE, in_seconds
+from analytiq.mongo.repositories.job_expressions import AFRESH, in_seconds
 from analytiq.mongo.repositories.job_lanes import JobLanes
 from analytiq.mongo.repositories.job_leases import JobLeases
+from analytiq.mongo.repositories.job_recovery import JobRecovery
 from analytiq.mongo.repositories.rows import Row, decode
 from analytiq.mongo.session import Session
 from analytiq.telemetry import traces
@@ -77,12 +78,13 @@ class JobQuery:
     error_code: str | None = None
 
 
-class JobRepository(JobLeases, JobLanes):
+class JobRepository(JobLeases, JobLanes, JobRecovery):
     """The queue's rows."""
 
     def __init__(self, connection: MongoConnection) -> None:
         JobLeases.__init__(self, connection)
         JobLanes.__init__(self, connection)
+        JobRecovery.__init__(self, connection)
 
     async def enqueue(
         self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
@@ -115,27 +117,7 @@ class JobRepository(JobLeases, JobLanes):
         wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
         if job_id is not None:
             wanted["_id"] = job_id
-        afresh: Row = {
-            **NO_LEASE,
-            "is_cancel_wanted": False,
-            "state": JobState.AVAILABLE.value,
-            "attempt": 0,
-            "deaths": 0,
-            "error": None,
-            "run_at": "$$NOW",
-            "created_at": "$$NOW",
-            "updated_at": "$$NOW",
-            "wanted": {"$add": ["$wanted", 1]},
-        }
-        result = await self._collection.update_many(wanted, [{"$set": afresh}])
-        return result.modified_count
-
-    async def wake(self, organization_id: str, *, error_code: str) -> int:
-        """Make the organization's jobs due that wait with this error, and their lanes; how many there were."""
-        result = await self._collection.update_many(
-            {"organization_id": organization_id, "state": JobState.AVAILABLE.value, "error.code": error_code},
-            [{"$set": {"run_at": "$$NOW", "woken_at": "$$NOW", "updated_at": "$$NOW"}}],
-        )
+        result = await self._collection.update_many(wanted, [{"$set": AFRESH}])
         return result.modified_count
 
     async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
@@ -361,6 +343,7 @@ def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
         },
         "request_id": {"$literal": request_id},
         "trace_parent": {"$literal": traces.current_traceparent()},
+        "waiting_since": {"$cond": [starts_afresh, None, {"$ifNull": ["$waiting_since", None]}]},
         "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
         "updated_at": "$$NOW",
     }

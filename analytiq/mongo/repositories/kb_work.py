@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from analytiq.models.job import JobKind, JobState
+from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, JobKind, JobState
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row
 
@@ -13,12 +13,17 @@ MOST_COUNTED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseWork:
-    """Jobs of one knowledge base; `reason` is why one of those that were given up was."""
+    """Jobs of one knowledge base; `reason` is why one of those that were given up was.
+
+    `waiting_for_provider` of the unfinished ones wait for the provider of the model; `provider_reason` says of one why.
+    """
 
     unfinished: int = 0
     unfinished_syncs: int = 0
     given_up: int = 0
     reason: str | None = None
+    waiting_for_provider: int = 0
+    provider_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +43,34 @@ class KnowledgeBaseWorkRepository:
         self._jobs = connection.database["jobs"]
 
     async def of(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, KnowledgeBaseWork]:
-        """Id → work, of those that have any; all with two queries, by the index of knowledge base and state."""
+        """Id → work, of those that have any; all with three queries, by the index of knowledge base and state."""
         if not kb_ids:
             return {}
         unfinished = await self._counted(organization_id, kb_ids, (JobState.AVAILABLE, JobState.RUNNING))
         given_up = await self._counted(organization_id, kb_ids, (JobState.DEAD,))
+        held = await self._counted(
+            organization_id, kb_ids, (JobState.AVAILABLE,), {"error.code": {"$in": list(WAITING_FOR_PROVIDER_CODES)}}
+        )
         return {
             kb_id: KnowledgeBaseWork(
                 unfinished=unfinished.get(kb_id, _NONE).jobs,
                 unfinished_syncs=unfinished.get(kb_id, _NONE).syncs,
                 given_up=given_up.get(kb_id, _NONE).jobs,
                 reason=given_up.get(kb_id, _NONE).reason,
+                waiting_for_provider=held.get(kb_id, _NONE).jobs,
+                provider_reason=held.get(kb_id, _NONE).reason,
             )
             for kb_id in unfinished.keys() | given_up.keys()
         }
 
     async def _counted(
-        self, organization_id: str, kb_ids: Collection[str], states: Collection[JobState]
+        self, organization_id: str, kb_ids: Collection[str], states: Collection[JobState], query: Row | None = None
     ) -> dict[str, _Counted]:
         match: Row = {
             "subject.kb_id": {"$in": list(kb_ids)},
             "state": {"$in": [state.value for state in states]},
             "organization_id": organization_id,
+            **(query or {}),
         }
         is_sync: Row = {"$eq": ["$kind", JobKind.SYNC.value]}
         group: Row = {

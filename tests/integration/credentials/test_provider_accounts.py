@@ -12,7 +12,7 @@ from analytiq.bootstrap import Application
 from analytiq.credentials.encryption import Vault, new_secret_key
 from analytiq.credentials.providers import Credentials
 from analytiq.embedding.provider_accounts import ProviderAccounts
-from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError
+from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, RateLimitedError
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.providers import ProviderRepository
@@ -98,8 +98,8 @@ async def test_keys_put_at_the_same_moment_leave_one(tenant: Tenant, migrated: M
         (Failure.UNAUTHORIZED, "provider_refused", "refuses the API key"),
         (Failure.REFUSED, "provider_refused", "refuses the call"),
         (Failure.RATE_LIMITED, "rate_limited", "asks to slow down"),
-        (Failure.SERVER_ERROR, "temporarily_unavailable", "HTTP 500"),
-        (Failure.CUT, "temporarily_unavailable", "failed"),
+        (Failure.SERVER_ERROR, "provider_unavailable", "HTTP 500"),
+        (Failure.CUT, "provider_unavailable", "failed"),
         (Failure.NOT_A_NUMBER, "malformed_answer", "not finite"),
     ],
 )
@@ -107,7 +107,7 @@ async def test_connection_that_fails_is_told_in_words_without_the_key(
     tenant: Tenant, own_server: EmbeddingServer, failure: Failure, code: str, words: str
 ) -> None:
     await put(tenant, own_server)
-    own_server.script(failure)
+    own_server.script(failure, failure)  # a refused call is made once more without `encoding_format`
     result = await accounts(tenant).test(tenant.organization, "openai", REMOTE_MODEL)
     assert (result.is_working, result.dimensions, result.code) == (False, None, code)
     assert words in result.detail
@@ -122,16 +122,19 @@ async def test_connection_test_is_free(tenant: Tenant, own_server: EmbeddingServ
     assert await migrated.database["embedding_cache"].count_documents({}) == 0
 
 
-async def test_connection_test_that_is_told_to_wait_keeps_the_workers_from_calling_too(
+async def test_connection_test_that_is_told_to_wait_keeps_the_workers_from_calling_until_a_test_is_good(
     tenant: Tenant, own_server: EmbeddingServer
 ) -> None:
     await put(tenant, own_server)
     own_server.retry_after = "120"
     own_server.script(Failure.RATE_LIMITED)
     await accounts(tenant).test(tenant.organization, "openai", REMOTE_MODEL)
-    again = await accounts(tenant).test(tenant.organization, "openai", REMOTE_MODEL)
-    assert again.code == "rate_limited"
+    with pytest.raises(RateLimitedError):
+        await tenant.knowledge_base()
     assert len(own_server.requests) == 1
+    again = await accounts(tenant).test(tenant.organization, "openai", REMOTE_MODEL)
+    assert again.is_working
+    await tenant.knowledge_base()
 
 
 async def test_test_of_what_cannot_be_tried_says_what_is_missing(tenant: Tenant) -> None:

@@ -127,7 +127,7 @@ async def test_document_that_is_refused_fails_alone_whatever_digits_its_error_co
     job = await tenant.application.jobs.get(f"sync:{kb.id}:{bad.id}")
     assert job is not None
     assert job.error is not None
-    assert (job.state, job.attempt, job.error.code) == (JobState.DEAD, 1, "provider_refused")
+    assert (job.state, job.attempt, job.error.code) == (JobState.DEAD, 1, "text_refused")
     assert f"HTTP {reply.status}" in job.error.detail
     (state,) = await tenant.application.indexing_states.of_document(bad)
     assert state.state.value == "failed"

@@ -152,10 +152,71 @@ async def test_told_to_wait_reaches_those_who_have_their_place_and_wait_for_it(
     assert 20 < (await waiting or 0) <= 30
 
 
-async def test_wait_that_a_provider_asks_for_is_believed_up_to_a_day(rows: RateLimitRepository) -> None:
+async def is_over(migrated: MongoConnection, field: str) -> None:
+    """Let the block of the only row end now."""
+    await migrated.database["rate_limits"].update_one({}, {"$set": {field: 1.0}, "$unset": {"full_at_ms": 1}})
+
+
+async def test_provider_that_asks_for_a_day_is_probed_by_one_call_at_a_time_until_it_answers(
+    rows: RateLimitRepository, migrated: MongoConnection
+) -> None:
     own, organization_id = limits(rows), new_id()
     await own.told_to_wait(organization_id, MODEL, seconds=1e12)
-    assert (await is_limited(own, organization_id) or 0) <= LONGEST_BLOCK_SECONDS
+    assert LONGEST_BLOCK_SECONDS - 30 < (await is_limited(own, organization_id) or 0) <= LONGEST_BLOCK_SECONDS
+    for _ in range(3):
+        await is_over(migrated, "blocked_until_ms")
+        answers = await asyncio.gather(*[is_limited(own, organization_id) for _ in range(20)])
+        assert answers.count(None) == 1
+        assert min(answer for answer in answers if answer is not None) > LONGEST_BLOCK_SECONDS - 30
+    assert await own.recovered(organization_id, MODEL)
+    assert not await own.recovered(organization_id, MODEL)
+    assert await is_limited(own, organization_id) is None
+    await own.told_to_wait(organization_id, MODEL, seconds=1e12)
+    await is_over(migrated, "held_until_ms")
+    await is_over(migrated, "blocked_until_ms")
+    assert [await is_limited(own, organization_id) for _ in range(5)] == [None] * 5
+
+
+async def test_persons_test_is_made_in_spite_of_a_block_and_within_the_limit(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows, requests_per_minute=60), new_id()
+    await own.told_to_wait(organization_id, MODEL, seconds=86_400)
+    assert await own.take_call(organization_id, MODEL, tokens=1, ignores_block=True)
+    assert await is_limited(own, organization_id) is not None
+    few = limits(rows, requests_per_minute=1)
+    assert await is_limited(few, organization_id, "another") is None
+    with pytest.raises(RateLimitedError):
+        await few.take_call(organization_id, "another", tokens=1, ignores_block=True)
+
+
+async def test_lifted_block_gives_no_call_more_than_the_limit(
+    rows: RateLimitRepository, migrated: MongoConnection
+) -> None:
+    own, organization_id = limits(rows, requests_per_minute=20), new_id()
+    taken = [await is_limited(own, organization_id) for _ in range(2)]
+    await own.told_to_wait(organization_id, MODEL, seconds=86_400)
+    assert await own.recovered(organization_id, MODEL)
+    row = await migrated.database["rate_limits"].find_one({})
+    assert row is not None
+    assert taken == [None, None]
+    refused = await rows.take(
+        organization_id,
+        f"call:{organization_id}:{MODEL}",
+        [Charge("requests", gcra.bucket_of(20), 1)],
+        patience_ms=0,
+    )
+    assert not refused.is_granted
+
+
+async def test_failing_provider_is_remembered_until_it_answers(rows: RateLimitRepository) -> None:
+    own, organization_id = limits(rows), new_id()
+    assert not await own.take_call(organization_id, MODEL, tokens=1)
+    assert await own.failed(organization_id, MODEL) == 0
+    assert await own.failed(organization_id, MODEL) >= 0
+    assert await own.take_call(organization_id, MODEL, tokens=1)
+    assert await own.troubled_models() == await own.troubled_models(organization_id) == [(organization_id, MODEL)]
+    assert await own.recovered(organization_id, MODEL)
+    assert not await own.take_call(organization_id, MODEL, tokens=1)
+    assert await own.troubled_models() == []
 
 
 @pytest.mark.parametrize("seconds", [0.0, -5.0, float("nan")])

@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from analytiq.clock import now
-from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
+from analytiq.errors import CallRefusedError, ProviderRefusedError, ProviderUnavailableError, RateLimitedError
 from analytiq.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
 from analytiq.providers.litellm_module import litellm as import_litellm
 
@@ -55,8 +55,12 @@ def test_every_exception_of_litellm_becomes_one_that_embedders_may_raise(kind: t
     error = translated(bare(kind, status_code=418, message=f"with {KEY}"), model="m", api_key=KEY)
     expected = {
         Verdict.SLOW_DOWN: RateLimitedError,
-        Verdict.FAILED: TransientError,
-        Verdict.MALFORMED: TransientError,
+        Verdict.FAILED: ProviderUnavailableError,
+        Verdict.MALFORMED: ProviderUnavailableError,
+        Verdict.TOO_LONG: CallRefusedError,
+        Verdict.CONTENT: CallRefusedError,
+        Verdict.REFUSED: CallRefusedError,
+        Verdict.BY_STATUS: CallRefusedError,  # 418
     }.get(VERDICTS[kind.__name__], ProviderRefusedError)
     assert type(error) is expected
     assert "'m'" in error.detail
@@ -66,20 +70,20 @@ def test_every_exception_of_litellm_becomes_one_that_embedders_may_raise(kind: t
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        (400, ProviderRefusedError),
+        (400, CallRefusedError),
         (401, ProviderRefusedError),
         (402, ProviderRefusedError),
         (403, ProviderRefusedError),
         (404, ProviderRefusedError),
-        (408, TransientError),
-        (409, TransientError),
-        (413, ProviderRefusedError),
-        (425, TransientError),
+        (408, ProviderUnavailableError),
+        (409, ProviderUnavailableError),
+        (413, CallRefusedError),
+        (425, ProviderUnavailableError),
         (429, RateLimitedError),
-        (500, TransientError),
-        (503, TransientError),
-        (529, TransientError),
-        (None, TransientError),
+        (500, ProviderUnavailableError),
+        (503, ProviderUnavailableError),
+        (529, ProviderUnavailableError),
+        (None, ProviderUnavailableError),
     ],
 )
 def test_status_decides_where_the_class_says_nothing(status: int | None, expected: type[Exception]) -> None:
@@ -94,10 +98,10 @@ def test_every_exception_of_openai_becomes_one_that_embedders_may_raise(
 ) -> None:
     response = None if status is None else answer(status, {"retry-after": "3"})
     error = translated(bare(kind, response=response, message=f"with {KEY}"), model="m", api_key=KEY)
-    assert isinstance(error, ProviderRefusedError | RateLimitedError | TransientError)
+    assert isinstance(error, ProviderRefusedError | RateLimitedError | ProviderUnavailableError)
     if status is not None:
-        expected = {400: ProviderRefusedError, 429: RateLimitedError, 500: TransientError}[status]
-        assert type(error) is expected
+        expected = {400: ProviderRefusedError, 429: RateLimitedError, 500: ProviderUnavailableError}[status]
+        assert isinstance(error, expected)
     assert KEY not in error.detail
 
 
@@ -117,7 +121,7 @@ def test_status_that_was_answered_overrules_the_class_that_litellm_guesses_from_
     refused = openai.BadRequestError("429 rate limit", response=answer(400), body=None)
     guessed = litellm.exceptions.RateLimitError("429 rate limit", "openai", "m")
     error = translated(made_of(refused, guessed), model="m", api_key=KEY)
-    assert type(error) is ProviderRefusedError
+    assert type(error) is CallRefusedError
     assert "HTTP 400" in error.detail
 
 
@@ -131,7 +135,7 @@ def test_class_refines_the_status_where_both_mean_the_same_for_the_caller() -> N
 def test_answer_that_litellm_stumbles_over_is_malformed(stumble: Exception) -> None:
     told = litellm.exceptions.InternalServerError("no", "openai", "m")
     error = translated(made_of(stumble, told), model="m", api_key=KEY)
-    assert (type(error), error.code) == (TransientError, "malformed_answer")
+    assert (type(error), error.code) == (ProviderUnavailableError, "malformed_answer")
 
 
 def test_subclass_that_a_later_litellm_adds_is_treated_as_its_parent() -> None:
@@ -143,7 +147,7 @@ def test_subclass_that_a_later_litellm_adds_is_treated_as_its_parent() -> None:
 
 @pytest.mark.parametrize("kind", [httpx.ReadTimeout, httpx.ConnectError, ConnectionResetError, TimeoutError])
 def test_errors_of_the_network_are_transient(kind: type[Exception]) -> None:
-    assert type(translated(kind("no"), model="m", api_key=None)) is TransientError
+    assert type(translated(kind("no"), model="m", api_key=None)) is ProviderUnavailableError
 
 
 def test_wait_is_read_in_seconds_milliseconds_and_as_a_date() -> None:

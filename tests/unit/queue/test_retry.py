@@ -34,9 +34,10 @@ FINAL = (
     errors.LimitExceededError,
     errors.DimensionMismatchError,
     errors.ProviderRefusedError,
+    errors.CallRefusedError,
 )
 WORTH_ANOTHER_TRY = (errors.ConflictError, errors.TransientError, errors.StoreLoadingError, TruthChangedError)
-NOT_ITS_FAULT = (errors.RateLimitedError, errors.QuotaExceededError)
+NOT_ITS_FAULT = (errors.RateLimitedError, errors.QuotaExceededError, errors.ProviderUnavailableError)
 
 
 def test_table_knows_every_class_of_error() -> None:
@@ -75,7 +76,7 @@ def test_unforeseen_error_is_given_up_sooner_than_a_passing_one(attempt: int, ma
     assert retry.plan(KeyError(), attempt=attempt, max_attempts=max_attempts) == Bury()
 
 
-@given(attempt=attempts, retry_after=st.floats(0, 10_000))
+@given(attempt=attempts, retry_after=st.floats(0, 300))
 def test_provider_is_never_asked_before_the_time_that_it_named(attempt: int, retry_after: float) -> None:
     for error in (TransientError("no", retry_after=retry_after), RateLimitedError("no", retry_after=retry_after)):
         outcome = retry.plan(error, attempt=attempt, max_attempts=100)
@@ -108,7 +109,19 @@ def test_failure_tells_our_own_errors_in_full_and_others_by_class() -> None:
 
 @pytest.mark.parametrize("error", [RateLimitedError, TransientError])
 @pytest.mark.parametrize("retry_after", [1e12, 1e300, math.inf])
-def test_wait_beyond_all_reason_is_believed_up_to_a_day(error: type[TransientError], retry_after: float) -> None:
+def test_job_of_a_provider_that_asks_for_a_long_wait_comes_back_to_probe_it(
+    error: type[TransientError], retry_after: float
+) -> None:
     outcome = retry.plan(error("no", retry_after=retry_after), attempt=1, max_attempts=8)
     assert isinstance(outcome, Retry)
     assert outcome.delay_seconds == retry.LONGEST_NAMED_WAIT_SECONDS
+
+
+@given(attempt=attempts, waited=st.floats(0, 30 * 86_400))
+def test_job_that_waits_for_its_provider_is_tried_again_however_long_the_outage(attempt: int, waited: float) -> None:
+    for error in (errors.ProviderUnavailableError("no"), RateLimitedError("no")):
+        outcome = retry.plan(error, attempt=attempt, max_attempts=1, waited_seconds=waited)
+        assert isinstance(outcome, Retry)
+        assert not outcome.is_counted
+        assert outcome.delay_seconds <= retry.LONGEST_OUTAGE_DELAY_SECONDS
+        assert outcome.delay_seconds >= min(retry.LONGEST_OUTAGE_DELAY_SECONDS, waited * retry.OUTAGE_SHARE) / 2

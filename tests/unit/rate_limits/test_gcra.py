@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.rate_limit import Bucket, Charge
-from analytiq.rate_limits.gcra import MINUTE_MS, LimitState, block, bucket_of, take
+from analytiq.rate_limits.gcra import MINUTE_MS, PROBE_MS, LimitState, block, bucket_of, lift, take
 
 NOW = 1_800_000_000_000.0
 SLACK = 1e-6
@@ -85,6 +85,27 @@ def test_blocked_row_grants_one_call_when_the_block_ends_and_the_next_at_the_rat
 def test_shorter_block_does_not_end_a_longer_one() -> None:
     state = block(LimitState(), NOW, {}, wait_ms=60_000)
     assert block(state, NOW + 1000, {}, wait_ms=2000).blocked_until_ms == NOW + 60_000
+
+
+def test_provider_that_asks_for_a_day_gets_one_probe_each_time_until_the_day_is_over() -> None:
+    charges = [charge(3000)]
+    state = block(LimitState(), NOW, {}, wait_ms=86_400_000)
+    refused, state = take(state, NOW + PROBE_MS - 1, charges, patience_ms=4000)
+    assert (refused.is_granted, refused.wait_ms) == (False, 1)
+    probe, state = take(state, NOW + PROBE_MS, charges, patience_ms=4000)
+    assert (probe.is_granted, probe.is_troubled) == (True, True)
+    other, state = take(state, NOW + PROBE_MS, charges, patience_ms=4000)
+    assert (other.is_granted, other.wait_ms) == (False, PROBE_MS)
+    after, _ = take(state, NOW + 86_400_000, charges, patience_ms=4000)
+    assert (after.is_granted, after.is_troubled) == (True, False)
+
+
+def test_lifted_block_leaves_the_buckets_empty() -> None:
+    bucket = Bucket(interval_ms=100, burst=30)
+    blocked = block(LimitState(), NOW, {"requests": bucket}, wait_ms=86_400_000)
+    state = lift(blocked, NOW + 1000, {"requests": bucket})
+    first, _ = take(state, NOW + 1000, [Charge("requests", bucket, 1)], patience_ms=4000)
+    assert (first.is_granted, first.wait_ms) == (True, 100)
 
 
 @pytest.mark.parametrize("per_minute", [1, 2, 9, 10, 11, 60, 3000, 1_000_000])

@@ -127,7 +127,7 @@ function Unfinished({ base }: { base: KnowledgeBase }) {
 
 function UnfinishedRow({ job }: { job: Schemas["ListedJobResponse"] }) {
   const isQuota = job.error?.code === "quota_exceeded";
-  const tone = job.state === "dead" ? "failed" : job.state === "running" ? "working" : isQuota ? "waiting-for-quota" : "queued";
+  const tone = job.state === "dead" ? "failed" : job.state === "running" ? "working" : isQuota ? "waiting-for-quota" : job.waits_for === "provider" ? "waiting-for-provider" : "queued";
   const words =
     job.state === "dead"
       ? "Given up"

@@ -57,6 +57,9 @@ export type ListedKnowledgeBase = Schemas["ListedKnowledgeBaseResponse"];
 /** A knowledge base of the list: jobs that were given up come before everything else. */
 export function listedState(base: ListedKnowledgeBase): { tone: Tone; label: string; reason: string | null } {
   if (base.given_up_jobs > 0) return { tone: "failed", label: "Needs attention", reason: base.given_up_reason };
+  if (base.jobs_waiting_for_provider > 0) {
+    return { tone: "waiting-for-provider", label: "Waiting for the provider", reason: base.provider_reason };
+  }
   const state = baseState(base);
   if (base.unfinished_jobs > 0 && state.tone !== "failed") {
     return { tone: "working", label: `Indexing, ${formatCount(base.unfinished_jobs)} to do`, reason: null };

@@ -21,7 +21,8 @@ export function jobTone(job: Job): { tone: Tone; words: string } {
     const { progress } = job;
     return { tone: "working", words: progress ? `${formatCount(progress.done)} of ${formatCount(progress.total)} ${progress.unit}` : "Running" };
   }
-  return job.error?.code === "quota_exceeded" ? { tone: "waiting-for-quota", words: "Waiting for quota" } : { tone: "queued", words: "Waiting" };
+  if (job.waits_for === "provider") return { tone: "waiting-for-provider", words: "Waiting for the provider" };
+  return job.waits_for === "quota" ? { tone: "waiting-for-quota", words: "Waiting for quota" } : { tone: "queued", words: "Waiting" };
 }
 
 export function JobTable({

@@ -1,0 +1,97 @@
+"""How much one call to a provider may hold, as its refusals have taught this process.
+
+Servers limit the texts of a call (10, 32) or their tokens (300,000), and none says so beforehand. A refused call is
+made again in halves. What its parts came to is remembered by address and model: a number of texts, or a number of
+tokens where calls of as many texts had been taken before. A text that is refused alone teaches nothing about sizes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+REMEMBERED_SECONDS = 3600.0
+"""A server's limit may be raised; learning one anew costs a handful of refused calls."""
+MOST_REMEMBERED = 1000
+
+Place = tuple[str, str]
+"""The address of a server, empty for the provider's own, and the model."""
+
+
+@dataclass(slots=True)
+class _Known:
+    learned_at: float
+    most_texts: int | None = None
+    most_tokens: int | None = None
+    texts_taken: int = 0
+    """The most texts of any call that was taken."""
+
+
+@dataclass(slots=True)
+class Splitting:
+    """The calls for one batch: smaller after each refusal, and what they teach once the whole batch is embedded."""
+
+    place: Place
+    most_texts: int
+    refused_texts: int | None = None
+    taken_texts: int = 0
+    taken_tokens: int = 0
+
+    def note_refused(self, texts: int) -> None:
+        """Make the next calls half as large."""
+        self.refused_texts = texts
+        self.most_texts = max(1, texts // 2)
+
+    def note_taken(self, texts: int, tokens: int) -> None:
+        """Remember the largest call that was taken."""
+        self.taken_texts = max(self.taken_texts, texts)
+        self.taken_tokens = max(self.taken_tokens, tokens)
+
+
+@dataclass(slots=True)
+class CallSizes:
+    """The sizes that each server takes; of one process."""
+
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[Place, _Known] = field(default_factory=dict[Place, _Known])
+
+    def splitting(self, place: Place, texts: int) -> Splitting:
+        """Begin a batch of so many texts."""
+        return Splitting(place, texts)
+
+    def fitting(self, splitting: Splitting, tokens: Sequence[int]) -> int:
+        """Return how many texts, of the next ones with these token counts, one call may hold; at least one."""
+        known = self._of(splitting.place)
+        most = min(len(tokens), splitting.most_texts)
+        if known is None:
+            return most
+        if known.most_texts is not None:
+            most = min(most, known.most_texts)
+        if known.most_tokens is not None:
+            total = 0
+            for count, each in enumerate(tokens[:most]):
+                total += each
+                if count and total > known.most_tokens:
+                    return count
+        return most
+
+    def learn(self, splitting: Splitting) -> None:
+        """Keep what a batch has taught that is embedded to its end."""
+        known = self._known.get(splitting.place)
+        if known is None:
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            known = self._known[splitting.place] = _Known(self.clock())
+        if splitting.refused_texts is not None:
+            known.learned_at = self.clock()
+            if splitting.refused_texts <= known.texts_taken:
+                known.most_tokens = splitting.taken_tokens
+            else:
+                known.most_texts = splitting.taken_texts
+        known.texts_taken = max(known.texts_taken, splitting.taken_texts)
+
+    def _of(self, place: Place) -> _Known | None:
+        known = self._known.get(place)
+        if known is not None and self.clock() - known.learned_at > REMEMBERED_SECONDS:
+            del self._known[place]
+            return None
+        return known
