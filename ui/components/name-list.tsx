@@ -7,6 +7,7 @@ import { useRef } from "react";
 import { formatCount } from "@/lib/format";
 import { useListPlace } from "@/lib/list-place";
 import { useShortcuts } from "@/lib/shortcuts";
+import { useLastPage } from "@/lib/use-last-page";
 import { useTypedText } from "@/lib/use-debounced";
 
 import { BusyLine, EmptyState, ErrorState } from "./feedback";
@@ -23,6 +24,7 @@ export function useNameList(rowsPerPage: number) {
     skip: (page - 1) * rowsPerPage,
     rowsPerPage,
     find: (q: string) => void setUrl({ q, page: 1 }),
+    replacePage: (next: number) => void setUrl({ page: next }, { history: "replace" }),
     turnTo: (next: number) => void setUrl({ page: next }, { history: "push" }),
   };
 }
@@ -57,6 +59,7 @@ export function NameList({
   const [text, setText] = useTypedText(list.search, list.find);
   useShortcuts([{ keys: "/", label: "Filter by name", group: "List", run: () => field.current?.focus() }]);
   const place = useListPlace({ name: title, view: JSON.stringify([list.search, list.page]), isReady: data !== undefined && !isPlaceholderData });
+  useLastPage(list.page, isPlaceholderData ? undefined : data?.total_count, list.rowsPerPage, list.replacePage);
   const hasNoRows = data !== undefined && rows === 0 && !isPlaceholderData;
   return (
     <>
@@ -86,9 +89,7 @@ export function NameList({
           <ErrorState error={error} retry={() => void refetch()} />
         ) : !hasNoRows ? (
           children
-        ) : data.total_count > 0 ? (
-          <Nothing title={`There is no page ${formatCount(list.page)}`} action="Go to the first page" onAction={() => list.turnTo(1)} />
-        ) : list.search ? (
+        ) : data.total_count > 0 ? null : list.search ? (
           <Nothing title={`${called} “${list.search}”`} action="Clear the filter" onAction={() => list.find("")} />
         ) : (
           <EmptyState title={empty.title} action={create}>

@@ -23,7 +23,9 @@ describe("held rows", () => {
   });
 
   it("stay as they were seen when they leave the page", () => {
-    expect(holdRows(["a", "b"], [row("b")], seen, idOf).rows).toEqual([row("a", "extracting"), row("b")]);
+    const held = holdRows(["a", "b"], [row("b")], seen, idOf);
+    expect(held.rows).toEqual([row("a", "extracting"), row("b")]);
+    expect(held.missingIds).toEqual(["a"]);
   });
 });
 

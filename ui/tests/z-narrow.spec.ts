@@ -60,3 +60,74 @@ for (const { name, viewport, deviceScaleFactor } of WINDOWS) {
     await context.close();
   });
 }
+
+const NARROWEST_NAME = 160;
+const WITH_TABLES = [
+  "documents",
+  "history",
+  "tags",
+  "knowledge-bases",
+  "knowledge-base",
+  "prompts",
+  "prompt-runs",
+  "prompt-results",
+  "usage",
+  "operations",
+  "operations-workers",
+  "operations-backups",
+  "people",
+  "tokens",
+  "audit-log",
+];
+
+/** The page in a frame, which takes another width faster than a window does. */
+async function openInFrame(page: Page, address: string): Promise<void> {
+  await page.route("**/frame-host", (route) => route.fulfill({ contentType: "text/html", body: `<iframe src="${address.replaceAll('"', "&quot;")}" style="border:0;width:1440px;height:860px"></iframe>` }));
+  await page.route("**/*", async (route) => {
+    if (route.request().resourceType() !== "document" || route.request().url().endsWith("/frame-host")) return route.fallback();
+    const response = await route.fetch();
+    const { "content-security-policy": _policy, "x-frame-options": _options, ...headers } = response.headers();
+    await route.fulfill({ response, headers });
+  });
+  await page.goto("/frame-host");
+  await expect(page.frameLocator("iframe").locator("main table:visible").first()).toBeVisible();
+  await expect(page.frameLocator("iframe").locator("[aria-busy=true], .skeleton")).toHaveCount(0);
+}
+
+/** At every 20 px: columns of names that are too narrow to read, tables without one, and tables that scroll sideways. */
+function findTooNarrow(page: Page, limit: number): Promise<string[]> {
+  return page.evaluate(async (narrowest) => {
+    const found: string[] = [];
+    const frame = document.querySelector("iframe");
+    const framed = frame?.contentWindow as (Window & typeof globalThis) | null | undefined;
+    if (!frame || !framed) return ["no frame"];
+    for (let width = 320; width <= 1920; width += 20) {
+      frame.style.width = `${width}px`;
+      await new Promise((resolve) => framed.requestAnimationFrame(resolve));
+      for (const table of framed.document.querySelectorAll<HTMLTableElement>("main table")) {
+        if (table.offsetParent === null) continue;
+        const title = `${width} px, ${table.caption?.textContent ?? "a table without a caption"}`;
+        const parent = table.parentElement;
+        if (parent && table.offsetWidth > parent.clientWidth + 1) found.push(`${title}: ${table.offsetWidth} px in ${parent.clientWidth}`);
+        const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+        const names = heads.filter((head) => head.dataset.column === "name");
+        if (names.length === 0) found.push(`${title}: no column is marked as the name`);
+        // Where rows are cards the heads are not shown: what counts is the cell.
+        const row = [...(table.tBodies[0]?.rows ?? [])].find((each) => each.ariaHidden !== "true");
+        for (const name of names) {
+          const cell = row?.cells[heads.indexOf(name)] ?? name;
+          const wide = cell.getBoundingClientRect().width;
+          if (framed.getComputedStyle(cell).display !== "none" && wide < narrowest) found.push(`${title}, ${name.textContent}: ${Math.round(wide)} px`);
+        }
+      }
+    }
+    return found;
+  }, limit);
+}
+
+for (const where of WITH_TABLES) {
+  test(`names in tables are readable at every width from 320 to 1920: ${where}`, async ({ page }) => {
+    await openInFrame(page, (await routes())[where] ?? "");
+    expect(await findTooNarrow(page, NARROWEST_NAME)).toEqual([]);
+  });
+}

@@ -79,15 +79,43 @@ export const DocumentRow = memo(function DocumentRow({
       <td className="max-md:hidden">
         <StateCell document={document} progress={progress} canRetry={mayChange} onChanged={onChanged} />
       </td>
-      <td className="tabular-nums max-lg:hidden">{searchableIn(document)}</td>
-      <td className="number max-lg:hidden">{formatCount(document.page_count)}</td>
-      <td className="number max-lg:hidden">{formatBytes(document.byte_size)}</td>
+      <td className="tabular-nums @max-[928px]:hidden">{searchableIn(document)}</td>
+      <td className="number @max-[1010px]:hidden">{formatCount(document.page_count)}</td>
+      <td className="number @max-[836px]:hidden">{formatBytes(document.byte_size)}</td>
       <td className="text-text-2 max-md:hidden">
         <Time at={document.created_at} />
       </td>
     </tr>
   );
 });
+
+/** A row whose document was deleted while the list was open. */
+export function DeletedRow({ document, hasCursor }: { document: Document; hasCursor: boolean }) {
+  const { document_name: name } = document;
+  return (
+    <tr data-cursor={hasCursor} className="text-text-3">
+      <td className="pl-4! max-md:align-top max-md:pt-3!">
+        <input type="checkbox" disabled aria-label={`Select ${name}`} />
+      </td>
+      <td className="max-md:h-[84px]! max-md:py-2!">
+        <s className="block truncate max-md:text-base" title={name}>
+          {name}
+        </s>
+        <span className="md:hidden">
+          <State tone="absent">Deleted</State>
+        </span>
+      </td>
+      <td className="max-md:hidden" />
+      <td className="max-md:hidden">
+        <State tone="absent">Deleted</State>
+      </td>
+      <td className="@max-[928px]:hidden" />
+      <td className="@max-[1010px]:hidden" />
+      <td className="@max-[836px]:hidden" />
+      <td className="max-md:hidden" />
+    </tr>
+  );
+}
 
 function StateCell({
   document,

@@ -7,10 +7,11 @@ import type { DocumentDetail, Tag } from "@/api/queries";
 import { SkeletonRows } from "@/components/feedback";
 import type { Progress } from "@/lib/document-state";
 
-import { DocumentRow } from "./document-row";
+import { DeletedRow, DocumentRow } from "./document-row";
 import type { DocumentSort } from "./queries";
 import type { Selection } from "./use-selection";
 
+/** Columns give way to the name: each is shown from the width of the list at which the name keeps its 200 px. */
 interface Column {
   label: string;
   sort?: { ascending: DocumentSort; descending: DocumentSort };
@@ -21,9 +22,9 @@ const COLUMNS: readonly Column[] = [
   { label: "Name", sort: { ascending: "document_name", descending: "-document_name" }, className: "" },
   { label: "Tags", className: "max-md:hidden w-[22%]" },
   { label: "State", sort: { ascending: "state", descending: "-state" }, className: "max-md:hidden w-[210px]" },
-  { label: "In KBs", className: "max-lg:hidden w-[72px]" },
-  { label: "Pages", className: "max-lg:hidden w-[64px] number" },
-  { label: "Size", sort: { ascending: "byte_size", descending: "-byte_size" }, className: "max-lg:hidden w-[84px] number" },
+  { label: "In KBs", className: "@max-[928px]:hidden w-[72px]" },
+  { label: "Pages", className: "@max-[1010px]:hidden w-[64px] number" },
+  { label: "Size", sort: { ascending: "byte_size", descending: "-byte_size" }, className: "@max-[836px]:hidden w-[84px] number" },
   { label: "Added", sort: { ascending: "created_at", descending: "-created_at" }, className: "max-md:hidden w-[116px]" },
 ];
 
@@ -38,6 +39,7 @@ export function DocumentTable({
   sort,
   onSort,
   cursor,
+  deletedIds,
   onOpen,
   onChanged,
 }: {
@@ -49,6 +51,7 @@ export function DocumentTable({
   sort: DocumentSort;
   onSort: (sort: DocumentSort) => void;
   cursor: number;
+  deletedIds: ReadonlySet<string>;
   onOpen: (document: DocumentDetail) => void;
   onChanged: () => void;
 }) {
@@ -58,13 +61,15 @@ export function DocumentTable({
     body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
   }, [cursor]);
   const shown = rows ?? [];
-  const selectedHere = shown.filter((row) => selection.has(row.document_id)).length;
+  const choosable = shown.filter((row) => !deletedIds.has(row.document_id));
+  const selectedHere = choosable.filter((row) => selection.has(row.document_id)).length;
   const toggle = (at: number, withShift: boolean) => {
     const row = shown[at];
-    if (!row) return;
+    if (!row || deletedIds.has(row.document_id)) return;
     const isOn = !selection.has(row.document_id);
     const from = withShift && lastToggled.current !== null ? lastToggled.current : at;
-    selection.set(shown.slice(Math.min(from, at), Math.max(from, at) + 1), isOn);
+    const between = shown.slice(Math.min(from, at), Math.max(from, at) + 1);
+    selection.set(between.filter((each) => !deletedIds.has(each.document_id)), isOn);
     lastToggled.current = at;
   };
   return (
@@ -76,12 +81,12 @@ export function DocumentTable({
             <input
               type="checkbox"
               aria-label="Select all on this page"
-              checked={shown.length > 0 && selectedHere === shown.length}
-              disabled={shown.length === 0}
+              checked={choosable.length > 0 && selectedHere === choosable.length}
+              disabled={choosable.length === 0}
               ref={(box) => {
-                if (box) box.indeterminate = selectedHere > 0 && selectedHere < shown.length;
+                if (box) box.indeterminate = selectedHere > 0 && selectedHere < choosable.length;
               }}
-              onChange={() => selection.set(shown, selectedHere < shown.length)}
+              onChange={() => selection.set(choosable, selectedHere < choosable.length)}
             />
           </th>
           {COLUMNS.map((column) => (
@@ -93,7 +98,9 @@ export function DocumentTable({
         {rows === undefined ? (
           <SkeletonRows rows={skeletonRows} columns={SKELETON} />
         ) : (
-          rows.map((row, at) => (
+          rows.map((row, at) => deletedIds.has(row.document_id) ? (
+            <DeletedRow key={row.document_id} document={row} hasCursor={at === cursor} />
+          ) : (
             <DocumentRow
               key={row.document_id}
               document={row}
@@ -121,7 +128,7 @@ function HeaderCell({ column, sort, onSort }: { column: Column; sort: DocumentSo
   const other = first === by.ascending ? by.descending : by.ascending;
   const Arrow = direction === "ascending" ? ArrowUp : ArrowDown;
   return (
-    <th className={className} aria-sort={direction}>
+    <th className={className} aria-sort={direction} {...(label === "Name" && { "data-column": "name" })}>
       <button
         type="button"
         className={`inline-flex h-8 items-center gap-1 hover:text-text ${direction === "none" ? "" : "font-semibold text-text"}`}

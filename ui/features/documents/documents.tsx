@@ -16,15 +16,18 @@ import { useListPlace } from "@/lib/list-place";
 import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
 import { chooseFiles, onTaken } from "@/lib/uploads";
+import { lastPage, useLastPage } from "@/lib/use-last-page";
 
 import { BulkBar } from "./bulk-bar";
 import { DocumentTable } from "./document-table";
 import { FilterBar } from "./filter-bar";
 import { FirstSteps, RemainingSteps } from "./first-steps";
 import { type DocumentFilter, documentCountQuery, documentPageQuery, extractionProgressQuery, isExtracting } from "./queries";
+import { useDeletedRows } from "./use-deleted-rows";
 import { useSelection } from "./use-selection";
 import { useDocumentsUrl } from "./use-documents-url";
 
+const NO_IDS: readonly string[] = [];
 const idOf = (document: DocumentDetail) => document.document_id;
 
 export function Documents() {
@@ -54,7 +57,7 @@ export function Documents() {
   });
   const filterKey = JSON.stringify(filter);
   const view = JSON.stringify([filterKey, url.sort, skip, url.size]);
-  const { held, release } = useHeldRows(
+  const { held, release, settle } = useHeldRows(
     view,
     isPlaceholderData ? undefined : data?.documents,
     idOf,
@@ -70,20 +73,27 @@ export function Documents() {
   });
   const firstSteps = useFirstSteps();
   const filterField = useRef<HTMLInputElement>(null);
-  const pageCount = data ? Math.max(1, Math.ceil(data.total_count / url.size)) : 1;
+  const pageCount = data ? lastPage(data.total_count, url.size) : 1;
+  useLastPage(url.page, isPlaceholderData ? undefined : data?.total_count, url.size, (page) => setUrl({ page }, { history: "replace" }));
+  const deletedIds = useDeletedRows(held?.missingIds ?? NO_IDS, selection);
 
-  const showLatest = useCallback(() => {
+  const showLatest = useCallback(async () => {
+    const queryKey = ["documents", "list"];
     release();
-    void client.invalidateQueries({ queryKey: ["documents", "list"] });
-  }, [client, release]);
-  useEffect(() => onTaken(showLatest), [showLatest]);
+    await client.invalidateQueries({ queryKey });
+    // An event may have begun another request in the place of this one.
+    if (client.isFetching({ queryKey }) > 0) await client.refetchQueries({ queryKey, type: "active" }, { cancelRefetch: false });
+    settle();
+  }, [client, release, settle]);
+  useEffect(() => onTaken(() => void showLatest()), [showLatest]);
 
   const goToPage = (page: number) => {
     if (page < 1 || page > pageCount) return;
     setCursor(-1);
     void setUrl({ page }, { history: "push" });
   };
-  const at = rows?.[cursor];
+  const underCursor = rows?.[cursor];
+  const at = underCursor && !deletedIds.has(idOf(underCursor)) ? underCursor : undefined;
   const open = (document: Document) => {
     place.note(document.document_id);
     router.push(`/documents/view/?id=${document.document_id}`);
@@ -123,7 +133,7 @@ export function Documents() {
           selection={selection}
           filter={filter}
           matching={data?.total_count ?? 0}
-          onChanged={showLatest}
+          onChanged={() => void showLatest()}
         />
       ) : (
         <FilterBar
@@ -139,7 +149,7 @@ export function Documents() {
       <div {...place.props} className="min-h-0 flex-1 overflow-auto" aria-busy={isPlaceholderData}>
         {held !== null && held.newCount > 0 && (
           <div className="flex justify-center border-b border-line bg-working-bg">
-            <button type="button" className="button button-quiet text-working" onClick={showLatest}>
+            <button type="button" className="button button-quiet text-working" onClick={() => void showLatest()}>
               {formatCount(held.newCount)} new
             </button>
           </div>
@@ -152,15 +162,6 @@ export function Documents() {
             action={
               <button type="button" className="button" onClick={clearFilters}>
                 Clear filters
-              </button>
-            }
-          />
-        ) : isEmpty && url.page > 1 ? (
-          <EmptyState
-            title={`There is no page ${url.page}`}
-            action={
-              <button type="button" className="button" onClick={() => goToPage(1)}>
-                Go to the first page
               </button>
             }
           />
@@ -181,6 +182,7 @@ export function Documents() {
             sort={url.sort}
             onSort={(sort) => void setUrl({ sort, page: 1 })}
             cursor={cursor}
+            deletedIds={deletedIds}
             onOpen={open}
             onChanged={showLatest}
           />
@@ -189,7 +191,7 @@ export function Documents() {
       {data && data.total_count > 0 && (
         <Pager
           skip={skip}
-          shown={rows?.length ?? 0}
+          shown={(rows?.length ?? 0) - deletedIds.size}
           total={data.total_count}
           page={url.page}
           pageCount={pageCount}

@@ -98,6 +98,21 @@ function standing(document: Schemas["ListedDocumentResponse"]): DocumentDetail {
   return { ...document, knowledge_bases: document.knowledge_bases ?? [] };
 }
 
+/** Which of the documents no longer exist. */
+export function deletedQuery(ids: readonly string[]) {
+  return queryOptions({
+    queryKey: ["documents", "list", "deleted", ids],
+    queryFn: async ({ signal }) => {
+      const conditions = JSON.stringify({ document_id: { $in: ids } });
+      const { documents } = await list({ metadata_filter: conditions, limit: Math.max(1, ids.length) }, signal);
+      const existing = new Set(documents.map((document) => document.document_id));
+      return { deletedIds: ids.filter((id) => !existing.has(id)) };
+    },
+    enabled: ids.length > 0,
+    placeholderData: keepPreviousData,
+  });
+}
+
 /** How many documents there are in all, whatever is filtered. */
 export function documentCountQuery() {
   return queryOptions({

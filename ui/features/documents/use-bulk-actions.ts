@@ -24,8 +24,8 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
   const which = (): Which =>
     selection.leftOut === null ? { ids: [...selection.documents.keys()] } : { filter, leftOut: [...selection.leftOut] };
 
-  const tell = (changed: number, missed: Failed[], undo?: () => void) => {
-    const words = `${formatCount(changed)} changed${missed.length > 0 ? `, ${formatCount(missed.length)} failed` : ""}`;
+  const tell = (changed: number, missed: Failed[], undo?: () => void, did = "changed") => {
+    const words = `${formatCount(changed)} ${did}${missed.length > 0 ? `, ${formatCount(missed.length)} failed` : ""}`;
     const show = missed.length > 0 ? { label: "Show", onClick: () => setFailed(missed) } : null;
     const back = undo && changed > 0 ? { label: "Undo", onClick: undo } : null;
     toast(words, {
@@ -68,7 +68,7 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
   };
 
   /** What the API takes one by one. */
-  const each = async (doing: string, act: (document: Document) => Promise<unknown>) => {
+  const each = async (doing: string, did: string, act: (document: Document) => Promise<unknown>) => {
     let documents = [...selection.documents.values()];
     try {
       if (selection.leftOut !== null) {
@@ -93,6 +93,8 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
         name: item.document_name,
         reason: error instanceof Error ? error.message : "An unexpected error.",
       })),
+      undefined,
+      did,
     );
     return outcome.done;
   };
@@ -103,10 +105,10 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
     forgetFailed: () => setFailed([]),
     tag,
     describe,
-    retry: () => each("Reading again", (document) => extractAgain(document.document_id)),
-    downloadAll: () => each("Downloading", download),
+    retry: () => each("Extracting again", "queued to extract again", (document) => extractAgain(document.document_id)),
+    downloadAll: () => each("Downloading", "downloaded", download),
     remove: async () => {
-      const gone = await each("Deleting", (document) => deleteDocument(document.document_id));
+      const gone = await each("Deleting", "deleted", (document) => deleteDocument(document.document_id));
       if (selection.leftOut === null) selection.set(gone, false);
       else selection.clear();
     },

@@ -12,6 +12,7 @@ import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { useListPlace } from "@/lib/list-place";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { baseJobsQuery, indexedDocumentsQuery } from "./queries";
 
@@ -19,11 +20,23 @@ const PAGE = 50;
 /** Of what is not indexed yet; the rest is under Operations. */
 const MOST_UNFINISHED = 20;
 
-export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; page: number; onPage: (page: number) => void }) {
+export function BaseDocuments({
+  base,
+  page,
+  onPage,
+  onLastPage,
+}: {
+  base: KnowledgeBase;
+  page: number;
+  onPage: (page: number) => void;
+  /** Where the address names a page past the last one. */
+  onLastPage: (page: number) => void;
+}) {
   const { data, error, refetch } = useQuery({
     ...indexedDocumentsQuery(base.kb_id, (page - 1) * PAGE, PAGE, base.chunk_count),
     refetchInterval: base.status === "indexing" ? 4_000 : 15_000,
   });
+  useLastPage(page, data?.total_count, PAGE, onLastPage);
   const place = useListPlace({ name: "kb-documents", view: `${base.kb_id} ${page}`, isReady: data !== undefined });
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
@@ -50,11 +63,11 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
             Every document that shares a tag with it is indexed by itself.
           </EmptyState>
         ) : (
-          <table className="table">
+          <table className="table table-cards">
             <caption className="sr-only">Indexed documents</caption>
             <thead>
               <tr>
-                <th className="pl-4!">Name</th>
+                <th data-column="name" className="pl-4!">Name</th>
                 <th className="w-[120px] max-md:hidden">State</th>
                 <th className="number w-[90px]">Chunks</th>
                 <th className="w-[130px] max-md:w-[110px]">Indexed</th>
@@ -77,12 +90,12 @@ export function BaseDocuments({ base, page, onPage }: { base: KnowledgeBase; pag
                     <td className="max-md:hidden">
                       <State tone="ready">Ready</State>
                     </td>
-                    <td className="number">
+                    <td className="number" data-label="Chunks">
                       <Link className="hover:underline" href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`} title="Show its chunks">
                         {formatCount(document.chunk_count)}
                       </Link>
                     </td>
-                    <td className="text-text-2">
+                    <td className="text-text-2" data-label="Indexed">
                       <Time at={document.indexed_at} />
                     </td>
                   </tr>

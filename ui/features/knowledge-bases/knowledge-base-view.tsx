@@ -80,7 +80,12 @@ export function KnowledgeBaseView() {
         ]}
       />
       {url.tab === "documents" ? (
-        <BaseDocuments base={data} page={Math.max(1, url.page)} onPage={(page) => void setUrl({ page }, { history: "push" })} />
+        <BaseDocuments
+          base={data}
+          page={Math.max(1, url.page)}
+          onPage={(page) => void setUrl({ page }, { history: "push" })}
+          onLastPage={(page) => void setUrl({ page }, { history: "replace" })}
+        />
       ) : url.tab === "chunks" ? (
         <BaseChunks base={data} />
       ) : url.tab === "health" ? (

@@ -47,14 +47,14 @@ export function KnowledgeBases() {
         <caption className="sr-only">Knowledge bases</caption>
         <thead>
           <tr>
-            <th className="pl-4!">Name</th>
+            <th data-column="name" className="pl-4!">Name</th>
             <th className="w-[190px] max-md:hidden">Status</th>
-            <th className="w-[18%] max-lg:hidden">Tags</th>
+            <th className="w-[18%] @max-[842px]:hidden">Tags</th>
             <th className="number w-[96px] max-md:w-[90px]">Documents</th>
             <th className="number w-[84px] max-md:hidden">Chunks</th>
-            <th className="w-[190px] max-lg:hidden">Model</th>
+            <th className="w-[190px] @max-[1195px]:hidden">Model</th>
             <th className="w-[120px] max-md:hidden">Last indexed</th>
-            <th className="number w-[100px] max-lg:hidden">SPUs, 30 d</th>
+            <th className="number w-[100px] @max-[964px]:hidden">SPUs, 30 d</th>
           </tr>
         </thead>
         <tbody>
@@ -101,18 +101,18 @@ function BaseRow({ base, tagIndex, spus }: { base: ListedKnowledgeBase; tagIndex
           </span>
         )}
       </td>
-      <td className="max-lg:hidden">
+      <td className="@max-[842px]:hidden">
         <TagChips tagIds={base.tag_ids} index={tagIndex} most={2} />
       </td>
       <td className="number">{formatCount(base.document_count)}</td>
       <td className="number max-md:hidden">{formatCount(base.chunk_count)}</td>
-      <td className="text-text-2 max-lg:hidden" title={base.embedding_model}>
+      <td className="text-text-2 @max-[1195px]:hidden" title={base.embedding_model}>
         {base.embedding_model}
       </td>
       <td className="text-text-2 max-md:hidden">
         <Time at={base.last_indexed_at} />
       </td>
-      <td className="number max-lg:hidden">{spus === undefined ? "" : formatCount(spus)}</td>
+      <td className="number @max-[964px]:hidden">{spus === undefined ? "" : formatCount(spus)}</td>
     </tr>
   );
 }

@@ -10,6 +10,7 @@ import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatBytes, formatCount, plural } from "@/lib/format";
+import { useLastPage } from "@/lib/use-last-page";
 
 type Backup = Schemas["BackupResponse"];
 const PAGE = 20;
@@ -44,6 +45,7 @@ export function Backups() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1).withOptions({ history: "push" }));
   const at = Math.max(1, page);
   const { data, error, refetch } = useQuery(backupsQuery((at - 1) * PAGE));
+  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
@@ -56,16 +58,16 @@ export function Backups() {
         {data?.total_count === 0 ? (
           <EmptyState title="No backup was made yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
         ) : (
-          <table className="table">
+          <table className="table table-cards">
             <caption className="sr-only">Backups and restores</caption>
             <thead>
               <tr>
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="w-[120px] max-md:w-[76px]">What</th>
                 <th className="w-[130px] max-md:w-[110px]">Result</th>
-                <th>In it</th>
+                <th data-column="name">In it</th>
                 <th className="number w-[100px] max-md:hidden">Size</th>
-                <th className="w-[150px] max-lg:hidden">SHA-256</th>
+                <th className="w-[150px] @max-[830px]:hidden">SHA-256</th>
               </tr>
             </thead>
             <tbody>
@@ -105,7 +107,7 @@ function BackupRow({ backup }: { backup: Backup }) {
       <td className="number max-md:hidden" title={backup.byte_size === null ? "The archive holds other organizations too" : undefined}>
         {formatBytes(backup.byte_size)}
       </td>
-      <td className="font-mono text-xs text-text-2 max-lg:hidden" title={backup.sha256 ?? undefined}>
+      <td className="font-mono text-xs text-text-2 @max-[830px]:hidden" title={backup.sha256 ?? undefined}>
         {backup.sha256 ? `${backup.sha256.slice(0, 16)}…` : "–"}
       </td>
     </tr>

@@ -46,17 +46,17 @@ export function JobTable({
     body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
   }, [cursor]);
   return (
-    <table className="table">
+    <table className="table table-cards">
       <caption className="sr-only">Jobs</caption>
       <thead>
         <tr>
-          <th className="w-[170px] pl-4! max-md:w-[44%]">Job</th>
-          <th className="max-md:hidden">About</th>
+          <th data-column="name" className="w-[170px] pl-4! max-md:w-[44%]">Job</th>
+          <th data-column="name" className="max-md:hidden">About</th>
           <th className="w-[140px] max-md:w-auto">State</th>
-          <th className="number w-[84px] max-lg:hidden">Attempt</th>
-          <th className="w-[104px] max-lg:hidden">Since</th>
-          <th className="w-[96px] max-lg:hidden">Next try</th>
-          <th className="w-[22%] max-lg:hidden">Last error</th>
+          <th className="number w-[84px] @max-[1018px]:hidden">Attempt</th>
+          <th className="w-[104px] @max-[740px]:hidden">Since</th>
+          <th className="w-[96px] @max-[1141px]:hidden">Next try</th>
+          <th className="w-[22%] @max-[910px]:hidden">Last error</th>
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
           </th>
@@ -87,14 +87,14 @@ export function JobTable({
                     {words}
                   </State>
                 </td>
-                <td className="number max-lg:hidden">
+                <td className="number @max-[1018px]:hidden">
                   {job.attempt} of {job.max_attempts}
                 </td>
-                <td className="text-text-2 max-lg:hidden">
+                <td className="text-text-2 @max-[740px]:hidden">
                   <Time at={job.created_at} />
                 </td>
-                <td className="text-text-2 max-lg:hidden">{job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}</td>
-                <td className="text-text-2 max-lg:hidden" title={job.error?.detail}>
+                <td className="text-text-2 @max-[1141px]:hidden">{job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}</td>
+                <td className="text-text-2 @max-[910px]:hidden" title={job.error?.detail}>
                   {job.error?.detail}
                 </td>
                 <td className="text-right">

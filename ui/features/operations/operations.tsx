@@ -16,6 +16,7 @@ import { useHeldRows } from "@/lib/held-rows";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
 import { usePermissions } from "@/lib/permissions";
 import { useShortcuts } from "@/lib/shortcuts";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { ErrorGroups } from "./error-groups";
 import { JobDialog } from "./job-dialog";
@@ -51,6 +52,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   };
   const page = Math.max(1, url.page);
   const { data, error, isPlaceholderData, refetch } = useQuery(jobPageQuery(filter, (page - 1) * PAGE, PAGE));
+  useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   const base = useQuery({ ...knowledgeBaseQuery(url.kb ?? ""), enabled: url.kb !== null });
   const [cursor, setCursor] = useState(-1);
   const { held, release } = useHeldRows(

@@ -14,11 +14,11 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
   return (
     <details open className="border-b border-line">
       <summary className="px-4 py-1.5 font-semibold">By kind</summary>
-      <table className="table max-w-[640px]">
+      <table className="table table-cards max-w-[640px]">
         <caption className="sr-only">Jobs by kind</caption>
         <thead>
           <tr>
-            <th className="pl-4!">Kind</th>
+            <th data-column="name" className="pl-4!">Kind</th>
             <th className="number w-[90px]">Waiting</th>
             <th className="number w-[90px]">Running</th>
             <th className="number w-[90px]">Given up</th>
@@ -28,9 +28,9 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
           {data.kinds.map(({ kind, waiting, running, dead }) => (
             <tr key={kind}>
               <td className="pl-4!">{KIND_WORDS[kind]}</td>
-              <Depth count={waiting} label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
-              <Depth count={running} label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
-              <Depth count={dead} label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
+              <Depth count={waiting} heading="Waiting" label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
+              <Depth count={running} heading="Running" label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
+              <Depth count={dead} heading="Given up" label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
             </tr>
           ))}
         </tbody>
@@ -39,9 +39,9 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
   );
 }
 
-function Depth({ count, label, isBad = false, onOpen }: { count: number; label: string; isBad?: boolean; onOpen: () => void }) {
+function Depth({ count, heading, label, isBad = false, onOpen }: { count: number; heading: string; label: string; isBad?: boolean; onOpen: () => void }) {
   return (
-    <td className="number">
+    <td className="number" data-label={heading}>
       {count === 0 ? (
         <span className="text-text-3">0</span>
       ) : (

@@ -10,6 +10,7 @@ import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { isLive, LIVE_MILLISECONDS, type Run } from "@/components/reconcile-report";
 import { ReconcileRuns } from "@/components/reconcile-runs";
+import { useLastPage } from "@/lib/use-last-page";
 
 const PAGE = 20;
 
@@ -32,6 +33,7 @@ export function Reports() {
   const [url, setUrl] = useQueryStates({ run: parseAsString, page: parseAsInteger.withDefault(1) }, { history: "push" });
   const page = Math.max(1, url.page);
   const { data, error, refetch } = useQuery(runsQuery((page - 1) * PAGE));
+  useLastPage(page, data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>

@@ -30,13 +30,13 @@ export function WorkersTable() {
       ) : data.workers.length === 0 ? (
         <EmptyState title="No worker is there">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
       ) : (
-        <table className="table">
+        <table className="table table-cards">
           <caption className="sr-only">Workers</caption>
           <thead>
             <tr>
-              <th className="pl-4!">Worker</th>
-              <th className="max-md:hidden">Host</th>
-              <th className="w-[130px] max-lg:hidden">Since</th>
+              <th data-column="name" className="pl-4!">Worker</th>
+              <th className="max-md:hidden @max-[860px]:hidden">Host</th>
+              <th className="w-[130px] @max-[1000px]:hidden">Since</th>
               <th className="w-[120px] max-md:w-[92px]">Last seen</th>
               <th className="number w-[110px] max-md:hidden">Jobs at once</th>
               <th className="w-[30%]">Runs for you</th>
@@ -50,11 +50,11 @@ export function WorkersTable() {
                     {worker.name}
                   </span>
                 </td>
-                <td className="text-text-2 max-md:hidden">{worker.host}</td>
-                <td className="text-text-2 max-lg:hidden">
+                <td className="text-text-2 max-md:hidden @max-[860px]:hidden">{worker.host}</td>
+                <td className="text-text-2 @max-[1000px]:hidden">
                   <Time at={worker.started_at} />
                 </td>
-                <td className="text-text-2">
+                <td className="text-text-2" data-label="Last seen">
                   <Time at={worker.seen_at} />
                 </td>
                 <td className="number max-md:hidden">{formatCount(worker.slots)}</td>

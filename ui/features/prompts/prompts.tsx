@@ -44,10 +44,10 @@ export function Prompts() {
         <caption className="sr-only">Prompts</caption>
         <thead>
           <tr>
-            <th className="pl-4!">Name</th>
-            <th className="number w-[72px]">Version</th>
-            <th className="w-[170px] max-lg:hidden">Model</th>
-            <th className="w-[18%] max-lg:hidden">Tags</th>
+            <th data-column="name" className="pl-4!">Name</th>
+            <th className="number w-[72px] max-md:hidden">Version</th>
+            <th className="w-[170px] @max-[1003px]:hidden">Model</th>
+            <th className="w-[18%] @max-[745px]:hidden">Tags</th>
             <th className="w-[16%] max-md:hidden">Knowledge base</th>
             <th className="w-[220px] max-md:w-[128px]">Last run</th>
           </tr>
@@ -72,11 +72,11 @@ function PromptRow({ prompt, tagIndex }: { prompt: ListedPrompt; tagIndex: Reado
           {prompt.name}
         </Link>
       </td>
-      <td className="number">{formatCount(prompt.version)}</td>
-      <td className="text-text-2 max-lg:hidden" title={prompt.model ?? undefined}>
+      <td className="number max-md:hidden">{formatCount(prompt.version)}</td>
+      <td className="text-text-2 @max-[1003px]:hidden" title={prompt.model ?? undefined}>
         {prompt.model ?? "default"}
       </td>
-      <td className="max-lg:hidden">
+      <td className="@max-[745px]:hidden">
         <TagChips tagIds={prompt.tag_ids} index={tagIndex} most={2} />
       </td>
       <td className="max-md:hidden">{prompt.kb_id === null ? <span className="text-text-3">–</span> : <BaseName kbId={prompt.kb_id} name={prompt.kb_name} />}</td>

@@ -10,6 +10,7 @@ import { BusyLine, EmptyState, ErrorState, SkeletonBlock, SkeletonRows, tellFail
 import { Pager } from "@/components/pager";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
+import { useLastPage } from "@/lib/use-last-page";
 
 import type { JsonObject } from "./answer-schema";
 import { type Column, columnsOf, shortly, valueAt } from "./answer-values";
@@ -34,6 +35,7 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
   const isVerified = url.check === "all" ? null : url.check === "verified";
   const filter = { promptId: prompt.prompt_id, version: number, isVerified };
   const { data, error, isPlaceholderData, refetch } = useQuery(resultsQuery(filter, (page - 1) * PAGE, PAGE));
+  useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   if (versions.error && !versions.data) return <ErrorState error={versions.error} retry={() => void versions.refetch()} />;
   if (!versions.data) return <SkeletonBlock lines={8} />;
@@ -106,18 +108,18 @@ function Nothing({ isFiltered, version, clear }: { isFiltered: boolean; version:
 function ResultTable({ version, results, onOpen }: { version: PromptVersion | undefined; results: readonly Result[] | undefined; onOpen: (documentId: string) => void }) {
   const columns = columnsOf((version?.answer_schema ?? null) as JsonObject | null);
   return (
-    <table className="table w-auto! min-w-full">
+    <table className="table table-cards" style={{ minWidth: 340 + 130 * columns.length }}>
       <caption className="sr-only">Results</caption>
       <thead>
         <tr>
-          <th className="w-[220px] min-w-[160px] pl-4!">Document</th>
-          <th className="w-[120px]">State</th>
+          <th data-column="name" className="w-[220px] pl-4!">Document</th>
+          <th className="w-[120px] max-md:hidden">State</th>
           {columns.map((column) => (
-            <th key={column.label} className="w-[180px] font-mono" title={column.label}>
+            <th key={column.label} className="font-mono" title={column.label}>
               {column.label}
             </th>
           ))}
-          <th className="w-[110px]">Changed</th>
+          <th className="w-[110px] @max-[900px]:hidden">Changed</th>
         </tr>
       </thead>
       <tbody>
@@ -139,19 +141,22 @@ function ResultRow({ result, columns, onOpen }: { result: Result; columns: reado
         <button type="button" className="block max-w-full truncate text-left font-medium hover:underline" onClick={onOpen} title={data?.document_name}>
           {data?.document_name ?? "…"}
         </button>
+        <span className="md:hidden">
+          <ResultMark result={result} />
+        </span>
       </td>
-      <td>
+      <td className="max-md:hidden">
         <ResultMark result={result} />
       </td>
       {columns.map((column) => {
         const value = valueAt(result.answer, column);
         return (
-          <td key={column.label} className={typeof value === "number" ? "tabular-nums" : undefined} title={shortly(value)}>
+          <td key={column.label} data-label={column.label} className={typeof value === "number" ? "tabular-nums" : undefined} title={shortly(value)}>
             {shortly(value)}
           </td>
         );
       })}
-      <td className="text-text-2">
+      <td className="text-text-2 @max-[900px]:hidden">
         <Time at={result.updated_at} />
       </td>
     </tr>

@@ -13,6 +13,7 @@ import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { formatCount, formatMilliseconds } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { isUnfinished, LIVE_MILLISECONDS, type Prompt, type Run, type RunStatus, runsQuery } from "./queries";
 import { costWords, runState, STATUS_WORDS, STATUSES } from "./run-words";
@@ -28,6 +29,7 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
   const page = Math.max(1, url.page);
   const mayChange = useMay("cancel_prompt_run");
   const { data, error, isPlaceholderData, refetch } = useQuery(runsQuery({ promptId: prompt.prompt_id, statuses: url.status }, (page - 1) * PAGE, PAGE));
+  useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
@@ -101,13 +103,13 @@ function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayCh
       <caption className="sr-only">Runs</caption>
       <thead>
         <tr>
-          <th className="pl-4!">On</th>
-          <th className="w-[180px] max-md:w-[110px]">State</th>
-          <th className="number w-[72px] max-lg:hidden">Version</th>
-          <th className="number w-[80px] max-lg:hidden">Tokens</th>
-          <th className="number w-[130px] max-md:hidden">Cost</th>
+          <th data-column="name" className="pl-4!">On</th>
+          <th className="w-[180px] max-md:hidden">State</th>
+          <th className="number w-[72px] @max-[940px]:hidden">Version</th>
+          <th className="number w-[80px] @max-[1020px]:hidden">Tokens</th>
+          <th className="number w-[130px] @max-[780px]:hidden">Cost</th>
           <th className="number w-[64px] max-md:hidden">SPUs</th>
-          <th className="number w-[88px] max-lg:hidden">Took</th>
+          <th className="number w-[88px] @max-[868px]:hidden">Took</th>
           <th className="w-[110px] max-md:hidden">Asked for</th>
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
@@ -134,17 +136,20 @@ function RunRow({ run, mayChange }: { run: Run; mayChange: boolean }) {
         <Link href={`/prompts/run/?id=${run.run_id}`} className="block truncate hover:underline">
           <RunSubject run={run} />
         </Link>
+        <span className="md:hidden">
+          <State tone={state.tone}>{state.label}</State>
+        </span>
       </td>
-      <td title={run.error?.detail}>
+      <td className="max-md:hidden" title={run.error?.detail}>
         <State tone={state.tone}>{state.label}</State>
       </td>
-      <td className="number max-lg:hidden">{run.version}</td>
-      <td className="number max-lg:hidden">{formatCount(run.usage.prompt_tokens + run.usage.completion_tokens)}</td>
-      <td className="number text-text-2 max-md:hidden" title={costWords(run.usage)}>
+      <td className="number @max-[940px]:hidden">{run.version}</td>
+      <td className="number @max-[1020px]:hidden">{formatCount(run.usage.prompt_tokens + run.usage.completion_tokens)}</td>
+      <td className="number text-text-2 @max-[780px]:hidden" title={costWords(run.usage)}>
         {costWords(run.usage)}
       </td>
       <td className="number max-md:hidden">{formatCount(run.usage.spus)}</td>
-      <td className="number text-text-2 max-lg:hidden">{formatMilliseconds(took)}</td>
+      <td className="number text-text-2 @max-[868px]:hidden">{formatMilliseconds(took)}</td>
       <td className="text-text-2 max-md:hidden">
         <Time at={run.created_at} />
       </td>

@@ -5,12 +5,13 @@ import { CircleCheck, OctagonX } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 
 import type { Schemas } from "@/api/client";
-import { documentNamesQuery } from "@/api/queries";
+import { documentNamesQuery, knowledgeBaseQuery } from "@/api/queries";
 import { Dialog } from "@/components/dialog";
 import { Banner } from "@/components/state";
 
+import { describe } from "./configuration";
 import { HitCard } from "./hit-card";
-import { explain, type Explanation as Explained, type Question } from "./queries";
+import { explainEach, type Explanation as Explained, type Hit, type Question } from "./queries";
 
 const STAGE_WORDS: Record<Schemas["Stage"], string> = {
   tagged: "Shares a tag",
@@ -19,12 +20,31 @@ const STAGE_WORDS: Record<Schemas["Stage"], string> = {
   filter: "Passes the filter",
   matched: "Found by the question",
   threshold: "Relevant enough",
-  not_repeated: "Says something of its own",
+  not_repeated: "Not a duplicate",
   ranked: "Among the results",
 };
 
-/** Why is another document missing? The stages it passes, up to the first that it does not. */
-export function Explain({ question, open, onOpenChange }: { question: Question; open: boolean; onOpenChange: (open: boolean) => void }) {
+/** Explain why another document is missing: the stages it passes in each knowledge base, up to the first that it fails. */
+export function Explain({
+  name,
+  question,
+  open,
+  onOpenChange,
+  onOpen,
+}: {
+  /** Of the configuration, where two are compared. */
+  name: string | null;
+  question: Question;
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  /** Show a passage's page beside the results. */
+  onOpen: (hit: Hit) => void;
+}) {
+  const asked = `“${question.query}”, ${name === null ? "" : `configuration ${name}: `}${describe(question.configuration).join(", ")}`;
+  const show = (hit: Hit) => {
+    onOpenChange(false);
+    onOpen(hit);
+  };
   return (
     <>
       <p className="px-4 py-3">
@@ -33,26 +53,23 @@ export function Explain({ question, open, onOpenChange }: { question: Question; 
           Ask why it is missing
         </button>
       </p>
-      <Dialog open={open} onOpenChange={onOpenChange} title="Why is it missing?" description={<>For “{question.query}”</>} wide>
-        <Asking question={question} />
+      <Dialog open={open} onOpenChange={onOpenChange} title="Why is it missing?" description={asked} wide>
+        <Asking question={question} onOpen={show} />
       </Dialog>
     </>
   );
 }
 
-function Asking({ question }: { question: Question }) {
+function Asking({ question, onOpen }: { question: Question; onOpen: (hit: Hit) => void }) {
   const [text, setText] = useState("");
   const wanted = useDeferredValue(text.trim());
   const documents = useQuery({ ...documentNamesQuery(wanted), placeholderData: keepPreviousData });
-  const asked = useMutation({
-    mutationFn: (documentId: string) => explain(question, question.kbIds[0] ?? "", documentId),
-  });
+  const asked = useMutation({ mutationFn: (documentId: string) => explainEach(question, documentId) });
   return (
     <div className="flex flex-col gap-3">
-      {question.kbIds.length > 1 && <p className="text-text-2">Asked of the first of the {question.kbIds.length} knowledge bases.</p>}
       <label className="flex flex-col gap-1">
         <span className="font-medium">Which document?</span>
-        <input className="field" autoFocus placeholder="A part of its name" value={text} onChange={(event) => setText(event.target.value)} />
+        <input className="field" autoFocus placeholder="Part of its name" value={text} onChange={(event) => setText(event.target.value)} />
       </label>
       {!asked.data && (
         <ul className="flex flex-col">
@@ -68,15 +85,24 @@ function Asking({ question }: { question: Question }) {
               </button>
             </li>
           ))}
-          {documents.data?.documents.length === 0 && <li className="text-text-2">No document is called so.</li>}
+          {documents.data?.documents.length === 0 && <li className="text-text-2">No document with that name.</li>}
         </ul>
       )}
       {asked.error && <Banner tone="failed">{asked.error.message}</Banner>}
       {asked.data && (
         <>
-          <Explanation explanation={asked.data} />
+          {asked.data.map(({ kbId, explanation, error }) => (
+            <section key={kbId} aria-live="polite" className="not-first:border-t not-first:border-line">
+              {question.kbIds.length > 1 && (
+                <h3 className="pt-2 text-text-2">
+                  In <BaseName kbId={kbId} />
+                </h3>
+              )}
+              {explanation ? <Explanation explanation={explanation} onOpen={onOpen} /> : <Banner tone="failed">{error?.message}</Banner>}
+            </section>
+          ))}
           <button type="button" className="button self-start" onClick={() => asked.reset()}>
-            Ask about another
+            Ask about another document
           </button>
         </>
       )}
@@ -84,9 +110,15 @@ function Asking({ question }: { question: Question }) {
   );
 }
 
-function Explanation({ explanation }: { explanation: Explained }) {
+function BaseName({ kbId }: { kbId: string }) {
+  const { data } = useQuery({ ...knowledgeBaseQuery(kbId), staleTime: 60_000 });
+  return <span className="font-medium text-text">{data?.name ?? "…"}</span>;
+}
+
+function Explanation({ explanation, onOpen }: { explanation: Explained; onOpen: (hit: Hit) => void }) {
+  const bestLexical = Math.max(0, ...explanation.passages.map((hit) => hit.scores.lexical ?? 0));
   return (
-    <section aria-live="polite">
+    <div className="py-2">
       <h3 className="mb-2 font-semibold break-words">
         {explanation.document_name} {explanation.is_found ? `is found, at place ${explanation.place ?? "–"}` : "is not found"}
       </h3>
@@ -112,11 +144,11 @@ function Explanation({ explanation }: { explanation: Explained }) {
           <h3 className="mt-4 mb-1 font-semibold">Its own best passages</h3>
           <ol className="-mx-4">
             {explanation.passages.map((hit) => (
-              <HitCard key={hit.chunk_index} hit={hit} place={null} change={null} bestLexical={0} isOpen={false} onOpen={() => undefined} />
+              <HitCard key={hit.chunk_index} hit={hit} kind="own" place={null} change={null} bestLexical={bestLexical} isOpen={false} onOpen={() => onOpen(hit)} />
             ))}
           </ol>
         </>
       )}
-    </section>
+    </div>
   );
 }

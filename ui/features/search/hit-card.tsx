@@ -10,6 +10,7 @@ import type { Hit } from "./queries";
 /** A passage with its place, its scores by leg, and what matched. */
 export function HitCard({
   hit,
+  kind,
   place,
   change,
   bestLexical,
@@ -17,6 +18,8 @@ export function HitCard({
   onOpen,
 }: {
   hit: Hit;
+  /** A result, context beside one, or a passage of a document that is asked about. */
+  kind: "match" | "neighbour" | "own";
   place: number | null;
   change: string | null;
   bestLexical: number;
@@ -28,9 +31,9 @@ export function HitCard({
   return (
     <li
       data-item={hit.document_id}
-      className={`flex gap-3 border-b border-line px-4 py-3 ${place === null ? "opacity-80" : ""} ${isOpen ? "bg-selected" : ""}`}
+      className={`flex gap-3 border-b border-line px-4 py-3 ${kind === "neighbour" ? "opacity-80" : ""} ${isOpen ? "bg-selected" : ""}`}
     >
-      <span className="w-5 shrink-0 text-right font-semibold tabular-nums">{place ?? <span className="sr-only">Neighbour</span>}</span>
+      <span className="w-5 shrink-0 text-right font-semibold tabular-nums">{place ?? <span className="sr-only">{kind === "own" ? "Passage" : "Context"}</span>}</span>
       <div className="min-w-0 flex-1">
         <div className="flex flex-wrap items-center gap-x-2">
           <button type="button" className="min-w-0 truncate text-left font-semibold hover:underline" onClick={onOpen} title={`Show the page of ${hit.source}`}>
@@ -39,10 +42,10 @@ export function HitCard({
           <Link className="text-text-2 hover:underline" href={passageHref(hit.document_id, passageOf(hit))} title="Open the document at this page">
             {pages}
           </Link>
-          {place === null && <span className="text-text-3">neighbour of a match</span>}
+          {kind === "neighbour" && <span className="text-text-3">context of a result</span>}
           {change && <span className="chip">{change}</span>}
         </div>
-        {place !== null && (
+        {kind !== "neighbour" && (
           <dl className="flex flex-wrap items-center gap-x-4 text-xs text-text-2">
             <Score name="Relevance" value={hit.relevance} />
             {scores.vector !== null && <Score name="Vector" value={scores.vector} share={scores.vector} rank={scores.vector_rank} series={1} />}

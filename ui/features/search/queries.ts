@@ -46,7 +46,26 @@ export function searchQuery({ query, kbIds, configuration, filter }: Question) {
   });
 }
 
-export async function explain(question: Question, kbId: string, documentId: string): Promise<Explanation> {
+export interface BaseExplanation {
+  kbId: string;
+  explanation: Explanation | null;
+  error: Error | null;
+}
+
+/** Ask every chosen knowledge base; those in which the document comes furthest are first. */
+export async function explainEach(question: Question, documentId: string): Promise<BaseExplanation[]> {
+  const asked = question.kbIds.map(async (kbId): Promise<BaseExplanation> => {
+    try {
+      return { kbId, explanation: await explain(question, kbId, documentId), error: null };
+    } catch (error) {
+      return { kbId, explanation: null, error: error instanceof Error ? error : new Error("An unexpected error.") };
+    }
+  });
+  const passed = ({ explanation }: BaseExplanation) => explanation?.stages.filter((stage) => stage.is_passed).length ?? -1;
+  return (await Promise.all(asked)).sort((first, second) => passed(second) - passed(first));
+}
+
+async function explain(question: Question, kbId: string, documentId: string): Promise<Explanation> {
   const call: Promise<unknown> = answered(
     api.POST("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/explain", {
       params: { path: { ...organizationPath(), kb_id: kbId } },

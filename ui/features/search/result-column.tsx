@@ -108,6 +108,7 @@ export function ResultColumn({
                 <HitCard
                   key={keyOf(hit)}
                   hit={hit}
+                  kind={hit.is_matched ? "match" : "neighbour"}
                   place={hit.is_matched ? position : null}
                   change={hit.is_matched ? placeChange(hit, position, other) : null}
                   bestLexical={Math.max(...data.results.map((result) => result.scores.lexical ?? 0))}
@@ -118,7 +119,7 @@ export function ResultColumn({
             })}
           </ol>
         )}
-        {data && <Explain question={question} open={isExplaining} onOpenChange={onExplain} />}
+        {data && <Explain name={isCompared ? name : null} question={question} open={isExplaining} onOpenChange={onExplain} onOpen={onOpen} />}
       </div>
     </section>
   );

@@ -44,7 +44,7 @@ export function SearchTester() {
   const [isFilterOpen, setFilterOpen] = useState(url.f !== "");
   const [shownColumn, setShownColumn] = useState<"a" | "b">("a");
   const [preview, setPreview] = useState<Hit | null>(null);
-  const [isExplaining, setExplaining] = useState(false);
+  const [explained, setExplained] = useState<"a" | "b" | null>(null);
   const filter = filterProblem(url.f) === null ? url.f : "";
   const question = (configuration: Configuration) => ({ query: url.q, kbIds, configuration, filter });
   const a = readConfiguration(url.a);
@@ -61,13 +61,14 @@ export function SearchTester() {
     if (query === url.q) void answerA.refetch();
     void setUrl({ q: query, kb: kbIds });
   };
+  const columns = b === null ? (["a"] as const) : isNarrow ? ([shownColumn] as const) : (["a", "b"] as const);
   const toggleCompare = () => {
     setPreview(null);
     void setUrl({ b: b === null ? writeConfiguration({ ...a, mode: a.mode === "vector" ? "hybrid" : "vector" }) : null });
   };
   useShortcuts([
     { keys: "/", label: "Ask", group: "Search", run: () => document.getElementById("question")?.focus() },
-    { keys: "e", label: "Ask why a document is missing", group: "Search", run: () => setExplaining(true) },
+    { keys: "e", label: "Ask why a document is missing", group: "Search", run: () => setExplained(columns[0]) },
     ...Array.from({ length: 9 }, (_, at) => ({
       keys: String(at + 1),
       label: `Open hit ${at + 1}`,
@@ -81,7 +82,6 @@ export function SearchTester() {
   ]);
 
   const hasNoBases = bases?.total_count === 0;
-  const columns = b === null ? (["a"] as const) : isNarrow ? ([shownColumn] as const) : (["a", "b"] as const);
   return (
     <>
       <PageHead title="Search tester">
@@ -149,8 +149,8 @@ export function SearchTester() {
               onConfigure={(configuration) => void setUrl({ [column]: writeConfiguration(configuration) })}
               onOpen={setPreview}
               opened={preview}
-              isExplaining={column === "a" && isExplaining}
-              onExplain={setExplaining}
+              isExplaining={column === explained}
+              onExplain={(isOpen) => setExplained(isOpen ? column : null)}
             />
           ))
         )}

@@ -16,6 +16,7 @@ import { SecretOnce } from "@/components/secret-once";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { usePermissions } from "@/lib/permissions";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
 
@@ -48,6 +49,7 @@ function TokenList() {
       ),
     placeholderData: keepPreviousData,
   });
+  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
   const [isCreating, setCreating] = useState(false);
   const [revoked, setRevoked] = useState<AccessToken | null>(null);
   const revoke = useMutation({
@@ -89,18 +91,18 @@ function TokenList() {
         ) : data?.total_count === 0 ? (
           <EmptyState title="No access tokens" />
         ) : (
-          <table className="table">
+          <table className="table table-cards">
             <caption className="sr-only">Access tokens</caption>
             <thead>
               <tr>
-                <th className="pl-4!">Name</th>
+                <th data-column="name" className="pl-4!">Name</th>
                 <th className="w-[90px] max-md:hidden">May</th>
-                <th className="w-[130px]">State</th>
+                <th className="w-[130px] max-md:hidden">State</th>
                 <th className="w-[130px] max-md:hidden">Last used</th>
-                <th className="w-[130px] max-lg:hidden">Created</th>
-                <th className="w-[150px] max-lg:hidden">Made by</th>
-                <th className="w-[130px] max-lg:hidden">Expires</th>
-                <th className="w-[190px] max-md:w-[96px]">
+                <th className="w-[130px] @max-[1150px]:hidden">Created</th>
+                <th className="w-[150px] @max-[1020px]:hidden">Made by</th>
+                <th className="w-[130px] @max-[870px]:hidden">Expires</th>
+                <th className="w-[190px]">
                   <span className="sr-only">Actions</span>
                 </th>
               </tr>
@@ -113,19 +115,22 @@ function TokenList() {
                   <tr key={token.token_id}>
                     <td className="pl-4! font-medium" title={token.name}>
                       {token.name}
+                      <span className="block font-normal md:hidden">
+                        <TokenState token={token} />
+                      </span>
                     </td>
                     <td className="text-text-2 max-md:hidden">{token.scope}</td>
-                    <td>
+                    <td className="max-md:hidden">
                       <TokenState token={token} />
                     </td>
                     <td className="text-text-2 max-md:hidden">{token.last_used_at ? <Time at={token.last_used_at} /> : "never"}</td>
-                    <td className="text-text-2 max-lg:hidden">
+                    <td className="text-text-2 @max-[1150px]:hidden">
                       <Time at={token.created_at} />
                     </td>
-                    <td className="truncate text-text-2 max-lg:hidden" title={token.made_by?.name}>
+                    <td className="truncate text-text-2 @max-[1020px]:hidden" title={token.made_by?.name}>
                       {token.made_by?.name ?? "unknown"}
                     </td>
-                    <td className="text-text-2 max-lg:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
+                    <td className="text-text-2 @max-[870px]:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
                     <td className="text-right">
                       {isBoundByItsMaker(token) && (token.scope !== "admin" || permission === "owner") && (
                         <button type="button" className="button button-quiet button-small" aria-label={`Take over ${token.name}`} disabled={takeOver.isPending} onClick={() => takeOver.mutate(token)}>

@@ -11,6 +11,7 @@ import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { useMay } from "@/lib/permissions";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { actionWords, AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
 import { SettingsHead } from "./settings-tabs";
@@ -44,6 +45,7 @@ function Entries() {
       answered(api.GET("/v0/orgs/{organization_id}/audit-log", { params: { path: organizationPath(), query: { skip, limit: PAGE, ...auditQuery(filter) } }, signal })),
     placeholderData: keepPreviousData,
   });
+  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
   return (
     <>
       <SettingsHead />
@@ -68,10 +70,10 @@ function Entries() {
               <tr>
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="max-md:hidden">Who</th>
-                <th>What</th>
-                <th className="max-md:hidden">To what</th>
-                <th className="w-[140px] max-lg:hidden">From</th>
-                <th className="w-[110px]">Answer</th>
+                <th data-column="name">What</th>
+                <th className="max-md:hidden @max-[760px]:hidden">To what</th>
+                <th className="w-[140px] @max-[880px]:hidden">From</th>
+                <th className="w-[110px] max-md:hidden">Answer</th>
               </tr>
             </thead>
             <tbody>
@@ -88,13 +90,16 @@ function Entries() {
                     </td>
                     <td title={actionWords(entry.action)}>
                       {actionWords(entry.action)}
-                      <span className="block truncate text-text-2 md:hidden">{actorOf(entry)}</span>
+                      <span className="flex min-w-0 items-center gap-2 text-text-2 md:hidden">
+                        <span className="truncate">{actorOf(entry)}</span>
+                        {entry.status >= 400 && <State tone="failed">Refused</State>}
+                      </span>
                     </td>
-                    <td className="font-mono text-xs text-text-2 max-md:hidden">
+                    <td className="font-mono text-xs text-text-2 max-md:hidden @max-[760px]:hidden">
                       {Object.values(entry.target).join(" ")}
                     </td>
-                    <td className="text-text-2 max-lg:hidden">{entry.address ?? ""}</td>
-                    <td>{entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}</td>
+                    <td className="text-text-2 @max-[880px]:hidden">{entry.address ?? ""}</td>
+                    <td className="max-md:hidden">{entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}</td>
                   </tr>
                 ))
               )}

@@ -16,6 +16,7 @@ import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
 import { type Permission, usePermissions } from "@/lib/permissions";
 import type { Role } from "@/lib/session";
+import { useLastPage } from "@/lib/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
 
@@ -46,6 +47,7 @@ export function People() {
       answered(api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
     placeholderData: keepPreviousData,
   });
+  useLastPage(page, members.data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
   const invitations = useQuery({
     queryKey: ["invitations"],
     queryFn: ({ signal }) =>
@@ -109,11 +111,11 @@ export function People() {
         ) : members.data?.total_count === 0 && open.length === 0 ? (
           <EmptyState title="Nobody yet">This organization is opened by access tokens only.{may("create_invitation") && " Invite somebody, who then signs in with a password."}</EmptyState>
         ) : (
-          <table className="table">
+          <table className="table table-cards">
             <caption className="sr-only">People</caption>
             <thead>
               <tr>
-                <th className="pl-4!">Person</th>
+                <th data-column="name" className="pl-4!">Person</th>
                 <th className="w-[140px] max-md:w-[112px]">Role</th>
                 <th className="w-[150px] max-md:hidden">Last signed in</th>
                 <th className="w-[120px] max-md:w-[100px]">

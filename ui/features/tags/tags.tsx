@@ -94,14 +94,14 @@ export function TagsList() {
         empty={{ title: "No tags yet", text: "Tags decide which knowledge bases a document belongs to." }}
         banner={opened !== null && isKnown && !may("create_tag") && <Banner tone="working">{whoMay("create_tag")} make tags.</Banner>}
       >
-        <table className="table">
+        <table className="table table-cards">
           <caption className="sr-only">Tags</caption>
           <thead>
             <tr>
-              <th className="pl-4! md:w-[36%]">Name</th>
+              <th data-column="name" className="pl-4! md:w-[36%]">Name</th>
               <th className="max-md:hidden">Description</th>
               <th className="number w-[110px] max-md:w-[84px]">Documents</th>
-              <th className="w-[130px] max-lg:hidden">Changed</th>
+              <th className="w-[130px] @max-[960px]:hidden">Changed</th>
               <th className="w-[150px] max-md:w-[132px]">
                 <span className="sr-only">Actions</span>
               </th>
@@ -124,10 +124,10 @@ export function TagsList() {
                   <td className="text-text-2 max-md:hidden" title={tag.description}>
                     {tag.description}
                   </td>
-                  <td className="number">
+                  <td className="number" data-label="Documents">
                     <TagUse tag={tag} />
                   </td>
-                  <td className="text-text-2 max-lg:hidden">
+                  <td className="text-text-2 @max-[960px]:hidden">
                     <Time at={tag.updated_at} />
                   </td>
                   <td className="text-right">

@@ -15,11 +15,11 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
       {costs.length === 0 ? (
         <p className="text-text-2">None in this period.</p>
       ) : (
-        <table className="table">
+        <table className="table table-cards">
           <caption className="sr-only">Cost of model calls by {groupWord.toLowerCase()}</caption>
           <thead>
             <tr>
-              <th>{groupWord}</th>
+              <th data-column="name">{groupWord}</th>
               <th className="number w-[80px]">Calls</th>
               <th className="number w-[120px] max-md:hidden">Tokens asked</th>
               <th className="number w-[140px] max-md:hidden">Tokens answered</th>
@@ -34,7 +34,7 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
                     {nameOf(cost.id)}
                   </span>
                 </td>
-                <td className="number">{formatCount(cost.calls)}</td>
+                <td className="number" data-label="Calls">{formatCount(cost.calls)}</td>
                 <td className="number max-md:hidden">{formatCount(cost.promptTokens)}</td>
                 <td className="number max-md:hidden">{formatCount(cost.completionTokens)}</td>
                 <td className="number">{cost.unpricedCalls === cost.calls ? "Price unknown" : formatDollars(cost.dollars)}</td>

@@ -15,11 +15,11 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
     <details>
       <summary className="cursor-pointer font-medium">SPUs day by day</summary>
       <div className="mt-2 overflow-x-auto" role="region" aria-label="SPUs day by day" tabIndex={0}>
-        <table className="table">
+        <table className="table table-cards">
           <caption className="sr-only">SPUs day by day</caption>
           <thead>
             <tr>
-              <th className="w-[130px]">Day</th>
+              <th data-column="name" className="w-[160px]">Day</th>
               {chart.series.map(({ id }) => (
                 <th key={id} className="number min-w-[100px]">
                   {nameOf(id)}
@@ -36,11 +36,11 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
                   {at === last && <span className="text-text-3"> so far</span>}
                 </td>
                 {spus.map((count, column) => (
-                  <td key={chart.series[column]?.id ?? column} className="number">
+                  <td key={chart.series[column]?.id ?? column} className="number" data-label={nameOf(chart.series[column]?.id ?? "")}>
                     {formatCount(count)}
                   </td>
                 ))}
-                <td className="number font-medium">{formatCount(spus.reduce((sum, count) => sum + count, 0))}</td>
+                <td className="number font-medium" data-label="In all">{formatCount(spus.reduce((sum, count) => sum + count, 0))}</td>
               </tr>
             ))}
           </tbody>

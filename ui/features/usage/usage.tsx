@@ -149,11 +149,11 @@ export function Usage() {
             ) : (
               <>
                 <BarChart chart={chart} nameOf={nameOf} />
-                <table className="table">
+                <table className="table table-cards">
                   <caption className="sr-only">SPUs by {GROUP_WORDS[by].toLowerCase()}</caption>
                   <thead>
                     <tr>
-                      <th>{GROUP_WORDS[by]}</th>
+                      <th data-column="name">{GROUP_WORDS[by]}</th>
                       <th className="number w-[120px]">SPUs</th>
                       <th className="number w-[90px]">Share</th>
                     </tr>
@@ -167,7 +167,7 @@ export function Usage() {
                             <span className="truncate">{nameOf(series.id)}</span>
                           </span>
                         </td>
-                        <td className="number">{formatCount(series.total)}</td>
+                        <td className="number" data-label="SPUs">{formatCount(series.total)}</td>
                         <td className="number text-text-2">{Math.round((series.total / Math.max(1, data.usage.total_spus)) * 100)} %</td>
                       </tr>
                     ))}

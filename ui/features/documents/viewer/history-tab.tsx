@@ -74,13 +74,13 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
         {data.attempts.length === 0 ? (
           <EmptyState title="Nothing was done yet" />
         ) : (
-          <table className="table">
+          <table className="table table-cards">
             <thead>
               <tr>
-                <th className="lg:w-[200px]">Job</th>
+                <th data-column="name" className="lg:w-[200px]">Job</th>
                 <th className="w-[36%] lg:w-[180px]">Result</th>
-                <th className="number w-[80px] max-lg:hidden">Attempt</th>
-                <th className="number w-[90px] max-lg:hidden">Took</th>
+                <th className="number w-[80px] @max-[900px]:hidden">Attempt</th>
+                <th className="number w-[90px] @max-[900px]:hidden">Took</th>
                 <th className="w-[110px]">When</th>
                 <th className="max-lg:hidden">Why it failed</th>
               </tr>
@@ -94,8 +94,8 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                     <td>
                       <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>{outcome.words}</State>
                     </td>
-                    <td className="number max-lg:hidden">{attempt.attempt}</td>
-                    <td className="number max-lg:hidden">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
+                    <td className="number @max-[900px]:hidden">{attempt.attempt}</td>
+                    <td className="number @max-[900px]:hidden">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
                     <td>
                       <Time at={attempt.ended_at} />
                     </td>
