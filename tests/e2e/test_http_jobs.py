@@ -89,7 +89,7 @@ class Indexing:
 
     def dead_sync(self) -> tuple[str, str]:
         """A document that the provider refused, and the job that was given up."""
-        document_id = self.document_that_meets(Failure.REFUSED)
+        document_id = self.document_that_meets(Failure.UNAUTHORIZED)
         job_id = self.sync_of(document_id)
         self.until_job(job_id, lambda job: job["state"] == "dead")
         return document_id, job_id
@@ -148,7 +148,7 @@ def test_job_that_a_provider_refused_is_inspected_mended_and_replayed(indexing: 
 
 
 def test_job_tells_the_request_that_caused_it(indexing: Indexing) -> None:
-    indexing.provider.script(Failure.REFUSED)
+    indexing.provider.script(Failure.UNAUTHORIZED)
     form = {"tag_ids": indexing.tag}
     files = [("files", (unique("j.txt"), b"Lemurs leap."))]
     sent = indexing.client.post("/documents", files=files, data=form, headers={"X-Request-Id": "request-of-mine"})

@@ -48,7 +48,7 @@ class Operator:
 
     def dead_job(self) -> tuple[str, Job]:
         """A document that the provider refused, and its job."""
-        document_id = self.upload(Failure.REFUSED)
+        document_id = self.upload(Failure.UNAUTHORIZED)
 
         def dead() -> Job | None:
             page = self.client.jobs_page(states=["dead"], document_id=document_id)

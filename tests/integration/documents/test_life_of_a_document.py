@@ -65,7 +65,7 @@ async def test_what_was_given_up_for_a_deleted_document_is_forgotten(
 ) -> None:
     await tenant.knowledge_base()
     await tenant.drain()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     document = await tenant.document("a.txt", prose("whales", 2))
     assert await migrated.database["jobs"].count_documents({"state": "dead"}) == 1
     await tenant.application.documents.delete(tenant.id, document.id)
@@ -226,7 +226,7 @@ async def test_state_in_each_knowledge_base_follows_the_work(tenant: Tenant, emb
 
     document_id = (await tenant.upload("a.txt", prose("whales", 120))).document.id
     assert (await state(document_id))[:2] == (IndexingState.WAITING, False)
-    embedding_server.script(None, Failure.SLOW, Failure.REFUSED)
+    embedding_server.script(None, Failure.SLOW, Failure.UNAUTHORIZED)
     working = asyncio.create_task(tenant.drain())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     assert (await state(document_id))[:2] == (IndexingState.INDEXING, False)

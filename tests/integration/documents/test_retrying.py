@@ -64,7 +64,7 @@ async def test_retry_replays_what_could_not_be_indexed_in_the_knowledge_base(
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.drain()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     document = await tenant.document("refused.txt", prose("whales", 2))
     assert await tenant.found(kb.id, "whales") == []
     assert await tenant.application.retrying.retry(tenant.id, RetryQuery(kb_id=kb.id)) == 1

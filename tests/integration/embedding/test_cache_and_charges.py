@@ -68,7 +68,7 @@ async def test_failure_in_the_middle_is_paid_for_only_once(
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.drain()  # else its membership asks for the failed work once more
-    embedding_server.script(None, Failure.REFUSED)
+    embedding_server.script(None, Failure.UNAUTHORIZED)
     document = await tenant.document("a.txt", prose("whales", 150))
     assert await books.spus() == 50
     assert await books.cached() == await books.charged()

@@ -88,7 +88,7 @@ async def test_call_that_fails_leaves_no_claim_behind(
     tenant: Tenant, migrated: MongoConnection, embedding_server: EmbeddingServer
 ) -> None:
     kb = await tenant.knowledge_base()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     with pytest.raises(PermanentError):
         await embedding_of(tenant.application).embed_chunks(tenant.organization, kb, TEXTS[:60])
     assert await claims_left(migrated) == 0

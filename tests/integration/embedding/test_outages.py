@@ -165,7 +165,8 @@ async def test_knowledge_base_tells_how_many_documents_wait_for_the_provider_and
     await tenant.document("a.txt", prose("whales", 5))
     await tenant.document("b.txt", prose("birds", 5))
     (kb,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
-    work = (await tenant.application.knowledge_bases.work_of(tenant.id, [kb.id]))[kb.id]
+    (standing,) = await tenant.application.knowledge_bases.standings_of(tenant.id, [kb])
+    work = standing.work
     assert (work.unfinished, work.given_up, work.waiting_for_provider) == (2, 0, 2)
     assert work.provider_reason is not None
     assert "HTTP 500" in work.provider_reason

@@ -77,7 +77,7 @@ async def test_old_version_stays_when_embedding_the_new_one_fails(
 ) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 60))
-    embedding_server.script(None, Failure.REFUSED)
+    embedding_server.script(None, Failure.UNAUTHORIZED)
     await tenant.replace("a.txt", prose("birds", 60))
     await tenant.drain()
     job = await job_of(tenant, kb.id, document.id)

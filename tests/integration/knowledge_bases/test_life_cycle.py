@@ -58,7 +58,7 @@ async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_one
     for number in range(3):
         await tenant.document(f"{number}.txt", prose("whales", 5, first=10 * number))
     kb = await tenant.knowledge_base()
-    embedding_server.script(None, Failure.REFUSED, Failure.SLOW)
+    embedding_server.script(None, Failure.UNAUTHORIZED, Failure.SLOW)
     working = asyncio.create_task(tenant.drain())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     await tenant.application.life_cycle.settle_noted()
@@ -101,7 +101,7 @@ async def test_work_that_comes_after_the_first_indexing_does_not_change_the_stat
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.drain()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     await tenant.document("bad.txt", prose("whales", 5))
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
 

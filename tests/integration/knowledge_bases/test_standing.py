@@ -26,7 +26,7 @@ async def test_every_document_is_counted_once_by_what_has_become_of_it(
     await tenant.upload("damaged.pdf", DAMAGED, tags=[tenant.tag.id, second.id])
     await tenant.upload("empty.txt", " ")
     await tenant.drain()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     await tenant.document("refused.txt", prose("birds", 2))
     await tenant.upload("waiting.txt", prose("fish", 2))
     found = await standing(tenant, kb)

@@ -131,7 +131,7 @@ async def test_failed_call_gives_back_what_was_reserved_for_it(
 ) -> None:
     await tenant.knowledge_base()
     await tenant.drain()
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     await tenant.document("a.txt", prose("whales", 5))
     assert await figures(tenant) == (None, 0, 0)
 

@@ -79,7 +79,7 @@ async def with_dead_sync(tenant: Tenant, server: EmbeddingServer, name: str = "a
     """A document whose indexing was refused by the provider, its knowledge base, and the dead job."""
     kb = await tenant.knowledge_base()
     await tenant.drain()
-    server.script(Failure.REFUSED)
+    server.script(Failure.UNAUTHORIZED)
     document = await tenant.document(name, prose(name.removesuffix(".txt"), 3))
     return document, kb.id, f"sync:{kb.id}:{document.id}"
 

@@ -305,7 +305,7 @@ async def test_counts_and_status_that_are_behind_are_brought_up_to_date(
 async def test_work_that_was_given_up_is_not_asked_for_again(
     tenant: Tenant, kb: KnowledgeBase, embedding_server: EmbeddingServer
 ) -> None:
-    embedding_server.script(Failure.REFUSED)
+    embedding_server.script(Failure.UNAUTHORIZED)
     document = await tenant.document("bad.txt", prose("rocks", 5))
     assert (await run_pass(tenant)).drift == []
     assert await tenant.drain() == 0

@@ -246,7 +246,7 @@ async def test_run_that_meets_an_error_is_tried_again_by_its_job(
     patient: Patient, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenant = patient.tenant
-    embedding_server.script(Failure.REFUSED)  # what becomes of the repair is not the run's matter
+    embedding_server.script(Failure.UNAUTHORIZED)  # what becomes of the repair is not the run's matter
     await outdate(patient, patient.kb.id)
     run = await runs_of(tenant).ask(tenant.id)
     await tenant.drain()

@@ -94,6 +94,8 @@ def test_every_class_of_error_has_a_status_of_its_own_choice() -> None:
         "LimitExceededError": 413,
         "DimensionMismatchError": 422,
         "ProviderRefusedError": 422,
+        "CallRefusedError": 422,
+        "ProviderUnavailableError": 503,
         "LeaseLostError": 500,
     }
     assert all(status in problems.TITLE_OF for status in known.values())
