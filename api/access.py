@@ -135,7 +135,8 @@ async def identify_person(request: Request, application: Application) -> SignedI
     user, session = await application.sessions.open_with(secret)
     if request.method not in SAFE_METHODS:
         check_origin(request, application)
-        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, ""), csrf_token_of(secret)):
+        # As bytes: a header may hold any of them, and text that is not ASCII cannot be compared.
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf_token_of(secret).encode()):
             raise AccessDeniedError(
                 "the call lacks its session's `X-CSRF-Token`: reload the page and try again", code="csrf_refused"
             )
@@ -143,14 +144,22 @@ async def identify_person(request: Request, application: Application) -> SignedI
 
 
 def check_origin(request: Request, application: Application) -> None:
-    """Refuse what a page of another origin sends; clients that are no browsers send no origin.
+    """Refuse what a page of another origin sends (RFC 6454); clients that are no browsers send no origin.
 
-    A proxy may change `Host`, so the address in the settings is ours as well.
+    A proxy may change `Host` and scheme, so the address in the settings is ours as well.
     """
     origin = request.headers.get("origin")
-    own = {request.headers.get("host"), urlsplit(application.settings.api.public_url or "").netloc}
-    if origin is not None and urlsplit(origin).netloc not in own:
-        raise AccessDeniedError(f"calls from pages of {origin} are not taken", code="csrf_refused")
+    own = {f"{request.url.scheme}://{request.headers.get('host', '')}".lower()}
+    public_url = application.settings.api.public_url
+    if public_url is not None:
+        parts = urlsplit(public_url)
+        own.add(f"{parts.scheme}://{parts.netloc}".lower())
+    if origin is not None and origin.lower() not in own:
+        raise AccessDeniedError(
+            f"Calls from pages of {origin[:200]!r} are refused. Where this is the API's own address behind a proxy, set"
+            " ANALYTIQ_API__PUBLIC_URL to it.",
+            code="csrf_refused",
+        )
 
 
 def browser_of(request: Request) -> Browser:

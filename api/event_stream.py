@@ -9,7 +9,7 @@ MEDIA_TYPE = "text/event-stream"
 RECONNECT_MILLISECONDS = 1000
 KEEP_ALIVE = ": still here\n\n"
 _HEADERS = {
-    "Cache-Control": "no-cache",
+    "Cache-Control": "no-store",
     # nginx gathers what is sent otherwise.
     "X-Accel-Buffering": "no",
 }

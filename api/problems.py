@@ -66,6 +66,11 @@ TITLE_OF = {
 }
 
 
+MOST_ERRORS = 100
+"""Of a list of wrong fields that is answered: a body of 100,000 is answered as shortly as one of 100."""
+MOST_IN_DETAIL = 5
+
+
 def status_of(error: AnalytiqError) -> int:
     """The HTTP status for an error of the library."""
     if error.code == "unauthenticated":
@@ -77,7 +82,7 @@ def body_of(error: AnalytiqError) -> dict[str, Any]:
     """What is told of an error, without the request's own fields."""
     body: dict[str, Any] = {"code": error.code, "detail": error.detail}
     if isinstance(error, InvalidInputError) and error.errors:
-        body["errors"] = [{"field": item.field, "reason": item.reason} for item in error.errors]
+        body["errors"] = [{"field": item.field, "reason": item.reason} for item in error.errors[:MOST_ERRORS]]
     return body
 
 
@@ -112,9 +117,11 @@ def of_library(request: Request, error: Exception) -> JSONResponse:
 
 def _of_validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101  # registered for this class
-    errors = [_field_error(item) for item in error.errors()]
-    named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:5])
-    return problem(request, 400, {"code": "invalid_input", "detail": named, "errors": errors})
+    found = error.errors()
+    errors = [_field_error(item) for item in found[:MOST_ERRORS]]
+    named = "; ".join(f"{item['field']}: {item['reason']}" for item in errors[:MOST_IN_DETAIL])
+    more = f"; and {len(found) - MOST_IN_DETAIL} more" if len(found) > MOST_IN_DETAIL else ""
+    return problem(request, 400, {"code": "invalid_input", "detail": named + more, "errors": errors})
 
 
 def _field_error(item: Mapping[str, Any]) -> dict[str, str]:

@@ -36,6 +36,7 @@ SECURITY_HEADERS = (
 POLICY = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 """For whoever opens an answer of the API as a page. Pages and originals bring policies of their own; scripts get none,
 since that of a worker's script holds for the worker."""
+NO_STORE = (b"cache-control", b"no-store")
 PASSIVE_TYPES = (b"application/json", b"application/problem+json", b"text/event-stream", b"text/plain")
 
 
@@ -64,6 +65,7 @@ class RequestContext:
                     (b"x-request-id", request_id.encode()),
                     *SECURITY_HEADERS,
                     *_policy(message),
+                    *_storage(scope, message),
                 ]
             await send(message)
 
@@ -96,6 +98,13 @@ def _policy(message: Message) -> tuple[tuple[bytes, bytes], ...]:
     kind = headers.get(b"content-type", b"").partition(b";")[0]
     is_plain = POLICY[0] not in headers and (kind in PASSIVE_TYPES or not kind)
     return (POLICY,) if is_plain else ()
+
+
+def _storage(scope: Scope, message: Message) -> tuple[tuple[bytes, bytes], ...]:
+    """Keep what belongs to a caller out of every cache: proxies, and the disk of a browser that others use."""
+    is_of_a_caller = scope["path"].startswith("/v0/") or scope["path"] == MCP_PATH
+    has_own = any(name.lower() == NO_STORE[0] for name, _ in message.get("headers", []))
+    return (NO_STORE,) if is_of_a_caller and not has_own else ()
 
 
 def _body_wait_seconds(scope: Scope) -> float:

@@ -47,7 +47,7 @@ class Recovery:
             InvalidInputError: the current one is wrong, or the new one is one that anybody would guess.
         """
         await self._signing_in.take_attempt(user.email, browser)
-        if not await self._passwords.is_right(current, user.password_hash):
+        if not await self._passwords.is_right(current, user.password_hash, address=browser.address or ""):
             raise InvalidInputError.of_field("current_password", "is wrong")
         await self._replace(user, new, kept_session=session.id)
 
@@ -83,9 +83,7 @@ class Recovery:
             link = await self._links.take(LinkPurpose.PASSWORD_RESET, hash_of(secret), clock.now(), session)
             user = await self._users.get(link.user_id, session) if link and link.user_id else None
             if user is None:
-                raise AccessDeniedError(
-                    "the link is unknown, used or expired: ask for a new one", code="reset_link_invalid"
-                )
+                raise _link_invalid()
             # Within, so that a password that is refused leaves the link as it was.
             check_new(new, email=user.email, name=user.name)
             await self._users.set_password(session, user.id, password_hash)
@@ -94,6 +92,8 @@ class Recovery:
 
         if len(new) > 10_000:
             raise InvalidInputError.of_field("password", "is too long")
+        if not await self._links.is_open(LinkPurpose.PASSWORD_RESET, hash_of(secret), clock.now()):
+            raise _link_invalid()  # before anything is hashed
         password_hash = await self._passwords.hash(new)
         return await run_in_transaction(self._connection, used)
 
@@ -107,3 +107,7 @@ class Recovery:
             await self._links.forget_of(user.id, LinkPurpose.PASSWORD_RESET, session)
 
         await run_in_transaction(self._connection, replace)
+
+
+def _link_invalid() -> AccessDeniedError:
+    return AccessDeniedError("the link is unknown, used or expired: ask for a new one", code="reset_link_invalid")

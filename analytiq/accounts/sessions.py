@@ -91,7 +91,11 @@ class Sessions:
         await self.take_attempt(email, browser)
         user = await self._users.with_email(email)
         password_hash = user.password_hash if user else None
-        if not await self._passwords.is_right(password, password_hash) or user is None or password_hash is None:
+        if (
+            not await self._passwords.is_right(password, password_hash, address=browser.address or "")
+            or user is None
+            or password_hash is None
+        ):
             log.info("accounts.sign_in_refused", address=browser.address)
             raise AccessDeniedError(
                 "the address or the password is wrong; an operator can send you a new link: `analytiq user reset`",

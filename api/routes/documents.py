@@ -296,8 +296,8 @@ async def get_document_text(
     application: ApplicationOf,
     organization: CurrentOrganization,
     document_id: str,
-    page: Annotated[int | None, Query(ge=1, description="Only this page")] = None,
-    skip: Annotated[int, Query(ge=0, description="Pages to leave out before the first")] = 0,
+    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="Only this page")] = None,
+    skip: Annotated[int, Query(ge=0, le=1_000_000, description="Pages to leave out before the first")] = 0,
     limit: Annotated[int, Query(ge=1, le=1000, description="Pages to answer at most")] = 100,
     output: Annotated[
         Literal["json", "plain"], Query(alias="format", description="`plain` downloads the whole text")

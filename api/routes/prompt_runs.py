@@ -19,7 +19,7 @@ from api.schemas.prompt_runs import (
     PromptRunList,
     PromptRunResponse,
 )
-from api.schemas.wire import NO_NUL
+from api.schemas.wire import NO_NUL, Flag
 
 router = APIRouter(tags=["prompts"], route_class=IdempotentRoute)
 
@@ -74,7 +74,7 @@ async def list_prompt_results(
     limit: Limit = 10,
     version: OfVersion = None,
     document_id: OfId = None,
-    is_verified: bool | None = None,
+    is_verified: Flag | None = None,
 ) -> PromptResultList:
     """A page of a prompt's results, of all versions unless one is named, oldest first."""
     await application.prompts.get(organization.id, prompt_id)
@@ -98,7 +98,7 @@ async def download_prompt_results(
     prompt_id: str,
     format: Annotated[Literal["csv", "json"], Query()] = "csv",  # noqa: A002  # its name on the wire
     version: VersionOrLatest = None,
-    is_verified: bool | None = None,
+    is_verified: Flag | None = None,
 ) -> StreamingResponse:
     """All results of a version as CSV, a column for each field, or as a JSON list.
 

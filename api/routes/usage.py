@@ -9,6 +9,7 @@ from api.context import ApplicationOf, CurrentOrganization
 from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
 from api.schemas.usage import DailyUsageAnswer, LlmUsageAnswer, QuotaAnswer, UsageAnswer
+from api.schemas.wire import Flag
 
 router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
@@ -20,7 +21,7 @@ async def get_usage(
     organization: CurrentOrganization,
     since: Annotated[Time | None, Query()] = None,
     until: Annotated[Time | None, Query()] = None,
-    by_day: Annotated[bool, Query(description="Tell the days (UTC) apart")] = False,
+    by_day: Annotated[Flag, Query(description="Tell the days (UTC) apart")] = False,
 ) -> UsageAnswer:
     """SPUs charged within [since, until), by knowledge base, operation and model, and what the cache saved.
 

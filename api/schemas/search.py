@@ -1,9 +1,10 @@
 """Wire shapes of search (seed: "Search Knowledge Base")."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
 from analytiq.search.explain import Explanation, Stage
 from analytiq.search.filters import combine
@@ -28,8 +29,17 @@ def _aware(moment: datetime) -> datetime:
         raise ValueError("in UTC this time is outside the years 1 to 9999") from error
 
 
-Time = Annotated[datetime, AfterValidator(_aware)]
-"""Without an offset it is UTC."""
+def _written(value: object) -> object:
+    """Refuse numbers: read as seconds or milliseconds since 1970, a mistyped year would be a moment."""
+    if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value)):
+        raise ValueError("write a time as in 2026-01-31T12:00:00Z")
+    return value
+
+
+_NUMBER = re.compile(r"\s*[-+]?[\d._]*(?:[eE][-+]?\d+)?\s*")
+
+Time = Annotated[datetime, BeforeValidator(_written), AfterValidator(_aware)]
+"""RFC 3339; without an offset it is UTC."""
 
 
 class HistoryTurn(RequestBody):

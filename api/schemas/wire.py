@@ -1,18 +1,78 @@
 """What all wire shapes share."""
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    model_validator,
+)
+from pydantic_core import CoreSchema
 
 from analytiq.models.maker import Maker, MakerKind
 
+LARGEST_INTEGER = 2**53 - 1
+"""The largest that every reader of JSON holds exactly (RFC 7493); MongoDB holds 64 bits."""
+MOST_FIELDS = 1000
+"""Of an object in a body: each unknown field would be an error of its own."""
+_NUMBERS = ("int", "float", "bool")
+
+
+def _make_strict(node: Any) -> None:
+    if isinstance(node, dict):
+        schema = cast("dict[str, Any]", node)
+        if schema.get("type") in _NUMBERS:
+            schema["strict"] = True
+        if schema.get("type") == "int" and not {"le", "lt"} & schema.keys():
+            schema["le"] = LARGEST_INTEGER
+        if schema.get("type") == "int" and not {"ge", "gt"} & schema.keys():
+            schema["ge"] = -LARGEST_INTEGER - 1
+        for value in schema.values():
+            _make_strict(value)
+    elif isinstance(node, list | tuple):
+        for value in cast("Iterable[Any]", node):
+            _make_strict(value)
+
 
 class RequestBody(BaseModel):
-    """A body that callers send; a misspelt field is an error, never ignored."""
+    """A body that callers send; a misspelt field is an error, never ignored.
+
+    Numbers and booleans are JSON's own: `0` is not false, `true` is not 1, and integers have a bound.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Make every number and boolean below this model strict."""
+        schema = handler(source)
+        _make_strict(schema)
+        return schema
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, value: object) -> object:
+        if isinstance(value, dict) and len(cast("dict[object, object]", value)) > MOST_FIELDS:
+            raise ValueError(f"an object has at most {MOST_FIELDS} fields")
+        return value
+
+
+def _flag(value: object) -> object:
+    if isinstance(value, str) and value not in ("true", "false"):
+        raise ValueError("write true or false")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
+"""A boolean of a query: `true` or `false`, and none of the other words that pydantic takes."""
 
 
 def _without_controls(text: str) -> str:

@@ -153,6 +153,11 @@ class OneTimeLinkRepository:
         )
         return decode(OneTimeLink, row) if row else None
 
+    async def is_open(self, purpose: LinkPurpose, secret_hash: str, now: datetime) -> bool:
+        """Return whether the secret can still be used."""
+        query: Row = {"secret_hash": secret_hash, "purpose": purpose.value, "expires_at": {"$gt": now}}
+        return await self._collection.find_one(query, {"_id": 1}) is not None
+
     async def forget_of(self, user_id: str, purpose: LinkPurpose, session: Session | None = None) -> None:
         """Whatever links the person was sent for this are void."""
         await self._collection.delete_many({"user_id": user_id, "purpose": purpose.value}, session=session)

@@ -212,3 +212,20 @@ def test_length_of_a_list_is_told_without_how_it_was_checked() -> None:
     assert reason_of("too_long", "List should have at most 2 items after validation, not 3") == (
         "List should have at most 2 items, not 3"
     )
+
+
+async def test_list_of_wrong_fields_is_bounded_and_says_how_many_there_are() -> None:
+    transport = httpx.ASGITransport(application(), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        response = await client.post("/take", json={"number": 1, "tags": [1] * 50_000})
+    body = response.json()
+    assert (response.status_code, len(body["errors"])) == (400, problems.MOST_ERRORS)
+    assert body["detail"].endswith("; and 49995 more")
+
+
+@pytest.mark.parametrize(("path", "value"), [("/v0/orgs/a/documents", "no-store"), ("/mcp", "no-store"), ("/", None)])
+async def test_answer_to_a_caller_is_kept_in_no_cache(path: str, value: str | None) -> None:
+    transport = httpx.ASGITransport(application(), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        response = await client.get(path)
+    assert response.headers.get("cache-control") == value
