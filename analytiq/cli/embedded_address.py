@@ -6,7 +6,12 @@ from pydantic import SecretStr
 
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.mongo.embedded_process import ServerFiles
-from analytiq.mongo.embedded_replica_set import connection_uri
+from analytiq.mongo.embedded_replica_set import (
+    APPLICATION_PASSWORD_FILE,
+    APPLICATION_USER,
+    USER,
+    connection_uri,
+)
 from analytiq.mongo.embedded_state import ServerState
 
 PASSWORD_FILE = "mongod.password"  # noqa: S105  # the name of the file
@@ -36,5 +41,8 @@ def _read_address(files: ServerFiles) -> SecretStr:
             f"No embedded database runs on {str(files.root)!r}: start it with `analytiq up`, name its data directory"
             " with --data-dir, or set MONGODB_URI."
         )
-    password = (files.root / PASSWORD_FILE).read_text(encoding="utf-8").strip()
-    return connection_uri(state.port, SecretStr(password))
+    own_password, user = files.root / APPLICATION_PASSWORD_FILE, APPLICATION_USER
+    if not own_password.exists():  # a server that an earlier release has started
+        own_password, user = files.root / PASSWORD_FILE, USER
+    password = own_password.read_text(encoding="utf-8").strip()
+    return connection_uri(state.port, SecretStr(password), user=user)

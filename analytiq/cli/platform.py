@@ -161,6 +161,7 @@ class Platform:
             return mongo.uri
         self._database = EmbeddedServer(
             directory,
+            database=mongo.database,
             cache_bytes=mongo.embedded_cache_bytes,
             oplog_mebibytes=mongo.embedded_oplog_mebibytes,
             on_death=self._report,

@@ -38,8 +38,16 @@ from analytiq.mongo.embedded_process import (
     last_words,
     spawn,
 )
-from analytiq.mongo.embedded_replica_set import connection_uri, identify, make_primary
+from analytiq.mongo.embedded_replica_set import (
+    APPLICATION_PASSWORD_FILE,
+    APPLICATION_USER,
+    connection_uri,
+    identify,
+    make_primary,
+    provide_application_user,
+)
 from analytiq.mongo.embedded_state import RunningServer, ServerState
+from analytiq.mongo.session import DatabaseError
 from analytiq.settings import MEBIBYTE
 
 START_SECONDS = 120.0
@@ -49,6 +57,7 @@ SURVIVOR_SECONDS = 75.0
 """How long a survivor that is ending may take: longer than a guardian gives it before killing it."""
 
 PORT_ATTEMPTS = 5
+USER_SECONDS = 30.0
 SHORT_LIFE_SECONDS = 30.0
 MAX_SHORT_LIVES = 5
 MAX_RESTART_PAUSE_SECONDS = 30.0
@@ -64,6 +73,7 @@ class EmbeddedServer:
         self,
         directory: DataDirectory,
         *,
+        database: str | None = None,
         cache_bytes: int = 256 * MEBIBYTE,
         oplog_mebibytes: int = 512,
         on_death: Callable[[str], None] | None = None,
@@ -72,6 +82,7 @@ class EmbeddedServer:
 
         Args:
             directory: claimed, and kept claimed until `stop` has returned.
+            database: the one that the returned address opens; None: all, as the administrator.
             cache_bytes: WiredTiger's cache, at least 256 MiB.
             oplog_mebibytes: fixed when the data are first made.
             on_death: told, in sentences, each time mongod ends by itself and is restarted, and what to do where its
@@ -79,6 +90,7 @@ class EmbeddedServer:
         """
         self._directory = directory
         self._files = ServerFiles(directory.path)
+        self._database = database
         self._limits = ServerLimits(cache_bytes=cache_bytes, oplog_mebibytes=oplog_mebibytes)
         self._on_death = on_death
         self._process: MongodProcess | None = None
@@ -118,7 +130,27 @@ class EmbeddedServer:
                 code="embedded_server_failed",
             ) from error
         self._supervisor = asyncio.create_task(self._supervise(password), name="embedded-mongod")
-        return connection_uri(self._process.port, password)
+        try:
+            return await self._address(self._process.port, password)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _address(self, port: int, password: SecretStr) -> SecretStr:
+        """Return what opens the database, as a user of that database where one is named."""
+        if self._database is None:
+            return connection_uri(port, password)
+        own_password = self._directory.read_or_create_secret(APPLICATION_PASSWORD_FILE)
+        try:
+            async with asyncio.timeout(USER_SECONDS):
+                await provide_application_user(port, password, own_password, self._database)
+        except (DatabaseError, TimeoutError) as error:
+            raise TransientError(
+                f"The embedded database did not make its user ({type(error).__name__}). Start again, and look at"
+                f" {self._files.log} if that does not help.",
+                code="embedded_server_failed",
+            ) from error
+        return connection_uri(port, own_password, user=APPLICATION_USER)
 
     async def stop(self) -> None:
         """Shut mongod down cleanly (about 1 s); doing it twice is harmless."""

@@ -1,4 +1,4 @@
-"""Makes a mongod of ours the primary of its one-node replica set, with the one user that we log in as."""
+"""Makes a mongod of ours the primary of its one-node replica set, with an administrator and the application's user."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,9 +15,15 @@ from analytiq.errors import PermanentError
 
 REPLICA_SET = "analytiq"
 USER = "analytiq"
+"""The administrator: only what starts the server logs in as it."""
+APPLICATION_USER = "application"
+APPLICATION_PASSWORD_FILE = "mongod.application"  # noqa: S105  # the name of the file
+APPLICATION_ROLES = ("readWrite", "dbAdmin")
+"""In its own database: rows, change streams, collections, indexes and their sizes; no users, no other database."""
 HOST = "127.0.0.1"
 
 AUTHENTICATION_FAILED = 18
+USER_EXISTS = 51003
 UNAUTHORIZED = 13
 ALREADY_INITIALIZED = 23
 INVALID_REPLICA_SET_CONFIG = 93
@@ -43,11 +49,36 @@ class ServerIdentity:
     version: tuple[int, ...]
 
 
-def connection_uri(port: int, password: SecretStr) -> SecretStr:
+def connection_uri(port: int, password: SecretStr, *, user: str = USER) -> SecretStr:
     """The address for clients; `password` is URL-safe by construction."""
     return SecretStr(
-        f"mongodb://{USER}:{password.get_secret_value()}@{HOST}:{port}/?replicaSet={REPLICA_SET}&authSource=admin"
+        f"mongodb://{user}:{password.get_secret_value()}@{HOST}:{port}/?replicaSet={REPLICA_SET}&authSource=admin"
     )
+
+
+async def provide_application_user(port: int, password: SecretStr, own_password: SecretStr, database: str) -> None:
+    """Create the application's user, or give it this password and its roles in this database alone.
+
+    Data of earlier releases have the administrator only. A password file that was lost and made anew counts.
+
+    Args:
+        port: of a server that is primary.
+        password: of the administrator.
+        own_password: of the application's user.
+        database: what it may use.
+    """
+    user: dict[str, Any] = {
+        "pwd": own_password.get_secret_value(),
+        "roles": [{"role": role, "db": database} for role in APPLICATION_ROLES],
+        "writeConcern": {"w": "majority"},
+    }
+    async with _client(port, password) as administrator:
+        try:
+            await administrator.admin.command("createUser", APPLICATION_USER, **user)
+        except OperationFailure as error:
+            if error.code != USER_EXISTS:
+                raise
+            await administrator.admin.command("updateUser", APPLICATION_USER, **user)
 
 
 async def wait_until_listening(port: int) -> None:

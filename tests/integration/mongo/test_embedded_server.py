@@ -16,13 +16,16 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import OperationFailure
 
+from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import AccessDeniedError, InvalidInputError, PermanentError, TransientError
 from analytiq.mongo import embedded, embedded_disk, embedded_process
 from analytiq.mongo.client import connect
 from analytiq.mongo.data_directory import DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
 from analytiq.mongo.embedded_binary import find_binaries
+from analytiq.mongo.migrations import migrate
 from analytiq.mongo.transactions import run_in_transaction
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
@@ -532,3 +535,60 @@ def free_port() -> int:
 
 def log_of(file: Path) -> str:
     return file.read_text() if file.exists() else ""
+
+
+async def use(uri: SecretStr) -> None:
+    """Do what the application does."""
+    connection = await connect(uri, "analytiq")
+    try:
+        await migrate(connection)
+        async with await connection.database.watch() as changes:
+            await connection.database["things"].insert_one({"n": 1})
+            assert (await changes.next())["operationType"] == "insert"
+        sizes = await (await connection.database["things"].aggregate([{"$collStats": {"storageStats": {}}}])).to_list()
+        assert sizes[0]["storageStats"]["count"] >= 1
+        await connection.database["things"].create_index("n")
+        await connection.database.create_collection("others", check_exists=False)
+        await connection.database.drop_collection("others")
+    finally:
+        await connection.close()
+
+
+async def test_application_opens_its_own_database_and_nothing_else(tmp_path: Path) -> None:
+    with DataDirectory.claim(tmp_path) as directory:
+        server = EmbeddedServer(directory, database="analytiq")
+        uri = await server.start()
+        try:
+            await use(uri)
+            connection = await connect(uri, "analytiq")
+            admin, other = connection.client["admin"], connection.client["other"]
+            for refused in (
+                admin.command("createUser", "evil", pwd="x", roles=["root"]),
+                admin.command("grantRolesToUser", "application", roles=["root"]),
+                admin.command("replSetGetConfig"),
+                admin.command("shutdown"),
+                admin["system.users"].find_one({}),
+                other["things"].insert_one({}),
+                connection.client["local"]["oplog.rs"].find_one({}),
+            ):
+                with pytest.raises(OperationFailure) as error:
+                    await refused
+                assert error.value.code == 13
+            await connection.close()
+        finally:
+            await server.stop()
+
+
+async def test_data_of_an_earlier_release_and_a_lost_password_get_the_applications_user(tmp_path: Path) -> None:
+    async with running(tmp_path):
+        await write(tmp_path, "kept")
+    for _ in range(2):
+        with DataDirectory.claim(tmp_path) as directory:
+            server = EmbeddedServer(directory, database="analytiq")
+            uri = await server.start()
+            try:
+                assert address_of_running_database(tmp_path) == uri
+                await use(uri)
+            finally:
+                await server.stop()
+        (tmp_path / "mongod.application").unlink()
