@@ -42,6 +42,10 @@ def _make_strict(node: Any) -> None:
             _make_strict(value)
 
 
+def _field_count(value: object) -> int:
+    return len(cast("dict[object, object]", value)) if isinstance(value, dict) else 0
+
+
 class RequestBody(BaseModel):
     """A body that callers send; a misspelt field is an error, never ignored.
 
@@ -60,7 +64,7 @@ class RequestBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _has_few_fields(cls, value: object) -> object:
-        if isinstance(value, dict) and len(cast("dict[object, object]", value)) > MOST_FIELDS:
+        if _field_count(value) > MOST_FIELDS:
             raise ValueError(f"an object has at most {MOST_FIELDS} fields")
         return value
 
