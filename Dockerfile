@@ -38,7 +38,8 @@ ENV PATH=/opt/analytiq/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     ANALYTIQ_DATA_DIR=/var/lib/analytiq \
-    ANALYTIQ_LOG_JSON=true
+    ANALYTIQ_LOG_JSON=true \
+    ANALYTIQ_EXTRACTION__ISOLATION=required
 USER analytiq
 WORKDIR /var/lib/analytiq
 VOLUME /var/lib/analytiq

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from analytiq.bootstrap import Application, bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
 from analytiq.telemetry import logs, traces
 from api.application import create_app
@@ -80,6 +81,8 @@ def _configuration(app: FastAPI, settings: Settings) -> uvicorn.Config:
 def main() -> int:
     """Serve until told to stop; requests under way are finished, and streams ended."""
     settings = read_settings_or_exit("analytiq api")
+    if not settings.debuggable:
+        forbid_memory_reads()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="api")
     traces.configure(settings.telemetry, "api")
     TimedProtocol.head_seconds = settings.api.head_wait_seconds

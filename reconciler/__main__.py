@@ -8,6 +8,7 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.telemetry import logs, metrics, traces
 
@@ -30,6 +31,8 @@ async def run(settings: Settings) -> None:
 def main() -> int:
     """Run the process."""
     settings = read_settings_or_exit("analytiq reconciler")
+    if not settings.debuggable:
+        forbid_memory_reads()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="reconciler")
     traces.configure(settings.telemetry, "reconciler")
     try:

@@ -8,6 +8,8 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.extraction.readiness import examine_readiness
+from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.parsing.servers import stop_server
 from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.telemetry import logs, metrics, traces
@@ -18,14 +20,15 @@ log = structlog.get_logger("workers")
 async def run(settings: Settings) -> None:
     """Run jobs until SIGTERM or SIGINT; what is not finished in time goes back to the queue."""
     application = await bootstrap(settings)
-    runner = application.queue_runner()
+    readiness = await examine_readiness(settings.extraction)
+    runner = application.queue_runner(reads_documents=readiness.reads_documents)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     running = asyncio.create_task(runner.run())
     settling = asyncio.create_task(application.life_cycle.settle_continuously())
-    registry = application.worker_registry(runner)
+    registry = application.worker_registry(runner, problems=readiness.problems)
     registered = asyncio.create_task(registry.keep())
     log.info("workers.started", worker=runner.worker, concurrency=settings.worker.concurrency)
     stop = asyncio.create_task(stopping.wait())
@@ -45,6 +48,8 @@ async def run(settings: Settings) -> None:
 def main() -> int:
     """Run the process."""
     settings = read_settings_or_exit("analytiq worker")
+    if not settings.debuggable:
+        forbid_memory_reads()
     logs.configure(as_json=settings.log_json, level=settings.log_level, process="worker")
     traces.configure(settings.telemetry, "worker")
     try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -152,11 +152,16 @@ class Application:
         """What a runner keeps of the attempts at its jobs."""
         return History(self.job_history, self.document_rows, self.kb_rows)
 
-    def queue_runner(self) -> QueueRunner:
-        """A runner of all kinds of jobs, for a worker process."""
+    def queue_runner(self, *, reads_documents: bool = True) -> QueueRunner:
+        """A runner of all kinds of jobs, for a worker process.
+
+        Args:
+            reads_documents: False: leave extractions to workers that can isolate parsers.
+        """
+        left_out = frozenset[JobKind]() if reads_documents else frozenset({JobKind.EXTRACT})
         return QueueRunner(
             self.jobs,
-            self.handlers,
+            {kind: handler for kind, handler in self.handlers.items() if kind not in left_out},
             settings=self.settings.queue,
             concurrency=self.settings.worker.concurrency,
             on_settled=self.life_cycle.after_job,
@@ -164,9 +169,11 @@ class Application:
             history=self.new_history(),
         )
 
-    def worker_registry(self, runner: QueueRunner) -> WorkerRegistry:
-        """The entry of a worker process that runs `runner`."""
-        return WorkerRegistry(WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner)
+    def worker_registry(self, runner: QueueRunner, *, problems: Sequence[str] = ()) -> WorkerRegistry:
+        """The entry of a worker process that runs `runner`; `problems` keep it from doing all of its work well."""
+        return WorkerRegistry(
+            WorkerRepository(self.connection), RuntimeSettingRepository(self.connection), runner, problems=problems
+        )
 
     def chores(self) -> list[Chore]:
         """What one process does for all from time to time, beside the reconciler's passes."""

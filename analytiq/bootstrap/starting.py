@@ -10,6 +10,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.mongo.client import connect
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.parsing.isolation import refuse_readable_data
 from analytiq.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -28,6 +29,8 @@ async def bootstrap(settings: Settings) -> Application:
             " database of its own",
             code="mongo_uri_missing",
         )
+    if settings.extraction.isolation != "off":
+        refuse_readable_data(settings.data_dir, extra=settings.extraction.readable_paths)
     if settings.secret_key is None:
         raise InvalidInputError(
             "ANALYTIQ_SECRET_KEY is not set; it encrypts the keys of embedding providers. Make one with"

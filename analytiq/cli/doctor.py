@@ -1,5 +1,6 @@
 """`analytiq doctor`: what is wrong on this machine, and what mends it."""
 
+import asyncio
 import os
 import shutil
 import sys
@@ -18,7 +19,7 @@ from analytiq.cli.process_table import holder_of
 from analytiq.client import UnreachableError
 from analytiq.errors import AnalytiqError, NotFoundError, ParserUnavailableError
 from analytiq.parsing.registry import ParserRegistry, default_registry, load_parser
-from analytiq.settings import Settings
+from analytiq.settings import ExtractionSettings, Settings
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 1_000_000_000
@@ -69,6 +70,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     yield _checked("SPUs", lambda: _books(settings, data_dir))
     yield _checked("Secret key", lambda: check_stored_keys(settings, data_dir))
     yield check_parsers(default_registry())
+    yield _checked("Isolation of parsers", lambda: check_isolation(settings.extraction, directory))
     yield check_ocr(settings.extraction.ocr_languages)
     yield _checked("Local embedding model", lambda: _local_model(directory))
     yield _checked("API", lambda: _api(settings, data_dir))
@@ -122,6 +124,32 @@ def check_parsers(registry: ParserRegistry) -> Finding:
         return Finding(Verdict.GOOD, "Parsers", f"all {len(registry.references)} can be imported")
     remedy = "install the modules that are named, or Analytiq anew: `make setup`; files of other kinds are read"
     return Finding(Verdict.BAD, "Parsers", " ".join(problems), remedy)
+
+
+def check_isolation(settings: ExtractionSettings, directory: Path) -> Finding | str:
+    """Try in a child what a document must not be able to do.
+
+    Raises:
+        AnalytiqError: Parsers could read the data directory, or the sandbox does not start.
+    """
+    from analytiq.parsing.isolation import isolation_of, refuse_readable_data
+    from analytiq.parsing.sandbox import examine
+    from analytiq.parsing.servers import stop_server
+
+    subject = "Isolation of parsers"
+    if settings.isolation == "off":
+        return Finding(
+            Verdict.NOTE, subject, "it is off: parsers keep all rights", "unset ANALYTIQ_EXTRACTION__ISOLATION"
+        )
+    refuse_readable_data(directory, extra=settings.readable_paths)
+    try:
+        gap = asyncio.run(examine(isolation_of(settings))).gap
+    finally:
+        stop_server()
+    if gap is None:
+        return "a document reaches no file, no network and no process"
+    verdict = Verdict.BAD if settings.isolation == "required" else Verdict.NOTE
+    return Finding(verdict, subject, gap)
 
 
 def check_ocr(languages: tuple[str, ...]) -> Finding:

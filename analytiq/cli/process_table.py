@@ -1,6 +1,7 @@
 """The running processes of a data directory, as /proc shows them."""
 
 import contextlib
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ KIBIBYTE = 1024
 
 @dataclass(frozen=True, slots=True)
 class RunningProcess:
-    """A process of the platform; `memory_bytes` counts shared pages by its share of them (PSS)."""
+    """A process of the platform; `memory_bytes` counts its share of shared pages (PSS), where that may be read."""
 
     pid: int
     name: str
@@ -57,6 +58,10 @@ def _name(pid: int) -> str:
 
 
 def _memory_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except PermissionError:
+        # A process that holds keys shows its pages to nobody of the same user; shared ones are counted whole.
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     shares = (line.split()[1] for line in lines if line.startswith("Pss:"))
     return int(next(shares, "0")) * KIBIBYTE

@@ -11,6 +11,7 @@ from analytiq.cli.addresses import serves_pages
 from analytiq.cli.console import messages, note, output
 from analytiq.cli.platform import Platform, PlatformOptions, Ready
 from analytiq.cli.state_line import show_state
+from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings
 from analytiq.telemetry import logs
 
@@ -33,6 +34,8 @@ def run_up(settings: Settings, options: PlatformOptions) -> None:
 
 async def run_platform(settings: Settings, options: PlatformOptions, serve: Serve[Result]) -> Result | None:
     """Do something with a platform, and stop it in order whatever happens; None where a signal came first."""
+    if not settings.debuggable:
+        forbid_memory_reads()  # it makes and holds the passwords of all the others
     logs.configure(as_json=settings.log_json, level="ERROR" if options.keeps_logs else settings.log_level, process="up")
     stopping = asyncio.Event()
     async with Platform(settings, options, report=note) as platform:

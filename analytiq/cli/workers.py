@@ -30,6 +30,9 @@ def print_table(settings: Settings, data_dir: Path | None) -> None:
         print_rows(("worker", "host", "process", "running", "at most", "since"), [_row(item) for item in workers])
     else:
         note("There is no worker: `analytiq up` runs one, and `python -m workers` is one.")
+    for problem in dict.fromkeys(problem for worker in workers for problem in worker.problems):
+        names = ", ".join(worker.id for worker in workers if problem in worker.problems)
+        note(f"{names}: {problem}")
     if wanted is None:
         note("Each runs as many jobs at once as its own settings say (ANALYTIQ_WORKER__CONCURRENCY).")
     else:

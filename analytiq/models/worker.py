@@ -10,7 +10,7 @@ class Worker(Stored):
     """A row of `workers`; its id is the process's name, by which its jobs name it too; `host` and `pid` find it.
 
     `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen;
-    `ocr_languages` are those whose data its machine has.
+    `ocr_languages` are those whose data its machine has; `problems` are sentences on what it cannot do well.
     """
 
     id: str
@@ -21,6 +21,7 @@ class Worker(Stored):
     concurrency: int
     running: int
     ocr_languages: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
 class JobInShort(Stored):

@@ -4,6 +4,7 @@ This reads little and allocates little, whatever the file claims, and fails on n
 for each of a million members.
 """
 
+import re
 import struct
 from pathlib import Path
 
@@ -21,6 +22,8 @@ _DIRECTORY_BYTES = 256 * 1024
 """So much of a zip's directory is searched; Word's main part is among its first dozen names."""
 _END_RECORD = struct.Struct("<4s4H2LH")
 _TAIL_BYTES = 64 * 1024 + _END_RECORD.size
+
+_MEDIA_TYPE = re.compile(rb"[A-Za-z]+/[\w.+-]+", re.ASCII)
 
 _OFFICE_PARTS = ((b"word/", DOCX), (b"xl/", XLSX), (b"ppt/", PPTX))
 
@@ -76,11 +79,8 @@ def _declared_member(head: bytes) -> str | None:
     if head[30:38] != b"mimetype":
         return None
     size = struct.unpack_from("<L", head, 18)[0]
-    content = head[38 : 38 + min(size, 100)]
-    try:
-        return content.decode("ascii").strip() or None
-    except UnicodeDecodeError:
-        return None
+    content = head[38 : 38 + min(size, 100)].strip()
+    return content.decode("ascii").lower() if _MEDIA_TYPE.fullmatch(content) else None
 
 
 def _central_directory(path: Path) -> bytes:

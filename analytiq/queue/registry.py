@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections.abc import Sequence
 
 import structlog
 
@@ -25,7 +26,15 @@ MOST_JOBS_AT_ONCE = 256
 class WorkerRegistry:
     """The entry of one process."""
 
-    def __init__(self, workers: WorkerRepository, settings: RuntimeSettingRepository, runner: QueueRunner) -> None:
+    def __init__(
+        self,
+        workers: WorkerRepository,
+        settings: RuntimeSettingRepository,
+        runner: QueueRunner,
+        *,
+        problems: Sequence[str] = (),
+    ) -> None:
+        self._problems = tuple(problems)
         self._workers = workers
         self._settings = settings
         self._runner = runner
@@ -50,6 +59,7 @@ class WorkerRegistry:
             concurrency=runner.concurrency,
             running=runner.running_jobs,
             ocr_languages=installed_languages(),
+            problems=self._problems,
         )
 
     async def obey(self) -> None:

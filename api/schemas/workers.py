@@ -24,6 +24,7 @@ class WorkerResponse(ResponseBody):
     slots: int = Field(description="How many jobs it runs at once at most")
     jobs: list[WorkerJob] = Field(description=f"{MOST_JOBS} at most, latest change first")
     job_count: int = Field(description="How many of this organization's jobs it runs")
+    problems: list[str] = Field(description="What keeps it from all of its work, such as parsers that are not isolated")
 
     @classmethod
     def of(cls, found: WorkerWithJobs) -> "WorkerResponse":
@@ -37,6 +38,7 @@ class WorkerResponse(ResponseBody):
             slots=worker.concurrency,
             jobs=[WorkerJob(job_id=job.id, kind=job.kind) for job in found.running.jobs],
             job_count=found.running.count,
+            problems=list(worker.problems),
         )
 
 

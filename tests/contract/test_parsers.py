@@ -1,5 +1,6 @@
 """Every parser on real files: what it must find, how it must fail, and what any document of it is like."""
 
+import asyncio
 import csv
 import re
 import unicodedata
@@ -13,10 +14,11 @@ import pytest
 from analytiq.errors import AnalytiqError, EncryptedFileError, PermanentError
 from analytiq.models.text import ParsedDocument, TextSource, join_pages
 from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.formats import detect_content_type
+from analytiq.parsing.formats import detect_content_type, hints_of
+from analytiq.parsing.isolation import Isolation, IsolationMode
 from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.registry import BUILT_IN_PARSERS
-from analytiq.parsing.sandbox import parse_in_child
+from analytiq.parsing.sandbox import detect_in_child, parse_in_child
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 WHITE_SPACE_AND_EMPHASIS = re.compile(r"[\s*]")
@@ -102,6 +104,25 @@ async def test_recognised_pages_say_that_they_were_recognised() -> None:
     )
     assert [page.source for page in document.pages] == [TextSource.OCR, TextSource.OCR]
     assert "Page 2" in document.pages[1].text
+
+
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(DOCUMENTS)) for path in DOCUMENTS.glob("*/*")))
+async def test_document_is_read_alike_with_and_without_the_isolation(name: str) -> None:
+    path = DOCUMENTS / name
+    content_type = detect_content_type(path)
+
+    async def outcome(mode: IsolationMode) -> object:
+        isolation = Isolation(mode)
+        assert await detect_in_child(path, hints_of(path.name), isolation=isolation) == content_type
+        try:
+            return await parse_in_child(
+                path, content_type=content_type, options=ParseOptions(), limits=ParseLimits(), isolation=isolation
+            )
+        except AnalytiqError as error:
+            return type(error), error.detail
+
+    isolated, control = await asyncio.gather(outcome("required"), outcome("off"))
+    assert isolated == control
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.95])

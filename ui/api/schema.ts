@@ -6927,6 +6927,11 @@ export interface components {
              * @description How many of this organization's jobs it runs
              */
             job_count: number;
+            /**
+             * Problems
+             * @description What keeps it from all of its work, such as parsers that are not isolated
+             */
+            problems: string[];
         };
         /**
          * StepKind

@@ -37,6 +37,7 @@ class WorkerRepository:
         concurrency: int,
         running: int,
         ocr_languages: Sequence[str] = (),
+        problems: Sequence[str] = (),
     ) -> None:
         """Say that the process is there now; the time is the server's, so that all can be compared."""
         row: Row = {
@@ -47,6 +48,7 @@ class WorkerRepository:
             "concurrency": {"$literal": concurrency},
             "running": {"$literal": running},
             "ocr_languages": {"$literal": list(ocr_languages)},
+            "problems": {"$literal": list(problems)},
         }
         await self._collection.update_one({"_id": name}, [{"$set": row}], upsert=True)
 

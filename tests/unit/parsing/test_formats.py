@@ -1,10 +1,14 @@
+import re
 import struct
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from analytiq.parsing.formats import canonical_content_type, detect_content_type
+from analytiq.parsing.formats import canonical_content_type, detect, detect_content_type, hints_of, text_by_name
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -108,6 +112,57 @@ def test_zip_directory_with_absurd_offsets_is_a_plain_zip(stored: Path) -> None:
 def test_old_office_format_is_told_by_its_streams(stored: Path, stream: str, expected: str) -> None:
     write_compound(stored, stream)
     assert detect_content_type(stored) == expected
+
+
+FIRST_BYTES = [
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+    b"PK\x03\x04",
+    b"PK\x05\x06",
+    b"%PDF-1.7",
+    b"RIFF",
+    b"\x00\x00\x00\x18ftyp",
+    b"BM",
+    b"\x89PNG\r\n\x1a\n",
+    b"<!doctype html",
+    b"From: a@b.c\nTo: ",
+]
+
+
+def test_member_that_declares_no_media_type_declares_none(stored: Path) -> None:
+    with ZipFile(stored, "w") as archive:
+        archive.writestr("mimetype", "application/x\nSet-Cookie: a=b")
+    assert detect_content_type(stored) == "application/zip"
+
+
+NAMES = ["a.txt", "a.json", "a.xml", "a.md", "a"]
+
+
+@given(
+    start=st.sampled_from(FIRST_BYTES),
+    rest=st.binary(max_size=700),
+    shift=st.integers(0, 65535),
+    at=st.integers(0, 2**32 - 1),
+)
+@example(start=FIRST_BYTES[0], rest=bytes(600), shift=16, at=0xFFFFFFFE)
+def test_damaged_file_has_a_content_type_whatever_its_bytes_say(start: bytes, rest: bytes, shift: int, at: int) -> None:
+    content = bytearray(start + rest)
+    if len(content) >= 52:
+        struct.pack_into("<H", content, 30, shift)
+        struct.pack_into("<L", content, 48, at)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "damaged"
+        path.write_bytes(content + start)
+        assert re.fullmatch(r"[\x20-\x7e]+", detect(path, hints_of("damaged.bin")))
+
+
+@given(content=st.binary(max_size=400), start=st.sampled_from([b"", *FIRST_BYTES]), name=st.sampled_from(NAMES))
+@example(content=b"text", start=b"", name="a.txt")
+def test_text_told_by_its_name_alone_is_what_detection_says(content: bytes, start: bytes, name: str) -> None:
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "file"
+        path.write_bytes(start + content)
+        hints = hints_of(name, declared="text/html" if len(content) % 2 else None)
+        assert text_by_name(start + content, hints) in {None, detect(path, hints)}
 
 
 def test_office_file_with_a_password_is_what_its_name_says(stored: Path) -> None:

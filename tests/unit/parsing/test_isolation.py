@@ -11,8 +11,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
+from analytiq.bootstrap import bootstrap
+from analytiq.cli.doctor import check_isolation
 from analytiq.errors import InvalidInputError
+from analytiq.extraction.readiness import Readiness, examine_readiness
 from analytiq.parsing import servers
 from analytiq.parsing.base import ParseOptions
 from analytiq.parsing.isolation import BEST_EFFORT, Isolation, code_paths, refuse_readable_data
@@ -20,6 +24,7 @@ from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.registry import default_registry
 from analytiq.parsing.rights import giving_up
 from analytiq.parsing.sandbox import examine, parse_in_child
+from analytiq.settings import ExtractionSettings, MongoSettings, Settings
 from tests.unit.parsing import hostile
 
 REFUSALS = {"EPERM", "EACCES", "ENOSYS", "ENOTTY"}
@@ -187,13 +192,16 @@ OLD_KERNEL = dedent(
     # As on a kernel, or in a container, that knows no Landlock: landlock_create_ruleset (444) is not implemented.
     import asyncio, ctypes, errno, os, struct, sys
     from pathlib import Path
+    from analytiq.cli.doctor import check_isolation
     from analytiq.errors import TransientError
+    from analytiq.extraction.readiness import examine_readiness
     from analytiq.parsing.base import ParseOptions
     from analytiq.parsing.isolation import Isolation
     from analytiq.parsing.limits import ParseLimits
     from analytiq.parsing.rights import kernel
     from analytiq.parsing.rights.system_calls import BY_MACHINE
     from analytiq.parsing.sandbox import parse_in_child
+    from analytiq.settings import ExtractionSettings
 
     def instruction(code, value, if_true=0, if_false=0):
         return struct.pack("=HBBI", code, if_true, if_false, value)
@@ -210,6 +218,10 @@ OLD_KERNEL = dedent(
                                     limits=ParseLimits(), isolation=Isolation(mode=mode))
 
     print(asyncio.run(parse("best_effort")).pages[0].text)
+    required = ExtractionSettings(isolation="required")
+    for settings in (ExtractionSettings(), required):
+        ready = asyncio.run(examine_readiness(settings))
+        print(ready.reads_documents, len(ready.problems), check_isolation(settings, Path("/nonexistent")).verdict.name)
     try:
         asyncio.run(parse("required"))
     except TransientError as error:
@@ -229,12 +241,30 @@ async def test_where_isolation_is_required_and_landlock_is_missing_documents_are
         stdout=asyncio.subprocess.PIPE,
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    told = (await child.communicate())[0].decode().splitlines()
+    logged = (await child.communicate())[0].decode().splitlines()
+    told = [line for line in logged if "extraction.parsers_not_isolated" not in line]
+    assert len(logged) == len(told) + 2
     assert child.returncode == 0
     assert told[0] == "still read"
-    assert told[1].startswith("parsers_not_isolated Parsers are not isolated")
-    assert "could read any file" in told[1]
-    assert "ANALYTIQ_EXTRACTION__ISOLATION=best_effort" in told[1]
+    assert told[1:3] == ["True 1 NOTE", "False 1 BAD"]
+    assert told[3].startswith("parsers_not_isolated Parsers are not isolated")
+    assert "could read any file" in told[3]
+    assert "ANALYTIQ_EXTRACTION__ISOLATION=best_effort" in told[3]
+
+
+async def test_worker_of_a_whole_kernel_is_ready_and_doctor_says_so(tmp_path: Path) -> None:
+    settings = ExtractionSettings(isolation="required")
+    assert await examine_readiness(settings) == Readiness()
+    assert "no network" in str(await asyncio.to_thread(check_isolation, settings, tmp_path))
+    off = await examine_readiness(ExtractionSettings(isolation="off"))
+    assert off.reads_documents
+    assert "ISOLATION is off" in off.problems[0]
+
+
+async def test_process_whose_data_parsers_could_read_does_not_start() -> None:
+    settings = Settings(data_dir=code_paths()[0] / "data", mongo=MongoSettings(uri=SecretStr("mongodb://127.0.0.1:1/")))
+    with pytest.raises(InvalidInputError, match="which document parsers may read"):
+        await bootstrap(settings)
 
 
 async def test_server_is_replaced_after_its_share_of_documents_and_lets_its_children_finish(

@@ -49,6 +49,11 @@ export function WorkersTable() {
                   <span className="block truncate font-medium" title={worker.name}>
                     {worker.name}
                   </span>
+                  {worker.problems.map((problem) => (
+                    <span key={problem} className="block text-text-2">
+                      {problem}
+                    </span>
+                  ))}
                 </td>
                 <td className="text-text-2 max-md:hidden @max-[860px]:hidden">{worker.host}</td>
                 <td className="text-text-2 @max-[1000px]:hidden">
