@@ -105,6 +105,15 @@ async def test_worker_that_announces_itself_again_stays_one_and_is_seen_later(mi
     assert second.started_at == first.started_at
 
 
+async def test_worker_shows_what_keeps_it_from_all_of_its_work(migrated: MongoConnection) -> None:
+    runner = runner_on(migrated)
+    problems = ("Parsers are not isolated.", "$problem")
+    settings = RuntimeSettingRepository(migrated)
+    await WorkerRegistry(WorkerRepository(migrated), settings, runner, problems=problems).announce()
+    (worker,) = await seen(migrated)
+    assert worker.problems == problems
+
+
 async def test_worker_that_has_fallen_silent_is_not_seen_and_forgotten_by_the_server(
     migrated: MongoConnection,
 ) -> None:
