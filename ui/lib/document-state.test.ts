@@ -26,6 +26,7 @@ function document(state: string, bases: Base[] = [], more: Partial<DocumentDetai
   return {
     document_id: "d",
     document_name: "a.pdf",
+    origin: null,
     state,
     tag_ids: [],
     metadata: {},

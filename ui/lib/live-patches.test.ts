@@ -6,6 +6,7 @@ function document(changes: Partial<LiveDocument> = {}): LiveDocument {
   return {
     document_id: "a",
     document_name: "a.pdf",
+    origin: null,
     state: "extracting",
     tag_ids: [],
     metadata: {},
