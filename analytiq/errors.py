@@ -17,6 +17,7 @@
     │   ├── CorruptFileError
     │   ├── EmptyDocumentError
     │   ├── LimitExceededError       the file asks for more than a document may have
+    │   │   └── MemoryLimitError     of memory
     │   ├── DimensionMismatchError   the model's vectors are not those of the knowledge base
     │   └── ProviderRefusedError     the embedding provider will never accept this call
     │       └── CallRefusedError         it refuses what was sent: a smaller call may pass
@@ -157,6 +158,10 @@ class LimitExceededError(PermanentError):
     """The file needs more memory, time, pages or expansion than a document may have."""
 
     code = "limit_exceeded"
+
+
+class MemoryLimitError(LimitExceededError):
+    """The file needs more memory than its parser was given."""
 
 
 class DimensionMismatchError(PermanentError):

@@ -86,7 +86,14 @@ class ExtractionSettings(_Section):
     """Limits of the child process that parses one document."""
 
     memory_bytes: int = 1536 * MEBIBYTE
+    total_memory_bytes: int = Field(default=4096 * MEBIBYTE, ge=256 * MEBIBYTE)
+    """Of all documents that a process reads at once; what does not fit waits. A part is kept for small files."""
     cpu_seconds: int = 600
+    """The most for any file. A small file has less: `cpu_seconds_least`, and more for each MiB that it has."""
+    cpu_seconds_least: int = Field(default=40, ge=1)
+    cpu_seconds_per_mebibyte: int = Field(default=20, ge=0)
+    cpu_seconds_per_mebibyte_of_pictures: int = Field(default=500, ge=0)
+    """Of PDFs and pictures, whose pages may need OCR: about 2 seconds for each page of 4 KiB."""
     wall_seconds: float = 900.0
     output_bytes: int = 256 * MEBIBYTE
     max_pages: int = 10_000

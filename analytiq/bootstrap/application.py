@@ -61,6 +61,7 @@ from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
 from analytiq.queue.runner import Handler, OnDead, QueueRunner
+from analytiq.queue.stops import Stops
 from analytiq.queue.workers import Workers
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reconcile.assembly import new_leader
@@ -167,6 +168,7 @@ class Application:
             on_settled=self.life_cycle.after_job,
             on_dead=self.on_dead,
             history=self.new_history(),
+            find_stopped=Stops(self.jobs, self.document_rows).among,
         )
 
     def worker_registry(self, runner: QueueRunner, *, problems: Sequence[str] = ()) -> WorkerRegistry:

@@ -18,6 +18,8 @@ from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
 from analytiq.mongo.repositories.workers import WorkerRepository
 from analytiq.organizations.own_settings import OwnSettings, ServerSettings
+from analytiq.parsing.memory import MemoryBudget
+from analytiq.parsing.reading import DocumentReader
 from analytiq.queue.operations import Jobs
 from analytiq.queue.workers import Workers
 from analytiq.reconcile.assembly import new_reconciler, new_runs
@@ -32,8 +34,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     accounts = new_accounts(rows, settings.accounts)
     calls = await new_model_calls(rows, vault, settings)
     stores = await choose_stores(rows, settings)
-    indexing = new_indexing(rows, calls, stores.vectors, settings)
-    lives = new_document_lives(rows, calls, stores.vectors, settings)
+    reader = DocumentReader(settings.extraction, MemoryBudget(settings.extraction.total_memory_bytes))
+    indexing = new_indexing(rows, calls, stores.vectors, reader, settings)
+    lives = new_document_lives(rows, calls, stores.vectors, reader, settings)
     searching = new_searching(rows, calls, stores, lives, settings)
     prompting = new_prompting(rows, calls.chat, searching.search, settings.prompts)
     reconciler = new_reconciler(

@@ -26,6 +26,7 @@ from analytiq.mongo.repositories.forecasts import ForecastRepository
 from analytiq.mongo.repositories.kb_work import KnowledgeBaseWorkRepository
 from analytiq.mongo.repositories.retention import RetentionRepository
 from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
+from analytiq.parsing.reading import DocumentReader
 from analytiq.prompt_uses import PromptUses
 from analytiq.settings import Settings
 from analytiq.tags.service import Tags
@@ -56,7 +57,9 @@ class DocumentLives:
     erasures: Erasures
 
 
-def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, settings: Settings) -> DocumentLives:
+def new_document_lives(
+    rows: Rows, calls: ModelCalls, store: ChosenVectorStore, reader: DocumentReader, settings: Settings
+) -> DocumentLives:
     """The lives of an organization's documents, tags and KBs."""
     connection = rows.connection
     announced = Rows.on(connection.announcing)
@@ -95,7 +98,7 @@ def new_document_lives(rows: Rows, calls: ModelCalls, store: ChosenVectorStore, 
             storage,
             max_bytes=settings.api.max_upload_bytes,
         ),
-        locating=Locating(rows.organizations, rows.documents, rows.texts, rows.files, settings.extraction),
+        locating=Locating(rows.organizations, rows.documents, rows.texts, rows.files, reader, settings.extraction),
         indexing_states=states,
         lookups=DocumentLookups(DocumentLookupRepository(connection), states),
         tags=Tags(connection, rows.tags, rows.documents, rows.knowledge_bases, prompt_uses),

@@ -12,6 +12,7 @@ from analytiq.indexing.sweep import Sweep
 from analytiq.indexing.sync import Sync
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.membership import Membership
+from analytiq.parsing.reading import DocumentReader
 from analytiq.settings import IndexingSettings, Settings
 from analytiq.vector_stores.base import VectorStore
 
@@ -26,7 +27,9 @@ class Indexing:
     sweep: Sweep
 
 
-def new_indexing(rows: Rows, calls: ModelCalls, store: VectorStore, settings: Settings) -> Indexing:
+def new_indexing(
+    rows: Rows, calls: ModelCalls, store: VectorStore, reader: DocumentReader, settings: Settings
+) -> Indexing:
     """The stages between an upload and a KB that can be searched."""
     life_cycle = KnowledgeBaseLifeCycle(
         Membership(rows.documents, rows.knowledge_bases, rows.entries, rows.jobs),
@@ -42,7 +45,9 @@ def new_indexing(rows: Rows, calls: ModelCalls, store: VectorStore, settings: Se
         store,
     )
     return Indexing(
-        extraction=Extraction(rows.connection, rows.documents, rows.texts, rows.files, rows.jobs, settings.extraction),
+        extraction=Extraction(
+            rows.connection, rows.documents, rows.texts, rows.files, rows.jobs, reader, settings.extraction
+        ),
         life_cycle=life_cycle,
         sync=_new_sync(rows, calls, store, settings.indexing),
         sweep=Sweep(rows.generations, rows.vectors, rows.holds),

@@ -63,6 +63,8 @@ class SearchAnswer(Answer):
     total_count: int
     skip: int = 0
     top_k: int = 0
+    total_count_is_at_least: bool = False
+    has_more: bool = False
     mode: str = "vector"
     degraded: list[Degradation] = Field(default_factory=list)
     timings_ms: dict[str, float] = Field(default_factory=dict)

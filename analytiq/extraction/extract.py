@@ -21,10 +21,9 @@ from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
 from analytiq.parsing.base import ParseOptions, TypeHints
 from analytiq.parsing.formats import HEAD_BYTES, hints_of, text_by_name
-from analytiq.parsing.isolation import isolation_of
 from analytiq.parsing.plain_text import parse_utf8
+from analytiq.parsing.reading import DocumentReader
 from analytiq.parsing.registry import PLAIN_TEXT_PARSER, default_registry
-from analytiq.parsing.sandbox import ParseLimits, detect_in_child, parse_in_child
 from analytiq.queue import retry
 from analytiq.queue.runner import RunningJob
 from analytiq.settings import ExtractionSettings
@@ -47,6 +46,7 @@ class Extraction:
         texts: TextRepository,
         files: FileStore,
         jobs: JobRepository,
+        reader: DocumentReader,
         settings: ExtractionSettings,
     ) -> None:
         self._connection = connection
@@ -54,6 +54,7 @@ class Extraction:
         self._texts = texts
         self._files = files
         self._jobs = jobs
+        self._reader = reader
         self._settings = settings
         self._organizations = OrganizationRepository(connection)
 
@@ -117,22 +118,15 @@ class Extraction:
             read = _read_here(path, document, hints)
             if read is not None:
                 return read
-            isolation = isolation_of(self._settings)
-            content_type = await detect_in_child(path, hints, isolation=isolation)
-            parsed = await parse_in_child(
+            content_type = await self._reader.detect(path, hints)
+            parsed = await self._reader.parse(
                 path,
+                byte_size=document.byte_size,
                 content_type=content_type,
                 options=ParseOptions(
                     max_pages=self._settings.max_pages,
                     ocr_languages=await self._ocr_languages(document.organization_id),
                 ),
-                limits=ParseLimits(
-                    memory_bytes=self._settings.memory_bytes,
-                    cpu_seconds=self._settings.cpu_seconds,
-                    wall_seconds=self._settings.wall_seconds,
-                    output_bytes=self._settings.output_bytes,
-                ),
-                isolation=isolation,
                 on_progress=lambda done, total: running.report_soon(done, total, "pages"),
             )
             return parsed, content_type

@@ -19,10 +19,8 @@ from analytiq.mongo.repositories.documents import DocumentRepository
 from analytiq.mongo.repositories.organizations import OrganizationRepository
 from analytiq.mongo.repositories.texts import TextRepository
 from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.isolation import isolation_of
-from analytiq.parsing.limits import ParseLimits
 from analytiq.parsing.messages import PageRequest
-from analytiq.parsing.sandbox import place_words_in_child
+from analytiq.parsing.reading import DocumentReader
 from analytiq.settings import ExtractionSettings
 
 log = structlog.get_logger(__name__)
@@ -71,12 +69,14 @@ class Locating:
         documents: DocumentRepository,
         texts: TextRepository,
         files: FileStore,
+        reader: DocumentReader,
         settings: ExtractionSettings,
     ) -> None:
         self._organizations = organizations
         self._documents = documents
         self._texts = texts
         self._files = files
+        self._reader = reader
         self._settings = settings
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._words: OrderedDict[_PageKey, PageWords] = OrderedDict()
@@ -163,17 +163,12 @@ class Locating:
         return failures
 
     async def _read(self, path: Path, document: Document, span: PageSpan, languages: Languages) -> PageWords:
-        return await place_words_in_child(
+        return await self._reader.place_words(
             path,
             PageRequest(document.content_type, span.page_number, is_image=span.source is not TextSource.EMBEDDED),
             options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages),
-            limits=ParseLimits(
-                memory_bytes=self._settings.memory_bytes,
-                cpu_seconds=CPU_SECONDS,
-                wall_seconds=WALL_SECONDS,
-                output_bytes=self._settings.output_bytes,
-            ),
-            isolation=isolation_of(self._settings),
+            cpu_seconds=CPU_SECONDS,
+            wall_seconds=WALL_SECONDS,
         )
 
     def _remember(self, key: _PageKey, words: PageWords) -> None:

@@ -19,6 +19,8 @@ class ParseLimits:
     wall_seconds: float = 900.0
     output_bytes: int = 256 * 1024 * 1024
     """Of the extracted text, as JSON; also the largest file that the child may write."""
+    file_bytes: int | None = None
+    """The size of the file that `cpu_seconds` was derived from, to be told with it."""
 
 
 def apply_limits(limits: ParseLimits) -> None:

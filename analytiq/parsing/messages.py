@@ -19,6 +19,7 @@ from analytiq.errors import (
     EncryptedFileError,
     InvalidInputError,
     LimitExceededError,
+    MemoryLimitError,
     ParserUnavailableError,
     PermanentError,
     UnsupportedFormatError,
@@ -155,6 +156,7 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
         EncryptedFileError,
         InvalidInputError,
         LimitExceededError,
+        MemoryLimitError,
         ParserUnavailableError,
         UnsupportedFormatError,
     )
@@ -177,7 +179,7 @@ def failure_of(error: BaseException, *, parser: str) -> Failure:
     if isinstance(error, ImportError):  # of a module that the parser loads when it needs it
         return Failure(ParserUnavailableError.__name__, cannot_import(parser, error))
     if isinstance(error, MemoryError):
-        return Failure("LimitExceededError", "The document needs more memory than a document may have: split it.")
+        return Failure("MemoryLimitError", "The document needs more memory than a document may have: split it.")
     if isinstance(error, RecursionError):
         return Failure("LimitExceededError", "The document is nested too deeply to be read.")
     return Failure(

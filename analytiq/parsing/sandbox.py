@@ -47,7 +47,7 @@ START_SECONDS = 60.0
 """The first child waits for the server's imports, about a second on a machine at rest."""
 GAP_RETRY_SECONDS = 60.0
 """Until documents are tried again where isolation is required and a part of it is missing."""
-DETECTION_LIMITS = ParseLimits(cpu_seconds=10, wall_seconds=60.0)
+DETECTION_LIMITS = ParseLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=10, wall_seconds=60.0)
 """A look at 320 KiB takes milliseconds."""
 MEBIBYTE = 1024 * 1024
 
@@ -232,8 +232,11 @@ def _server_died(server: Server) -> TransientError:
 def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
     """What a child's death says of its document."""
     if exit_code == -signal.SIGXCPU:
+        reason = ""
+        if limits.file_bytes is not None:
+            reason = f", the most for a file of {limits.file_bytes:,} bytes (the time grows with the size)"
         return LimitExceededError(
-            f"The document needs more than {limits.cpu_seconds} seconds of processor time: split it."
+            f"The document needs more than {limits.cpu_seconds} seconds of processor time{reason}: split it."
         )
     if exit_code == -signal.SIGKILL:
         # Not by us: then nobody would be listening. The kernel kills whoever has eaten the machine's memory.

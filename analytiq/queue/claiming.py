@@ -12,7 +12,7 @@ from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.job_lanes import LaneNews
 from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.session import DatabaseError
-from analytiq.queue.lanes import LaneBook
+from analytiq.queue.lanes import ANYTHING, LaneBook, Wanted
 
 log = structlog.get_logger(__name__)
 
@@ -39,18 +39,25 @@ class Claims:
         self._book = LaneBook()
         self._news = asyncio.Event()
 
-    async def claim(self, *, with_heavy: bool = True) -> Job | None:
-        """A job, or None where no lane has one to be had now; without heavy ones, for who must stay quick."""
+    async def claim(self, wanted: Wanted = ANYTHING) -> Job | None:
+        """Claim a job for a slot, or return None where no lane that it serves has one; `ended` follows each job."""
         loop = asyncio.get_running_loop()
-        while (lane := self._book.next(loop.time(), with_heavy=with_heavy)) is not None:
+        while (lane := self._book.next(loop.time(), wanted)) is not None:
             version = lane.version
-            job = await self._jobs.claim(
-                self._kinds,
-                worker=self._worker,
-                lease_token=new_id(),
-                lease_seconds=self._lease_seconds,
-                lane=lane.lane_id,
-            )
+            # Before the call: other slots look at the book meanwhile.
+            self._book.begin(lane.organization_id)
+            job: Job | None = None
+            try:
+                job = await self._jobs.claim(
+                    self._kinds,
+                    worker=self._worker,
+                    lease_token=new_id(),
+                    lease_seconds=self._lease_seconds,
+                    lane=lane.lane_id,
+                )
+            finally:
+                if job is None:
+                    self._book.end(lane.organization_id)
             if job is not None:
                 self._book.served(lane, job.priority)
                 return job
@@ -60,13 +67,18 @@ class Claims:
                 self._book.empty(lane, version)
         return None
 
+    def ended(self, job: Job, seconds: float) -> None:
+        """Free the slot of a job that ended after so long."""
+        self._book.end(job.organization_id, seconds)
+        self._news.set()
+
     def wake(self) -> None:
         """Let every waiter look again."""
         self._news.set()
 
-    async def wait(self, *, with_heavy: bool = True) -> None:
-        """Until there is news of a lane, or for the time between two polls."""
-        soonest = self._book.soonest(with_heavy=with_heavy)
+    async def wait(self, wanted: Wanted = ANYTHING) -> None:
+        """Wait until there is news of a lane, or for the time between two polls."""
+        soonest = self._book.soonest(wanted)
         seconds = self._poll_seconds
         if soonest is not None:
             seconds = min(seconds, max(HELD_SECONDS, soonest - asyncio.get_running_loop().time()))

@@ -5,8 +5,12 @@ believes to hold due jobs, and takes turns: first between urgencies, then betwee
 organization's lanes. So 10,000 waiting documents of one knowledge base delay another's single document by one
 turn, and an organization with 100 knowledge bases gets no more turns than one with a single one. As each process is
 fair by itself, all together are, without a row that all would write to.
+
+Turns are weighted by time: each second that a job holds a slot counts as a further turn of its organization. While
+several organizations have work, none begins a job beyond its share of the slots.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from analytiq.models.job import HEAVY
@@ -41,11 +45,34 @@ class _Organization:
     lanes: dict[str, Lane] = field(default_factory=dict[str, Lane])
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The lanes that a slot may serve.
+
+    `with_heavy`: also those whose jobs take long. `capacity`: the number of slots, of which each organization that has
+    work gets an equal share; None: no bound. `for_newcomers`: only organizations that hold no slot.
+    """
+
+    with_heavy: bool = True
+    capacity: int | None = None
+    for_newcomers: bool = False
+
+
+ANYTHING = Wanted()
+SECONDS_A_TURN = 1.0
+"""So long a job may hold a slot for one turn."""
+MOST_REMEMBERED = 10_000
+"""Organizations without work whose past use still counts."""
+
+
 class LaneBook:
     """The lanes that may hold due jobs. `now` is any clock that only goes forward, in seconds."""
 
     def __init__(self) -> None:
         self._organizations: dict[str, _Organization] = {}
+        self._running: dict[str, int] = {}
+        self._past: dict[str, float] = {}
+        """The virtual time of organizations that have left the book, where it is ahead of all others."""
         self._turns = 0.0
         self._count = 0
 
@@ -57,7 +84,8 @@ class LaneBook:
         organization = self._organizations.get(organization_id)
         if organization is None:
             # A newcomer begins where the others are: having been idle gives no claim to be served alone.
-            organization = self._organizations[organization_id] = _Organization(self._turns)
+            turns = max(self._turns, self._past.pop(organization_id, 0.0))
+            organization = self._organizations[organization_id] = _Organization(turns)
         lane = organization.lanes.get(lane_id)
         if lane is None:
             begin = min((other.turns for other in organization.lanes.values()), default=0.0)
@@ -66,24 +94,38 @@ class LaneBook:
             lane.version += 1
             lane.priority = min(lane.priority, priority)
 
-    def next(self, now: float, *, with_heavy: bool = True) -> Lane | None:
-        """Whose turn it is, of all or of those whose jobs do not take long; None where no lane may be asked now."""
-        ready = [
-            lane
-            for organization in self._organizations.values()
-            for lane in organization.lanes.values()
-            if lane.blocked_until <= now and (with_heavy or not lane.is_heavy)
-        ]
+    def next(self, now: float, wanted: Wanted = ANYTHING) -> Lane | None:
+        """Return the lane whose turn it is; None where no lane may be asked now."""
+        ready = [lane for lane in self._served_by(wanted) if lane.blocked_until <= now]
+        if wanted.capacity is not None:
+            ready = self._within_share(ready, wanted.capacity) or ready
         if not ready:
             return None
         if self._count % ANY_URGENCY_TURN == ANY_URGENCY_TURN - 1:
             return min(ready, key=lambda lane: (lane.since, lane.lane_id))
         return min(ready, key=self._order)
 
-    def soonest(self, *, with_heavy: bool = True) -> float | None:
-        """When a lane may be asked again at the earliest; None where there is no lane."""
-        lanes = (lane for item in self._organizations.values() for lane in item.lanes.values())
-        return min((lane.blocked_until for lane in lanes if with_heavy or not lane.is_heavy), default=None)
+    def soonest(self, wanted: Wanted = ANYTHING) -> float | None:
+        """Return the earliest time at which a lane may be asked again; None where there is no lane."""
+        return min((lane.blocked_until for lane in self._served_by(wanted)), default=None)
+
+    def begin(self, organization_id: str) -> None:
+        """Count a slot as held by the organization."""
+        self._running[organization_id] = self._running.get(organization_id, 0) + 1
+
+    def end(self, organization_id: str, seconds: float = 0.0) -> None:
+        """Count a slot as free again, and charge the organization for the time that it was held."""
+        left = self._running.get(organization_id, 0) - 1
+        if left > 0:
+            self._running[organization_id] = left
+        else:
+            self._running.pop(organization_id, None)
+        turns = seconds / SECONDS_A_TURN
+        organization = self._organizations.get(organization_id)
+        if organization is not None:
+            organization.turns += turns
+        else:
+            self._remember(organization_id, max(self._turns, self._past.get(organization_id, 0.0)) + turns)
 
     def served(self, lane: Lane, priority: int) -> None:
         """The lane had its turn, with a job of this priority."""
@@ -105,6 +147,7 @@ class LaneBook:
         organization.lanes.pop(lane.lane_id, None)
         if not organization.lanes:
             del self._organizations[lane.organization_id]
+            self._remember(lane.organization_id, organization.turns)
 
     def block(self, lane: Lane, until: float) -> None:
         """Do not ask the lane before this time: its jobs are held, or it must wait."""
@@ -121,6 +164,27 @@ class LaneBook:
         for organization in self._organizations.values():
             if lane_id in organization.lanes:
                 self.block(organization.lanes[lane_id], until)
+
+    def _served_by(self, wanted: Wanted) -> list[Lane]:
+        return [
+            lane
+            for organization_id, organization in self._organizations.items()
+            if not (wanted.for_newcomers and organization_id in self._running)
+            for lane in organization.lanes.values()
+            if wanted.with_heavy or not lane.is_heavy
+        ]
+
+    def _within_share(self, ready: list[Lane], capacity: int) -> list[Lane]:
+        """Return the lanes of organizations that hold fewer slots than their share."""
+        active = {lane.organization_id for lane in ready} | self._running.keys()
+        share = math.ceil(capacity / max(1, len(active)))
+        return [lane for lane in ready if self._running.get(lane.organization_id, 0) < share]
+
+    def _remember(self, organization_id: str, turns: float) -> None:
+        if turns > self._turns:
+            self._past[organization_id] = turns
+        if len(self._past) > MOST_REMEMBERED:
+            self._past = {name: past for name, past in self._past.items() if past > self._turns}
 
     def _order(self, lane: Lane) -> tuple[int, float, str, float, str]:
         organization = self._organizations[lane.organization_id]

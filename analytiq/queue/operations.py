@@ -16,7 +16,8 @@ from analytiq.mongo.repositories.jobs import ErrorGroup, JobPage, JobQuery, JobR
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.session import Session
 from analytiq.mongo.transactions import run_in_transaction
-from analytiq.queue.runner import OnDead, OnSettled, cancelled
+from analytiq.queue.runner import OnDead, OnSettled
+from analytiq.queue.stops import cancelled
 
 log = structlog.get_logger(__name__)
 

@@ -1,16 +1,14 @@
 """Runs jobs: claims, heartbeats, hands to the handler, writes the outcome."""
 
 import asyncio
-import contextlib
+import math
 import secrets
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
-from analytiq import clock
-from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
-from analytiq.models.job import Job, JobKind, Progress
+from analytiq.models.job import Job, JobKind
 from analytiq.models.job_history import AttemptOutcome
 from analytiq.mongo.client import translate
 from analytiq.mongo.ids import new_id
@@ -19,6 +17,9 @@ from analytiq.mongo.session import DatabaseError
 from analytiq.queue import retry
 from analytiq.queue.claiming import Claims
 from analytiq.queue.history import History
+from analytiq.queue.lanes import Wanted
+from analytiq.queue.running_job import Handler, RunningJob
+from analytiq.queue.stops import FindStopped, cancelled
 from analytiq.settings import QueueSettings
 from analytiq.telemetry import traces
 from analytiq.telemetry.checkpoints import checkpoint
@@ -26,85 +27,15 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 LONGEST_HEARTBEAT_SECONDS = 5.0
-"""Also how long a running job may go on after somebody has cancelled it."""
-PROGRESS_SECONDS = 0.5
-"""Progress is written at most this often: it is for people to look at."""
+STOP_LOOK_SECONDS = 0.5
+"""Between looks for running jobs that were cancelled, or whose document was deleted."""
+SLOTS_AN_EXPRESS_SLOT = 2
 
 
-class RunningJob:
-    """A job in its handler's hands."""
-
-    def __init__(self, job: Job, jobs: JobRepository) -> None:
-        self.job = job
-        self.started_at = clock.now()
-        self.is_cancelled = False
-        self._jobs = jobs
-        self._reported_at = 0.0
-        self._reports: set[asyncio.Task[None]] = set()
-        self.is_finishing = False
-        self.is_finished = False
-        self.failure: Failure | None = None
-        """The failure of the job's subject, where the job itself has done all there is to do."""
-
-    async def report(self, done: int, total: int, unit: str) -> None:
-        """Show how far it is.
-
-        Raises:
-            LeaseLostError: another worker has the job.
-        """
-        now = asyncio.get_running_loop().time()
-        if now - self._reported_at < PROGRESS_SECONDS and done < total:
-            return
-        self._reported_at = now
-        progress = Progress(done=done, total=total, unit=unit)
-        if not await self._jobs.report_progress(self.job, progress):
-            raise LeaseLostError(f"the lease of job {self.job.id!r} was lost")
-
-    def report_soon(self, done: int, total: int, unit: str) -> None:
-        """As `report`, for callers that cannot wait; that a lease was lost is the heartbeat's to find."""
-        report = asyncio.create_task(self._report_quietly(done, total, unit))
-        self._reports.add(report)
-        report.add_done_callback(self._reports.discard)
-
-    async def _report_quietly(self, done: int, total: int, unit: str) -> None:
-        with contextlib.suppress(LeaseLostError, DatabaseError):
-            await self.report(done, total, unit)
-
-    @contextlib.contextmanager
-    def finishing(self) -> Generator[None]:
-        """Around what ends the job, where the handler ends it in a transaction of its own.
-
-        Meanwhile the heartbeat stops nothing: it may find the row gone before the commit is acknowledged, and would
-        stop a worker that has done its work. A lease that is really lost makes the transaction fail.
-        """
-        self.is_finishing = True
-        try:
-            yield
-        finally:
-            self.is_finishing = False
-
-    def note_failure(self, failure: Failure) -> None:
-        """Let the history tell that the subject failed for good, though the job is done."""
-        self.failure = failure
-
-    def note_finished(self) -> None:
-        """That transaction is committed."""
-        self.is_finished = True
-
-
-Handler = Callable[[RunningJob], Awaitable[None]]
-"""Does the work. It returns when the truth is as the job wants it, however that came about."""
 OnSettled = Callable[[Job], Awaitable[None]]
 """Called after an attempt has ended: the job is done or dead, or waits to be tried again."""
 OnDead = Callable[[Job, Failure], Awaitable[None]]
 """Called after a job was given up, before `OnSettled`."""
-
-
-def cancelled() -> Failure:
-    """What a cancelled job shows."""
-    return Failure(
-        code="cancelled", detail="somebody cancelled it; replay it to have it done after all", at=clock.now()
-    )
 
 
 class QueueRunner:
@@ -120,7 +51,9 @@ class QueueRunner:
         on_settled: OnSettled,
         on_dead: OnDead,
         history: History,
+        find_stopped: FindStopped,
     ) -> None:
+        self._find_stopped = find_stopped
         self._jobs = jobs
         self._handlers = handlers
         self._settings = settings
@@ -132,7 +65,11 @@ class QueueRunner:
         self._has_changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
         """The first takes no heavy jobs, where there are others: what takes milliseconds need not wait for minutes."""
+        self._express_slots: list[asyncio.Task[None]] = []
+        """Beyond `concurrency`, for organizations that hold no slot while others hold all of them."""
+        self._idle_slots = 0
         self._running: dict[asyncio.Task[None], Job] = {}
+        self._work_of: dict[RunningJob, asyncio.Task[None]] = {}
         # Organizations see it at their jobs: it says nothing of the machine, as the row of `workers` does.
         self.worker = f"worker-{secrets.token_hex(4)}"
         self._claims = Claims(
@@ -152,13 +89,14 @@ class QueueRunner:
                     self._claims.watch(),
                     self._claims.look(),
                     self._rescue(),
+                    self._stop_continuously(),
                     self._history.write_continuously(),
                 )
             ]
             while not self._is_stopping:
                 self._fill_slots(group)
                 await self._resized_or_stopped()
-            await asyncio.wait(self._slots)
+            await asyncio.wait([*self._slots, *self._express_slots])
             for watcher in watchers:
                 watcher.cancel()
         await self._history.flush()
@@ -185,6 +123,12 @@ class QueueRunner:
         self._slots = [slot for slot in self._slots if not slot.done()]
         for _ in range(self._concurrency - len(self._slots)):
             self._slots.append(group.create_task(self._slot()))
+        self._express_slots = [slot for slot in self._express_slots if not slot.done()]
+        for number in range(len(self._express_slots), self._express_count()):
+            self._express_slots.append(group.create_task(self._express_slot(number)))
+
+    def _express_count(self) -> int:
+        return math.ceil(self._concurrency / SLOTS_AN_EXPRESS_SLOT)
 
     async def _resized_or_stopped(self) -> None:
         await self._has_changed.wait()
@@ -225,37 +169,80 @@ class QueueRunner:
                 self._slots = [slot for slot in self._slots if slot is not own]
                 return
             with_heavy = len(self._slots) == 1 or own is not self._slots[0]
-            try:
-                job = await self._claims.claim(with_heavy=with_heavy)
-            except DatabaseError:
-                log.warning("queue.claim_failed", exc_info=True)
-                await asyncio.sleep(self._settings.poll_seconds)
-                continue
-            if job is None:
-                await self._claims.wait(with_heavy=with_heavy)
-                continue
+            wanted = Wanted(with_heavy=with_heavy, capacity=self._concurrency)
+            if not await self._serve(wanted):
+                self._idle_slots += 1
+                try:
+                    await self._claims.wait(wanted)
+                finally:
+                    self._idle_slots -= 1
+
+    async def _express_slot(self, number: int) -> None:
+        """Serve organizations that hold no slot, while all slots are taken; the first takes no heavy jobs."""
+        wanted = Wanted(with_heavy=number > 0, for_newcomers=True)
+        while not self._is_stopping and number < self._express_count():
+            if self._idle_slots or not await self._serve(wanted):
+                await self._claims.wait(wanted)
+
+    async def _serve(self, wanted: Wanted) -> bool:
+        """Claim a job and run it to its end; False where there is none."""
+        try:
+            job = await self._claims.claim(wanted)
+        except DatabaseError:
+            log.warning("queue.claim_failed", exc_info=True)
+            await asyncio.sleep(self._settings.poll_seconds)
+            return True
+        if job is None:
+            return False
+        loop = asyncio.get_running_loop()
+        begun_at = loop.time()
+        try:
             if self._is_stopping:
                 # `stop` has looked at what is running already: this job would run on without a limit.
                 await self._return(job)
-                return
+                return True
             task = asyncio.create_task(self._run_job(job))
             self._running[task] = job
             try:
                 await asyncio.wait([task])
             finally:
                 del self._running[task]
+        finally:
+            self._claims.ended(job, loop.time() - begun_at)
+        return True
+
+    async def _stop_continuously(self) -> None:
+        """Stop the running jobs that are to end, wherever that was decided."""
+        while True:
+            await asyncio.sleep(STOP_LOOK_SECONDS)
+            if not self._work_of:
+                continue
+            try:
+                stopped = await self._find_stopped([running.job for running in self._work_of])
+            except DatabaseError:
+                log.warning("queue.stop_look_failed", exc_info=True)
+                continue
+            for running, work in list(self._work_of.items()):
+                is_cancelled, is_pointless = running.job.id in stopped.cancelled, running.job.id in stopped.pointless
+                if not (is_cancelled or is_pointless) or running.is_finishing or work.done():
+                    continue
+                running.is_cancelled, running.is_pointless = is_cancelled, is_pointless
+                log.warning("queue.job_cancelled" if is_cancelled else "queue.job_pointless", job=running.job.id)
+                work.cancel()
 
     async def _run_job(self, job: Job) -> None:
         structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
         running = RunningJob(job, self._jobs)
         work = asyncio.create_task(self._traced(running))
         heartbeat = asyncio.create_task(self._heartbeat(running, work))
+        self._work_of[running] = work
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
             if not work.done():
                 await self._interrupt(running, work)
         finally:
+            del self._work_of[running]
             heartbeat.cancel()
             structlog.contextvars.unbind_contextvars("job_id", "request_id")
 
@@ -299,6 +286,9 @@ class QueueRunner:
                     running.note_finished()
             self._note_done(running)
         except asyncio.CancelledError:
+            if running.is_pointless and not running.is_finished:
+                await self._jobs.finish(job)
+                return
             if not running.is_cancelled or running.is_finished:
                 raise
             if not await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):

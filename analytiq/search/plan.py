@@ -1,6 +1,6 @@
 """What a search is to do, decided from what was asked: pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from analytiq.errors import InvalidInputError
 from analytiq.search.request import Fusion, Mode, Preset, SearchRequest
@@ -32,6 +32,16 @@ class SearchPlan:
     rewrites: bool
     reranks: bool
     compresses: bool
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether chunks that pass the filter may be left out of the results."""
+        return self.deduplicates or self.score_threshold is not None or not self.has_vector_leg
+
+    @property
+    def needed(self) -> int:
+        """Results to look for: where some are left out, one more tells whether there is a further page."""
+        return self.wanted + 1 if self.leaves_out else self.wanted
 
     @property
     def has_vector_leg(self) -> bool:
@@ -78,6 +88,8 @@ def plan(request: SearchRequest, settings: SearchSettings) -> SearchPlan:
         reranks=reranks if request.rerank is None else request.rerank,
         compresses=bool(request.compress),
     )
+    if chosen.mode is not Mode.HYBRID:
+        chosen = replace(chosen, depth=min(chosen.needed, settings.max_depth))
     is_ranked = chosen.mode is Mode.HYBRID or chosen.deduplicates or chosen.reranks
     if is_ranked and wanted > RANKED_DEPTH:
         raise InvalidInputError.of_field(

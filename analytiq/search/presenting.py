@@ -28,6 +28,8 @@ class Shown:
     """Candidates that may be shown, best first, with their texts."""
 
     candidates: list[Candidate] = field(default_factory=list[Candidate])
+    is_whole: bool = False
+    """Every candidate was looked at: none of those that are not among them may be shown."""
     passages: dict[Key, Passage] = field(default_factory=dict[Key, Passage])
 
 
@@ -53,12 +55,14 @@ class Presenting:
             candidates = tuple(item for item in candidates if item.relevance >= plan.score_threshold)
             trail.count(below_threshold=len(ranking.checked.candidates) - len(candidates))
         trail.count(duplicates=0)
-        wanted = max(plan.wanted, RERANK_DEPTH) if plan.reranks else plan.wanted
+        wanted = max(plan.needed, RERANK_DEPTH) if plan.reranks else plan.needed
         window = max(wanted * 2, 20)
         for place in range(0, len(candidates), window):
             if len(shown.candidates) >= wanted:
                 break
             await self._add(shown, ranking.scopes, candidates[place : place + window], plan, trail)
+        else:
+            shown.is_whole = ranking.is_whole or ranking.is_below(plan.score_threshold)
         return shown
 
     async def _add(
@@ -100,6 +104,8 @@ class Presenting:
             above = [item for item in shown.candidates if item.relevance >= plan.score_threshold]
             trail.count(below_threshold=len(shown.candidates) - len(above))
             shown.candidates = above
+            # What the reranker has not read is not shown on any page.
+            shown.is_whole = True
 
     async def _scores(
         self, organization: Organization, request: SearchRequest, plan: SearchPlan, shown: Shown, trail: Trail

@@ -147,8 +147,11 @@ class SourceSummary:
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
-    """Results, best first, neighbours beside their match; `total_count`: chunks that pass the filter.
+    """Results, best first, neighbours beside their match.
 
+    `total_count`: matches on all pages, after near-duplicates and those below the threshold were left out; where
+    `total_count_is_at_least`, more may be found. `has_more`: there is a further page. `searched_chunk_count`: chunks
+    that pass the filter.
     `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two legs; None
     where there was one.
     """
@@ -156,6 +159,9 @@ class SearchResponse:
     results: tuple[SearchResult, ...]
     total_count: int
     mode: Mode = Mode.HYBRID
+    total_count_is_at_least: bool = False
+    has_more: bool = False
+    searched_chunk_count: int = 0
     timings_ms: dict[str, float] = field(default_factory=dict[str, float])
     degraded: tuple[Degradation, ...] = ()
     statistics: Statistics = Statistics()

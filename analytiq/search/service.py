@@ -127,11 +127,15 @@ class Search:
             with trail.step("compress"):
                 results = await self._presenting.compress(organization, request, chosen, results, trail)
         with trail.step("count"):
-            total = sum(await asyncio.gather(*(self._count(scope) for scope in ranking.scopes)))
+            searched = sum(await asyncio.gather(*(self._count(scope) for scope in ranking.scopes)))
+        total, is_at_least = _total(chosen, shown, searched)
         generated = (*([understood.question] if understood.question != request.query else []), *understood.passages)
         return SearchResponse(
             results=tuple(results),
             total_count=total,
+            total_count_is_at_least=is_at_least,
+            has_more=total > chosen.wanted,
+            searched_chunk_count=searched,
             mode=chosen.mode,
             degraded=tuple(trail.degraded),
             statistics=trail.statistics,
@@ -243,7 +247,7 @@ class Search:
         while True:
             ranking = await self._finding.rank(scopes, chosen, queries, tree, trail, depth=depth)
             shown = await self._presenting.choose(chosen, ranking, trail)
-            is_enough = len(shown.candidates) >= chosen.wanted or ranking.is_whole
+            is_enough = len(shown.candidates) >= chosen.needed or ranking.is_whole
             if is_enough or ranking.is_below(chosen.score_threshold) or depth >= self._settings.max_depth * 2:
                 break
             depth *= 2
@@ -269,6 +273,15 @@ class Search:
 def with_queries(scopes: Sequence[Scope], queries: Mapping[str, Query]) -> list[Scope]:
     """The scopes, each with the vector of its model."""
     return [replace(scope, query=queries.get(scope.knowledge_base.embedding_model)) for scope in scopes]
+
+
+def _total(chosen: SearchPlan, shown: Shown, searched: int) -> tuple[int, bool]:
+    """Count the matches on all pages, and say whether there may be more."""
+    if shown.is_whole:
+        return len(shown.candidates), False
+    if not chosen.leaves_out:
+        return searched, False
+    return len(shown.candidates), True
 
 
 def _can_find(scopes: Sequence[Scope]) -> bool:

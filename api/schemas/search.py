@@ -278,7 +278,10 @@ class SearchAnswer(ResponseBody):
 
     results: list[SearchResultResponse]
     query: str
-    total_count: int = Field(description="Chunks that pass the filter")
+    total_count: int = Field(description="Matches on all pages, without near-duplicates and those below the threshold")
+    total_count_is_at_least: bool = Field(description="More than `total_count` may be found on further pages")
+    has_more: bool = Field(description="There is a further page")
+    searched_chunk_count: int = Field(description="Chunks that pass the filter")
     skip: int
     top_k: int
     timings_ms: dict[str, float]
@@ -296,6 +299,9 @@ class SearchAnswer(ResponseBody):
             results=[SearchResultResponse.of(result) for result in response.results],
             query=body.query,
             total_count=response.total_count,
+            total_count_is_at_least=response.total_count_is_at_least,
+            has_more=response.has_more,
+            searched_chunk_count=response.searched_chunk_count,
             skip=body.skip,
             top_k=body.top_k,
             timings_ms=response.timings_ms,

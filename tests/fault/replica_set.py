@@ -63,6 +63,22 @@ class ReplicaSet:
         self._members[primary].wait()
         await self._primary(but=primary)
 
+    @asynccontextmanager
+    async def majority_held_back(self) -> AsyncGenerator[None]:
+        """Let no write reach a majority within the block; the set needs the option `enableTestCommands=1`."""
+        primary = await self._primary(but=None)
+        secondaries = [port for port in self._members if port != primary]
+        await self._stop_applying(secondaries, mode="alwaysOn")
+        try:
+            yield
+        finally:
+            await self._stop_applying(secondaries, mode="off")
+
+    async def _stop_applying(self, ports: Sequence[int], *, mode: str) -> None:
+        for port in ports:
+            async with _client_of(port) as client:
+                await client.admin.command("configureFailPoint", "rsSyncApplyStop", mode=mode)
+
     def close(self) -> None:
         for member in self._members.values():
             member.kill()

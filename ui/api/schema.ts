@@ -6187,9 +6187,24 @@ export interface components {
             query: string;
             /**
              * Total Count
-             * @description Chunks that pass the filter
+             * @description Matches on all pages, without near-duplicates and those below the threshold
              */
             total_count: number;
+            /**
+             * Total Count Is At Least
+             * @description More than `total_count` may be found on further pages
+             */
+            total_count_is_at_least: boolean;
+            /**
+             * Has More
+             * @description There is a further page
+             */
+            has_more: boolean;
+            /**
+             * Searched Chunk Count
+             * @description Chunks that pass the filter
+             */
+            searched_chunk_count: number;
             /** Skip */
             skip: number;
             /** Top K */

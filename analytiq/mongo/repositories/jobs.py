@@ -176,6 +176,11 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         asked: Row = {"is_cancel_wanted": True, "updated_at": "$$NOW"}
         return (await self._collection.update_many(wanted, [{"$set": asked}])).matched_count
 
+    async def cancel_wanted_among(self, job_ids: Collection[str]) -> set[str]:
+        """Return the ids of running jobs that somebody wants stopped."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.RUNNING.value, "is_cancel_wanted": True}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
     async def dead_by_error(self, organization_id: str, query: JobQuery, *, limit: int) -> list[ErrorGroup]:
         """The organization's dead jobs that match, by their error's code; most frequent first."""
         wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}

@@ -1,7 +1,7 @@
 """Runners with one handler for all jobs, and what becomes of the jobs."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
 from analytiq.models.document import Failure
@@ -14,6 +14,7 @@ from analytiq.mongo.repositories.jobs import JobRepository
 from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.queue.history import History
 from analytiq.queue.runner import Handler, QueueRunner
+from analytiq.queue.stops import FindStopped, Stopped
 from analytiq.settings import QueueSettings
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
@@ -45,20 +46,34 @@ def runner_of(
         on_settled=on_settled,
         on_dead=on_dead,
         history=history_of(jobs),
+        find_stopped=stopped_of(jobs),
     )
 
 
+def stopped_of(jobs: JobRepository) -> FindStopped:
+    """Cancelled jobs; these tests' jobs have no documents that could be deleted."""
+
+    async def find(running: Collection[Job]) -> Stopped:
+        return Stopped(frozenset(await jobs.cancel_wanted_among([job.id for job in running])), frozenset())
+
+    return find
+
+
 def history_of(jobs: JobRepository) -> History:
+    connection = connection_of(jobs)
+    return History(
+        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
+    )
+
+
+def connection_of(jobs: JobRepository) -> MongoConnection:
     database = jobs._collection.database
-    connection = MongoConnection(
+    return MongoConnection(
         client=database.client,
         database=database,
         server_version=(6, 0, 5),
         is_sharded=False,
         latest_answer=LatestAnswer(),
-    )
-    return History(
-        JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
     )
 
 

@@ -20,6 +20,7 @@ from analytiq.mongo.repositories.jobs import JobPage, JobQuery
 from analytiq.queue import operations
 from analytiq.queue.retry import failure_of
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.queue.stops import Stops
 from analytiq.settings import QueueSettings
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -41,6 +42,7 @@ def runner_with(
         on_settled=application.life_cycle.after_job,
         on_dead=application.extraction.fail_document_of,
         history=application.new_history(),
+        find_stopped=Stops(application.jobs, application.document_rows).among,
     )
 
 

@@ -22,6 +22,7 @@ from analytiq.queue.history import History
 from analytiq.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
 from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.settings import QueueSettings
+from tests.integration.queue.runners import stopped_of
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
@@ -50,6 +51,7 @@ def runner_on(
         history=History(
             JobHistoryRepository(connection), DocumentRepository(connection), KnowledgeBaseRepository(connection)
         ),
+        find_stopped=stopped_of(JobRepository(connection)),
     )
 
 

@@ -14,9 +14,19 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.job_leases import Held
 from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.queue.runner import QueueRunner, RunningJob, cancelled
+from analytiq.queue.runner import QueueRunner, RunningJob
+from analytiq.queue.stops import cancelled
 from analytiq.settings import QueueSettings
-from tests.integration.queue.runners import Ended, EventuallyTrue, history_of, request, row, runner_of, started
+from tests.integration.queue.runners import (
+    Ended,
+    EventuallyTrue,
+    history_of,
+    request,
+    row,
+    runner_of,
+    started,
+    stopped_of,
+)
 
 
 async def nothing(_: RunningJob) -> None: ...
@@ -327,6 +337,7 @@ async def test_what_follows_a_job_cannot_undo_it(jobs: JobRepository) -> None:
         on_settled=on_settled,
         on_dead=on_dead,
         history=history_of(jobs),
+        find_stopped=stopped_of(jobs),
     )
     await jobs.enqueue([request()])
     assert await runner.run_until_idle() == 1

@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.queue.lanes import ANY_URGENCY_TURN, LaneBook
+from analytiq.queue.lanes import ANY_URGENCY_TURN, SECONDS_A_TURN, LaneBook, Wanted
 
 
 def take_turns(book: LaneBook, count: int, *, priority: int = 0) -> list[str]:
@@ -119,9 +119,71 @@ def test_turns_of_organizations_that_all_have_work_differ_by_at_most_the_reserve
 def test_who_must_stay_quick_is_given_no_heavy_lane() -> None:
     book = LaneBook()
     book.note("acme:-:extract:heavy", "acme", 0)
-    assert book.next(0.0, with_heavy=False) is None
-    assert book.soonest(with_heavy=False) is None
+    assert book.next(0.0, Wanted(with_heavy=False)) is None
+    assert book.soonest(Wanted(with_heavy=False)) is None
     book.note("acme:-:extract", "acme", 10)
-    lane = book.next(0.0, with_heavy=False)
+    lane = book.next(0.0, Wanted(with_heavy=False))
     assert lane is not None
     assert lane.lane_id == "acme:-:extract"
+
+
+def claim(book: LaneBook, wanted: Wanted) -> str | None:
+    """Take a job for a slot, which it holds from then on; returns the organization."""
+    lane = book.next(0.0, wanted)
+    if lane is None:
+        return None
+    book.begin(lane.organization_id)
+    book.served(lane, 0)
+    return lane.organization_id
+
+
+def test_organization_that_is_alone_gets_every_slot_and_only_its_share_while_others_wait() -> None:
+    book, slot = LaneBook(), Wanted(capacity=4)
+    book.note("a", "busy", 0)
+    assert [claim(book, slot) for _ in range(4)] == ["busy"] * 4
+    book.note("b", "other", 0)
+    for _ in range(2):
+        book.end("busy", 0.0)
+        assert claim(book, slot) == "other"
+    book.end("other", 0.0)
+    assert claim(book, slot) == "other"
+    assert claim(book, slot) is not None  # nobody is below its share any more, and a slot is not left empty
+
+
+def test_slot_for_newcomers_serves_only_who_holds_none() -> None:
+    book, express = LaneBook(), Wanted(for_newcomers=True)
+    book.note("a", "busy", 0)
+    book.begin("busy")
+    assert book.next(0.0, express) is None
+    assert book.soonest(express) is None
+    book.note("b", "other", 10)
+    assert claim(book, express) == "other"
+    assert claim(book, express) is None
+    book.end("other", 0.0)
+    assert claim(book, express) == "other"
+
+
+def test_time_that_a_slot_was_held_counts_as_turns_also_after_the_lane_was_empty() -> None:
+    book = LaneBook()
+    book.note("slow", "slow", 0)
+    lane = book.next(0.0)
+    assert lane is not None
+    book.begin("slow")
+    book.served(lane, 0)
+    book.empty(lane, lane.version)
+    book.end("slow", 20 * SECONDS_A_TURN)
+    book.note("slow", "slow", 0)
+    book.note("quick", "quick", 0)
+    shares = Counter(take_turns(book, 16))
+    assert shares["quick"] >= 13  # the others go by waiting time alone
+
+
+def test_running_jobs_are_forgotten_when_they_end() -> None:
+    book = LaneBook()
+    book.begin("a")
+    book.begin("a")
+    book.end("a")
+    book.note("lane", "a", 0)
+    assert book.next(0.0, Wanted(for_newcomers=True)) is None
+    book.end("a")
+    assert book.next(0.0, Wanted(for_newcomers=True)) is not None

@@ -73,7 +73,7 @@ export function ResultColumn({
         <span className="flex-1" />
         {data && (
           <span className="text-xs text-text-2 tabular-nums" title={total.map(([step, milliseconds]) => `${step} ${milliseconds} ms`).join("\n")}>
-            {formatMilliseconds(totalOf(data))} · {formatCount(data.total_count)} chunks searched
+            {formatMilliseconds(totalOf(data))} · {formatCount(data.searched_chunk_count)} chunks searched
           </span>
         )}
       </div>
@@ -96,7 +96,7 @@ export function ResultColumn({
           <SkeletonBlock lines={9} />
         ) : data.results.length === 0 ? (
           <EmptyState title="No results">
-            {data.total_count === 0
+            {data.searched_chunk_count === 0
               ? "No chunk passes the filter, or nothing is indexed yet."
               : "Nothing comes near the question. Try other words, or a lower least relevance."}
           </EmptyState>
