@@ -22,6 +22,16 @@ export function organizationQuery() {
   });
 }
 
+/** How many documents are in each state, and why the failed ones failed. */
+export function documentCountsQuery() {
+  return queryOptions({
+    queryKey: ["documents", "counts"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/documents/counts", { params: { path: organizationPath() }, signal })),
+    refetchInterval: 20_000,
+  });
+}
+
 /** Dead jobs, for their number. */
 export function deadJobsQuery() {
   return queryOptions({

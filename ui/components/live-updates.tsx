@@ -46,6 +46,7 @@ function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { 
       break;
     case "document_deleted":
       stale.add("documents", "list");
+      stale.add("documents", "counts");
       break;
     case "knowledge_base": {
       const base = data as KnowledgeBase;
@@ -87,6 +88,7 @@ function applyDocument(client: QueryClient, stale: StaleKeys, document: LiveDocu
   client.setQueryData(["jobs", "extracting"], (held: ReadonlyMap<string, Progress> | undefined) => withProgress(held, document));
   if (movesInLists(before, document)) stale.add("documents", "list");
   if (before !== undefined && before.state !== document.state) stale.add("documents", "text", document.document_id);
+  if (document.state === "failed" || before?.state === "failed") stale.add("documents", "counts");
   stale.add("documents", "log", document.document_id);
   for (const base of document.knowledge_bases) stale.add("kbs", "documents", base.kb_id);
 }

@@ -6,7 +6,7 @@ import Link from "next/link";
 import { usePathname } from "next/navigation";
 import { DropdownMenu } from "radix-ui";
 
-import { deadJobsQuery, organizationQuery } from "@/api/queries";
+import { deadJobsQuery, documentCountsQuery, organizationQuery } from "@/api/queries";
 import { tellFailure } from "@/components/feedback";
 import { openOrganization, OrganizationSwitcher } from "@/components/organization-switcher";
 import { DESTINATIONS, type Destination, IN_BOTTOM_BAR, isWithin } from "@/components/navigation";
@@ -69,6 +69,7 @@ function NavigationLink({ destination }: { destination: Destination }) {
       <Icon aria-hidden size={16} className="shrink-0" />
       <span className="min-w-0 flex-1 truncate max-lg:sr-only">{destination.label}</span>
       {destination.href === "/operations/" && <DeadJobs />}
+      {destination.href === "/documents/" && <FailedCount />}
     </Link>
   );
 }
@@ -78,11 +79,21 @@ function DeadJobs() {
   const isSignedIn = Boolean(useSession());
   const { data } = useQuery({ ...deadJobsQuery(), enabled: isSignedIn });
   if (!data?.total_count) return null;
-  const count = `${formatCount(data.total_count)}${data.total_count_is_at_least ? "+" : ""}`;
+  return <Badge count={`${formatCount(data.total_count)}${data.total_count_is_at_least ? "+" : ""}`} what="dead jobs" />;
+}
+
+/** How many documents failed, so that nobody takes them for searchable. */
+function FailedCount() {
+  const isSignedIn = Boolean(useSession());
+  const { data } = useQuery({ ...documentCountsQuery(), enabled: isSignedIn });
+  return data?.failed ? <Badge count={formatCount(data.failed)} what="failed documents" /> : null;
+}
+
+function Badge({ count, what }: { count: string; what: string }) {
   return (
-    <span className="rounded bg-failed-bg px-1.5 text-xs font-semibold text-failed max-lg:absolute max-lg:-top-1 max-lg:right-0">
+    <span title={`${count} ${what}`} className="rounded bg-failed-bg px-1.5 text-xs font-semibold text-failed max-lg:absolute max-lg:-top-1 max-lg:right-0">
       {count}
-      <span className="sr-only"> dead jobs</span>
+      <span className="sr-only"> {what}</span>
     </span>
   );
 }

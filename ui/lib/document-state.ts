@@ -32,6 +32,11 @@ const FAILURE_LABEL: Record<string, string> = {
   cancelled: "Cancelled",
 };
 
+/** A short form of why a document could not be read. */
+export function failureLabel(code: string): string {
+  return FAILURE_LABEL[code] ?? "Extraction failed";
+}
+
 function state(tone: Tone, label: string, more: Partial<DocumentState> = {}): DocumentState {
   return { tone, label, reason: null, isLive: false, canRetry: false, canReplay: false, ...more };
 }
@@ -45,7 +50,7 @@ export function extractionState(document: Document, progress?: Progress | null):
   switch (document.state) {
     case "failed": {
       const code = document.error?.code ?? "";
-      return state("failed", FAILURE_LABEL[code] ?? "Could not be read", {
+      return state("failed", failureLabel(code), {
         reason: document.error?.detail ?? null,
         canRetry: true,
       });

@@ -42,11 +42,13 @@ async function* batchesOf(ids: readonly string[], change: Change) {
 }
 
 async function* batchesMatching(filter: DocumentFilter, leftOut: readonly string[], change: Change) {
-  const { nameSearch, states, fileTypes, tagIds, tagOperator } = filter;
+  const { nameSearch, states, fileTypes, tagIds, tagOperator, kbId, errorCode } = filter;
   const conditions = conditionsOf(filter);
   const matching = {
     ...(nameSearch && { name_search: nameSearch }),
     ...(conditions !== null && { metadata_filter: conditions }),
+    ...(kbId && { kb_id: kbId }),
+    error_code: errorCode ? [errorCode] : [],
     state: states,
     file_type: fileTypes,
     tag_ids: tagOperator === "all" ? tagIds : [],

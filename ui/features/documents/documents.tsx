@@ -42,6 +42,8 @@ export function Documents() {
     fileTypes: url.type,
     tagIds: url.tags,
     tagOperator: url.tagop,
+    kbId: url.kb,
+    errorCode: url.error,
     from: url.from,
     to: url.to,
   };
@@ -110,8 +112,8 @@ export function Documents() {
     { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
   ]);
 
-  const filterCount = (url.q ? 1 : 0) + url.state.length + url.type.length + url.tags.length + (url.from || url.to ? 1 : 0);
-  const clearFilters = () => void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", from: "", to: "", page: 1 });
+  const filterCount = (url.q ? 1 : 0) + url.state.length + url.type.length + url.tags.length + (url.from || url.to ? 1 : 0) + (url.kb ? 1 : 0) + (url.error ? 1 : 0);
+  const clearFilters = () => void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", kb: null, error: null, from: "", to: "", page: 1 });
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
     <>

@@ -1,9 +1,11 @@
 "use client";
 
-import { ChevronDown, Search } from "lucide-react";
+import { useQuery } from "@tanstack/react-query";
+import { ChevronDown, Search, X } from "lucide-react";
 import { DropdownMenu, Popover } from "radix-ui";
-import type { Tag } from "@/api/queries";
+import { knowledgeBaseQuery, type Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
+import { failureLabel } from "@/lib/document-state";
 import { useTypedText } from "@/lib/use-debounced";
 
 import { type ExtractionState, type FileType, TAG_OPERATORS, type TagOperator } from "./queries";
@@ -15,6 +17,8 @@ interface FilterUrl {
   type: FileType[];
   tags: string[];
   tagop: TagOperator;
+  kb: string | null;
+  error: string | null;
   from: string;
   to: string;
 }
@@ -84,12 +88,29 @@ export function FilterBar({
       <ChoiceFilter label="State" choices={STATE_CHOICES} labels={STATE_LABELS} chosen={url.state} onChange={(state) => setUrl({ state })} />
       <ChoiceFilter label="Type" choices={TYPE_CHOICES} labels={TYPE_LABELS} chosen={url.type} onChange={(type) => setUrl({ type })} />
       <AddedFilter from={url.from} to={url.to} onChange={setUrl} />
+      {url.kb && <BaseFilter kbId={url.kb} onClear={() => setUrl({ kb: null })} />}
+      {url.error && (
+        <button type="button" className="button bg-selected max-w-[280px]" title="Remove this filter" onClick={() => setUrl({ error: null })}>
+          <span className="truncate">Failed: {failureLabel(url.error)}</span>
+          <X aria-hidden size={13} className="shrink-0" />
+        </button>
+      )}
       {filterCount > 0 && (
         <button type="button" className="button button-quiet" onClick={onClear}>
           {filterCount} {filterCount === 1 ? "filter" : "filters"} · Clear
         </button>
       )}
     </div>
+  );
+}
+
+function BaseFilter({ kbId, onClear }: { kbId: string; onClear: () => void }) {
+  const { data } = useQuery(knowledgeBaseQuery(kbId));
+  return (
+    <button type="button" className="button bg-selected max-w-[280px]" title="Remove this filter" onClick={onClear}>
+      <span className="truncate">In {data?.name ?? "one knowledge base"}</span>
+      <X aria-hidden size={13} className="shrink-0" />
+    </button>
   );
 }
 

@@ -8,6 +8,8 @@ const filter = (changes: Partial<DocumentFilter> = {}): DocumentFilter => ({
   fileTypes: [],
   tagIds: [],
   tagOperator: "all",
+  kbId: null,
+  errorCode: null,
   from: "",
   to: "",
   ...changes,

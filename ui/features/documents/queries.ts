@@ -18,6 +18,10 @@ export interface DocumentFilter {
   fileTypes: FileType[];
   tagIds: string[];
   tagOperator: TagOperator;
+  /** Only documents with a tag of this knowledge base; null for all. */
+  kbId: string | null;
+  /** Only documents that failed for this reason; null for all. */
+  errorCode: string | null;
   /** Days in this browser's time zone, both included; empty: no bound. */
   from: string;
   to: string;
@@ -36,9 +40,11 @@ export const LIVE_MILLISECONDS = 3_000;
 export const QUIET_MILLISECONDS = 15_000;
 
 function parameters(filter: DocumentFilter): ListQuery {
-  const { nameSearch, states, fileTypes, tagIds, tagOperator } = filter;
+  const { nameSearch, states, fileTypes, tagIds, tagOperator, kbId, errorCode } = filter;
   const conditions = conditionsOf(filter);
   return {
+    ...(kbId && { kb_id: kbId }),
+    ...(errorCode && { error_code: [errorCode] }),
     ...(nameSearch && { name_search: nameSearch }),
     ...(states.length > 0 && { state: states }),
     ...(fileTypes.length > 0 && { file_type: fileTypes }),

@@ -38,6 +38,8 @@ export function useDocumentsUrl() {
     type: parseAsArrayOf(parseAsStringLiteral(TYPES)).withDefault([]),
     tags: parseAsArrayOf(parseAsString).withDefault([]),
     tagop: parseAsStringLiteral(TAG_OPERATORS).withDefault("all"),
+    kb: parseAsString,
+    error: parseAsString,
     from: parseAsDay.withDefault(""),
     to: parseAsDay.withDefault(""),
     sort: parseAsStringLiteral(SORTS).withDefault("-created_at"),

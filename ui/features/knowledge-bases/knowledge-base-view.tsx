@@ -17,6 +17,7 @@ import { PageHead } from "@/components/page-head";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
+import { FailedInBase } from "@/features/documents/failed-documents";
 import { formatCount, plural } from "@/lib/format";
 import { useWayBack } from "@/lib/list-place";
 
@@ -69,6 +70,7 @@ export function KnowledgeBaseView() {
   return (
     <>
       <Head base={data} />
+      <FailedInBase base={data} />
       <Tabs
         label="Knowledge base"
         current={url.tab}
@@ -136,8 +138,8 @@ function Head({ base }: { base: KnowledgeBase }) {
               <State tone="failed">{plural(dead.data.total_count, "job")} given up</State>
             </Link>
           ) : (
-            <State tone={left > 0 && state.tone === "ready" ? "working" : state.tone}>
-              {left > 0 ? `Indexing, ${formatCount(left)}${waiting.data?.total_count_is_at_least ? "+" : ""} to do` : state.label}
+            <State tone={base.failed_document_count > 0 ? "failed" : left > 0 && state.tone === "ready" ? "working" : state.tone}>
+              {base.failed_document_count > 0 && left === 0 ? `${formatCount(base.failed_document_count)} failed` : left > 0 ? `Indexing, ${formatCount(left)}${waiting.data?.total_count_is_at_least ? "+" : ""} to do` : state.label}
             </State>
           )}
           <span className="text-text-3">{plural(base.chunk_count, "chunk")}</span>

@@ -92,6 +92,10 @@ function BaseRow({ base, tagIndex, spus }: { base: ListedKnowledgeBase; tagIndex
           >
             <State tone={state.tone}>{state.label}</State>
           </Link>
+        ) : base.failed_document_count > 0 ? (
+          <Link href={`/documents/?state=failed&kb=${base.kb_id}`} className="hover:underline" title="Show the failed documents">
+            <State tone={state.tone}>{state.label}</State>
+          </Link>
         ) : (
           <State tone={state.tone}>{state.label}</State>
         )}

@@ -61,6 +61,10 @@ export function listedState(base: ListedKnowledgeBase): { tone: Tone; label: str
     return { tone: "waiting-for-provider", label: "Waiting for the provider", reason: base.provider_reason };
   }
   const state = baseState(base);
+  if (base.failed_document_count > 0) {
+    const all = base.failed_document_count + base.document_count + base.empty_document_count;
+    return { tone: "failed", label: `${formatCount(base.failed_document_count)} of ${formatCount(all)} failed`, reason: null };
+  }
   if (base.unfinished_jobs > 0 && state.tone !== "failed") {
     return { tone: "working", label: `Indexing, ${formatCount(base.unfinished_jobs)} to do`, reason: null };
   }

@@ -12,6 +12,7 @@ import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feed
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
 import { formatCount, plural } from "@/lib/format";
+import { FailedDocuments } from "@/features/documents/failed-documents";
 import { useHeldRows } from "@/lib/held-rows";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
 import { usePermissions } from "@/lib/permissions";
@@ -160,6 +161,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
       </div>
       <BusyLine isBusy={isPlaceholderData} />
       <div className="min-h-0 flex-1 overflow-auto">
+        {!hasFilter && <FailedDocuments />}
         {!hasFilter && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
         {url.state === "dead" && <ErrorGroups filter={filter} onOnly={(error) => void setUrl({ error, page: 1 })} />}
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (

@@ -18,6 +18,7 @@ import { documentLogQuery } from "./queries";
 
 const PAGE = 25;
 const OUTCOMES: Record<string, { tone: Tone; words: string }> = {
+  failed: { tone: "failed", words: "Failed" },
   done: { tone: "ready", words: "Done" },
   retried: { tone: "warning", words: "Failed, tried again" },
   dead: { tone: "failed", words: "Given up" },
