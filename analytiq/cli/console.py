@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from analytiq.errors import AnalytiqError
-from analytiq.settings import SettingsError
 
 # No emoji: what is printed is names, ids and passages, of which `1:100:5` would become another text.
 output = Console(highlight=False, soft_wrap=True, emoji=False)
@@ -52,6 +51,11 @@ def errors_as_sentences() -> Generator[None]:
     except AnalytiqError as error:
         fail(error.detail)
         raise typer.Exit(1) from None
-    except SettingsError as error:
+    except ValueError as error:
+        # Imported only here: reading settings takes a library that `--help` does not need.
+        from analytiq.settings import SettingsError
+
+        if not isinstance(error, SettingsError):
+            raise
         fail(str(error))
         raise typer.Exit(1) from None

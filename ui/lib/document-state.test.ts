@@ -25,7 +25,6 @@ function base(state: string, more: Partial<Base> = {}): Base {
 function document(state: string, bases: Base[] = [], more: Partial<DocumentDetail> = {}): DocumentDetail {
   return {
     document_id: "d",
-    origin: null,
     document_name: "a.pdf",
     origin: null,
     state,

@@ -5,7 +5,6 @@ import { Happenings, type LiveDocument, movesInLists, withDocument, withKnowledg
 function document(changes: Partial<LiveDocument> = {}): LiveDocument {
   return {
     document_id: "a",
-    origin: null,
     document_name: "a.pdf",
     origin: null,
     state: "extracting",
