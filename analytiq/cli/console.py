@@ -1,5 +1,6 @@
 """What the terminal shows: results on standard output, everything else on standard error."""
 
+import logging
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,16 @@ def make_output_printable() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def silence_logs() -> None:
+    """Keep log lines of the library out of a command's output; commands that run processes set logs up themselves."""
+    import structlog
+
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
 
 
 def fail(detail: str) -> None:

@@ -14,12 +14,12 @@ from analytiq.cli import knowledge_bases
 from analytiq.cli.addresses import available_port, serves_pages
 from analytiq.cli.command_name import command_name
 from analytiq.cli.console import note, output
-from analytiq.cli.ingest import OUTCOMES, Outcome, upload_all
+from analytiq.cli.ingest import OUTCOMES
 from analytiq.cli.machine import plan_capacity, read_machine
 from analytiq.cli.platform import Platform, PlatformOptions
 from analytiq.cli.searching import print_passage
 from analytiq.cli.up import announce, run_platform, serve_until_given_up
-from analytiq.client import Client, DocumentDetail, DuplicatePolicy, KnowledgeBase, Passage
+from analytiq.client import Client, DocumentDetail, KnowledgeBase, Passage
 from analytiq.errors import AnalytiqError, ConflictError, PermanentError
 from analytiq.mongo.data_directory import ConnectionFile
 from analytiq.settings import Settings
@@ -175,14 +175,15 @@ def choose_questions(documents: Sequence[DocumentDetail]) -> list[Question]:
 def _ingest(client: Client) -> tuple[KnowledgeBase, list[DocumentDetail]]:
     tag = client.ensure_tag(TAG)
     files = sorted(file for file in SAMPLES.iterdir() if file.name != "README.md")
-    outcomes = upload_all(
-        client, files, [tag], DuplicatePolicy.RETURN, on_bytes=lambda _: None, on_outcome=_print_outcome
-    )
-    failed = [outcome for outcome in outcomes if outcome.document_id is None]
-    if failed:
-        raise PermanentError(f"{failed[0].path.name} was not taken: {failed[0].remark}")
+    ids: list[str] = []
+    for file in files:
+        answer = client.upload([file], tag_ids=[tag.tag_id], merge=True)
+        uploaded = answer.documents[0]
+        if uploaded.document_id is None:
+            raise PermanentError(f"{file.name} was not taken: {uploaded.error.detail if uploaded.error else ''}")
+        ids.append(uploaded.document_id)
+        output.print(f"  {OUTCOMES[uploaded.outcome]}  {escape(file.name)}")
     knowledge_base = _knowledge_base(client, tag.tag_id)
-    ids = [outcome.document_id for outcome in outcomes if outcome.document_id]
     return knowledge_base, client.wait_until_indexed(ids, timeout_seconds=INDEX_SECONDS, on_settled=_print_indexed)
 
 
@@ -192,10 +193,6 @@ def _knowledge_base(client: Client, tag_id: str) -> KnowledgeBase:
     return client.create_knowledge_base(
         KNOWLEDGE_BASE, tag_ids=[tag_id], chunk_size=CHUNK_TOKENS, chunk_overlap=0, description="Sample documents"
     )
-
-
-def _print_outcome(outcome: Outcome) -> None:
-    output.print(f"  {OUTCOMES[outcome.outcome]}  {escape(outcome.path.name)}")
 
 
 def _print_indexed(document: DocumentDetail) -> None:

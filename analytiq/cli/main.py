@@ -12,6 +12,7 @@ from analytiq.cli import (
     backup_commands,
     cache_commands,
     erase_commands,
+    ingest_commands,
     job_commands,
     knowledge_base_commands,
     metadata_field_commands,
@@ -24,9 +25,8 @@ from analytiq.cli import (
     user_commands,
     worker_commands,
 )
-from analytiq.cli.console import errors_as_sentences, make_output_printable, note
+from analytiq.cli.console import errors_as_sentences, make_output_printable, note, silence_logs
 from analytiq.cli.options import DataDir
-from analytiq.models.upload import DuplicatePolicy
 
 app = typer.Typer(
     name="analytiq",
@@ -49,6 +49,7 @@ app.add_typer(user_commands.app, name="user")
 app.add_typer(erase_commands.app, name="erase")
 app.add_typer(cache_commands.app, name="cache")
 app.add_typer(metadata_field_commands.app, name="fields")
+app.command()(ingest_commands.ingest)
 app.command()(backup_commands.backup)
 app.command()(backup_commands.restore)
 app.command()(reconcile_commands.reconcile)
@@ -121,36 +122,6 @@ def demo(
         manner = DemoOptions(stops_by_itself=stops_by_itself, pages_follow=pages_follow)
         is_right = run_demo(read_settings(), data_dir, manner, host=host, port=port)
     raise typer.Exit(0 if is_right else 1)
-
-
-@app.command()
-def ingest(
-    *,
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and directories, without hidden ones.")],
-    tag: Annotated[list[str] | None, typer.Option(help="For all files; made if missing. May be repeated.")] = None,
-    kb: Annotated[str | None, typer.Option(help="Name of a knowledge base for these tags; made if missing.")] = None,
-    on_duplicate: Annotated[DuplicatePolicy, typer.Option(help="Where the name is there already.")] = (
-        DuplicatePolicy.RETURN
-    ),
-    wait: Annotated[bool, typer.Option(help="Wait until the documents can be found.")] = True,
-    data_dir: DataDir = None,
-) -> None:
-    """Upload files, and wait until they can be found. Exit code 1 if any failed."""
-    from analytiq.cli import knowledge_bases
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.cli.files import files_below
-    from analytiq.cli.ingest import run_ingest
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences():
-        files = files_below(paths)
-        with connect_to_api(read_settings(), data_dir) as client:
-            tags = [client.ensure_tag(name) for name in dict.fromkeys(tag or [])]
-            if kb is not None:
-                _, is_new = knowledge_bases.ensure(client, kb, tags)
-                note(f"Made the knowledge base {kb!r}." if is_new else f"Into the knowledge base {kb!r}.")
-            is_well = run_ingest(client, files, tags, on_duplicate, waits=wait)
-    raise typer.Exit(0 if is_well else 1)
 
 
 @app.command()
@@ -314,4 +285,5 @@ def forecast(
 def run() -> None:
     """The console script."""
     make_output_printable()
+    silence_logs()
     app()

@@ -9,6 +9,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from analytiq.cli.console import fail, note, output, print_rows
+from analytiq.cli.documents_by_name import ids_of, is_id
 from analytiq.client import Client, Model, Prompt, PromptRun, PromptRunDetail
 from analytiq.errors import InvalidInputError, NotFoundError
 
@@ -95,8 +96,7 @@ def documents_of(client: Client, names_or_ids: Sequence[str], tag: str | None) -
     """The ids of the documents that are meant."""
     ids: list[str] = []
     for wanted in names_or_ids:
-        named = [item.document_id for item in client.documents(name_search=wanted) if item.document_name == wanted]
-        ids += named or [client.document(wanted).document_id]
+        ids += [wanted] if is_id(wanted) else ids_of(client, wanted)
     if tag is not None:
         found = client.find_tag(tag)
         if found is None:

@@ -1,6 +1,5 @@
 """`analytiq search`."""
 
-import re
 from collections.abc import Sequence
 
 from rich.markup import escape
@@ -8,11 +7,9 @@ from rich.text import Text
 
 from analytiq.cli import knowledge_bases
 from analytiq.cli.console import note, output
+from analytiq.cli.documents_by_name import ids_of, is_id
 from analytiq.cli.passages import render_passage
 from analytiq.client import Client, Passage
-from analytiq.errors import NotFoundError
-
-_ID = re.compile("[0-9a-f]{24}")
 
 
 def run_search(
@@ -90,9 +87,6 @@ def pages_of(passage: Passage) -> str:
 
 
 def _ids_of(client: Client, name: str, *, may_be_id: bool = False) -> list[str]:
-    if may_be_id and _ID.fullmatch(name):
+    if may_be_id and is_id(name):
         return [name]
-    ids = [item.document_id for item in client.documents(name_search=name) if item.document_name == name]
-    if not ids:
-        raise NotFoundError(f"No document is called {name!r}.")
-    return ids
+    return ids_of(client, name)

@@ -229,7 +229,12 @@ class DocumentCalls(Connection):
         return PassagePlace.model_validate_json(answer)
 
     def wait_until_indexed(
-        self, document_ids: Sequence[str], *, timeout_seconds: float = 600.0, on_settled: OnSettled | None = None
+        self,
+        document_ids: Sequence[str],
+        *,
+        timeout_seconds: float = 600.0,
+        on_settled: OnSettled | None = None,
+        on_round: Callable[[], None] | None = None,
     ) -> list[DocumentDetail]:
         """Wait until each document is extracted and indexed in all its knowledge bases, or will not be.
 
@@ -237,6 +242,7 @@ class DocumentCalls(Connection):
             document_ids: which; a document that is deleted in the meantime ends the wait with a 404.
             timeout_seconds: for all together.
             on_settled: told of each as it is done.
+            on_round: called after each look at those that wait.
 
         Returns:
             One for each id, in order; look at `failures`.
@@ -262,6 +268,8 @@ class DocumentCalls(Connection):
             waiting = [document_id for document_id in waiting if document_id not in settled]
             if not waiting:
                 break
+            if on_round is not None:
+                on_round()
             if settled.keys() >= set(window):
                 continue
             if time.monotonic() > deadline:

@@ -1,9 +1,13 @@
 """The commands that talk to a running platform, and the client that they use."""
 
 import json
+import platform
 import re
+import signal
 import socket
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +27,7 @@ def name() -> str:
 @pytest.fixture
 def files(tmp_path: Path, name: str) -> Path:
     """Two files, one of them in a folder below."""
-    folder = tmp_path / "files"
+    folder = tmp_path / f"files-{name}"
     (folder / "below").mkdir(parents=True)
     (folder / f"{name}-bridge.txt").write_text(f"{name} The toll for the bridge is four crowns for a cart.")
     (folder / "below" / f"{name}-ferry.md").write_text(f"# {name} Ferry\n\nThe ferry leaves at six in the morning.")
@@ -41,52 +45,148 @@ def client_of(running: Running) -> Client:
 def test_ingested_directory_can_be_searched(running: Running, files: Path, name: str) -> None:
     ingested = command(running, "ingest", str(files), "--tag", name, "--kb", name)
     assert ingested.returncode == 0, ingested.stdout + ingested.stderr
-    assert "2 files: 2 created. 2 can be found in a knowledge base." in ingested.stdout
+    assert f"2 files: 2 created. 2 can be found in the knowledge base '{name}'." in ingested.stdout
 
     found = command(running, "search", "When does the ferry leave?", "--kb", name, "--top-k", "1")
-    assert f"1. {name}-ferry.md, page 1   relevance 0." in found.stdout
+    assert f"1. files-{name}/below/{name}-ferry.md, page 1   relevance 0." in found.stdout
     assert "six in the morning" in found.stdout
 
     narrowed = command(
         *(running, "search", "When does the ferry leave?", "--kb", name, "--document", f"{name}-bridge.txt", "--json")
     )
-    assert {hit["source"] for hit in json.loads(narrowed.stdout)["results"]} == {f"{name}-bridge.txt"}
+    assert {hit["source"] for hit in json.loads(narrowed.stdout)["results"]} == {f"files-{name}/{name}-bridge.txt"}
 
 
-def test_second_ingest_says_what_is_there_already_and_which_tag_it_lacks(
-    running: Running, files: Path, name: str
-) -> None:
+def test_second_ingest_sends_nothing_and_adds_the_tag_that_is_missing(running: Running, files: Path, name: str) -> None:
     assert command(running, "ingest", str(files), "--tag", name).returncode == 0
-    again = command(running, "ingest", str(files), "--tag", f"{name}-other")
-    assert again.returncode == 0
-    assert "2 files: 2 already there" in again.stdout
-    assert f"it does not have the tag '{name}-other'" in again.stdout
-
-    replaced = command(running, "ingest", str(files), "--tag", f"{name}-other", "--on-duplicate", "replace")
-    assert "2 files: 2 replaced" in replaced.stdout
+    again = command(
+        *(running, "ingest", str(files), "--tag", f"{name}-other", "--kb", f"{name}-new", "--metadata", "year=2024")
+    )
+    assert again.returncode == 0, again.stderr
+    assert "Added missing tags or metadata to 2 documents" in again.stdout
+    assert f"2 files: 2 already there. 2 can be found in the knowledge base '{name}-new'." in again.stdout
     with client_of(running) as client:
-        tag = client.ensure_tag(f"{name}-other")
-        assert len(list(client.documents(tag_ids=[tag.tag_id]))) == 2
+        tags = [client.ensure_tag(each).tag_id for each in (name, f"{name}-other")]
+        found = list(client.documents(tag_ids=tags))
+    assert [document.metadata for document in found] == [{"year": 2024}] * 2
+
+
+def test_directory_that_changed_is_followed(running: Running, files: Path, name: str) -> None:
+    assert command(running, "ingest", str(files), "--tag", name, "--kb", name).returncode == 0
+    with client_of(running) as client:
+        before = {item.document_name: item.document_id for item in client.documents(folder=files.name)}
+        (by_hand,) = client.upload([files / f"{name}-bridge.txt"], root=files, folder=f"{files.name}/by hand").documents
+    (files / f"{name}-bridge.txt").write_text(f"{name} The toll is nine crowns now.")
+    (files / "below" / f"{name}-ferry.md").unlink()
+    (files / "new.txt").write_text(f"{name} Another text.")
+
+    again = command(running, "ingest", str(files), "--tag", name)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "2 files: 1 created, 1 replaced. " in again.stdout
+    assert f"vanished  {files.name}/below/{name}-ferry.md" in again.stdout
+    assert "1 is no longer in the directory; --delete removes them." in again.stdout
+    found = command(running, "search", "What is the toll?", "--kb", name, "--json")
+    assert "four crowns" not in found.stdout
+    assert "nine crowns" in found.stdout
+
+    last = command(running, "ingest", str(files), "--tag", name, "--delete")
+    assert "2 files: 2 already there, 1 deleted." in last.stdout
+    with client_of(running) as client:
+        after = {item.document_name: item.document_id for item in client.documents(folder=files.name)}
+    bridge = f"{files.name}/{name}-bridge.txt"
+    assert after[bridge] == before[bridge]
+    assert by_hand.document_id in after.values()  # nothing is deleted that was not ingested from here
+    assert set(after) == {bridge, f"{files.name}/new.txt", f"{files.name}/by hand/{name}-bridge.txt"}
+
+
+def test_directory_of_the_same_name_elsewhere_is_kept_apart(
+    running: Running, files: Path, name: str, tmp_path: Path
+) -> None:
+    assert command(running, "ingest", str(files), "--no-wait").returncode == 0
+    other = tmp_path / "other" / files.name
+    other.mkdir(parents=True)
+    (other / f"{name}-bridge.txt").write_text("Another bridge.")
+    refused = command(running, "ingest", str(other), "--delete")
+    assert refused.returncode == 1
+    assert f"came from '{platform.node()}:{files}'" in refused.stderr
+    apart = command(running, "ingest", str(other), "--as", f"{name}-apart", "--no-wait")
+    assert apart.returncode == 0
+    assert "1 file: 1 created." in apart.stdout
+    moved = command(running, "ingest", str(other), "--as", files.name, "--delete", "--no-wait")
+    assert "1 file: 1 replaced, 1 deleted." in moved.stdout
 
 
 def test_file_that_cannot_be_read_fails_alone_and_ends_with_code_1(running: Running, files: Path, name: str) -> None:
     (files / f"{name}-broken.pdf").write_bytes(b"%PDF-1.7\nthis is no PDF at all")
     (files / f"{name}-empty.txt").write_bytes(b"")
-    ingested = command(running, "ingest", str(files), "--tag", name)
+    ingested = command(running, "ingest", str(files), str(files / f"{name}-empty.txt"), "--tag", name)
     assert ingested.returncode == 1
-    assert f"failed  {name}-broken.pdf: " in ingested.stdout
-    assert re.search(rf"failed  \S*{name}-empty\.txt: ", ingested.stdout)
+    assert f"failed  {files.name}/{name}-broken.pdf: " in ingested.stdout
+    assert re.search(rf"skipped  \S*{name}-empty\.txt: empty", ingested.stdout)
+    assert re.search(rf"failed  {name}-empty\.txt: ", ingested.stdout)
+    assert "4 files: 4 created, 1 skipped. 0 can be found in a knowledge base, 2 failed." in ingested.stdout
     with client_of(running) as client:
         tag = client.ensure_tag(name)
         states = {item.document_name: item.state for item in client.documents(tag_ids=[tag.tag_id])}
-    assert states[f"{name}-bridge.txt"] == "extracted"
+    assert states[f"{files.name}/{name}-bridge.txt"] == "extracted"
 
 
 def test_two_files_of_one_name_do_not_replace_each_other(running: Running, files: Path, name: str) -> None:
     (files / "below" / f"{name}-bridge.txt").write_text("Another bridge.")
-    ingested = command(running, "ingest", str(files), "--on-duplicate", "replace")
+    pair = [str(files / f"{name}-bridge.txt"), str(files / "below" / f"{name}-bridge.txt")]
+    ingested = command(running, "ingest", *pair, "--on-duplicate", "replace")
     assert ingested.returncode == 1
     assert ingested.stdout.count("another of these files has the same name") == 2
+
+
+def test_file_that_is_no_version_of_its_namesake_is_said_to_be_another(
+    running: Running, files: Path, name: str
+) -> None:
+    bridge = files / f"{name}-bridge.txt"
+    assert command(running, "ingest", str(bridge), "--no-wait").returncode == 0
+    bridge.write_text("Another toll.")
+    again = command(running, "ingest", str(bridge), "--no-wait")
+    assert "another document has this name; --on-duplicate replace" in again.stdout
+
+
+def test_ctrl_c_says_what_goes_on_without_the_command(running: Running, files: Path, name: str) -> None:
+    arguments = ["ingest", str(files), "--tag", name, "--watch", "--data-dir", str(running.data_dir)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "analytiq.cli", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert any("2 files: 2 created." in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Stopped. 2 documents are there; extraction and indexing go on without this command" in errors
+
+
+def test_watched_directory_is_followed(running: Running, files: Path, name: str) -> None:
+    arguments = ["ingest", str(files), "--tag", name, "--watch", "--delete", "--data-dir", str(running.data_dir)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "analytiq.cli", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        assert any("2 files: 2 created." in line for line in process.stdout)
+        (files / f"{name}-bridge.txt").write_text("Nine crowns.")
+        (files / "below" / f"{name}-ferry.md").unlink()
+        assert any("1 file: 1 replaced, 1 deleted." in line for line in process.stdout)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+
+def test_two_ingestions_that_make_one_knowledge_base_at_once_share_it(running: Running, files: Path, name: str) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        arguments = (running, "ingest", str(files), "--tag", name, "--kb", name, "--no-wait")
+        done = list(threads.map(lambda _: command(*arguments), range(2)))
+    assert [item.returncode for item in done] == [0, 0], [item.stderr for item in done]
+    with client_of(running) as client:
+        assert [item.name for item in client.knowledge_bases(name_search=name)] == [name]
 
 
 def test_knowledge_base_that_would_not_get_the_files_is_refused(running: Running, files: Path, name: str) -> None:

@@ -1,0 +1,34 @@
+"""Documents by the names that people type."""
+
+import re
+
+from analytiq.client import Client
+from analytiq.errors import ConflictError, NotFoundError
+
+_ID = re.compile("[0-9a-f]{24}")
+
+
+def is_id(text: str) -> bool:
+    """Whether it is an id, as far as its form tells."""
+    return _ID.fullmatch(text) is not None
+
+
+def ids_of(client: Client, name: str) -> list[str]:
+    """Return the ids of the documents of this name: with its folders, or of the file alone where that is clear.
+
+    Raises:
+        NotFoundError: no document has the name.
+        ConflictError: files in several folders have it.
+    """
+    named = list(client.documents(name_search=name))
+    exact = [item.document_id for item in named if item.document_name == name]
+    if exact:
+        return exact
+    in_folders = [item for item in named if item.document_name.endswith(f"/{name}")]
+    if not in_folders:
+        raise NotFoundError(f"No document is called {name!r}.")
+    paths = sorted({item.document_name for item in in_folders})
+    if len(paths) > 1:
+        shown = ", ".join(map(repr, paths[:5])) + (", …" if len(paths) > 5 else "")
+        raise ConflictError(f"{len(paths)} documents are called {name!r}; name one with its folders: {shown}.")
+    return [item.document_id for item in in_folders]

@@ -1,0 +1,87 @@
+"""`analytiq ingest`: its options."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analytiq.cli.console import errors_as_sentences, messages, note
+from analytiq.cli.options import DataDir
+from analytiq.models.upload import DuplicatePolicy
+
+INTERRUPTED = 130
+"""The exit code of a command that was ended by Ctrl-C."""
+
+
+def ingest(
+    *,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and directories, without hidden ones.")],
+    tag: Annotated[list[str] | None, typer.Option(help="For all files; made if missing. May be repeated.")] = None,
+    kb: Annotated[str | None, typer.Option(help="Name of a knowledge base for these tags; made if missing.")] = None,
+    metadata: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="For all files. May be repeated.")
+    ] = None,
+    on_duplicate: Annotated[
+        DuplicatePolicy | None,
+        typer.Option(help="Where the name is there already. Left out: replace for directories, return for files."),
+    ] = None,
+    include: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Only these files of directories. May be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Not these files or folders. May be repeated.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--as", metavar="NAME", help="A name for the directory, instead of its own.")
+    ] = None,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete documents whose files are gone from the directory.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on, and follow changes until Ctrl-C.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until the documents can be found.")] = True,
+    data_dir: DataDir = None,
+) -> None:
+    """Upload files, and wait until they can be found. Exit code 1 if any failed.
+
+    A directory that is ingested again sends only what is new or changed; documents are named by their paths in it.
+    """
+    from analytiq.cli import knowledge_bases
+    from analytiq.cli.connection import connect_to_api
+    from analytiq.cli.files import Choice, find_files
+    from analytiq.cli.folder_watch import follow, state_of
+    from analytiq.cli.ingest import Ingestion, Wishes, tell_skipped
+    from analytiq.cli.metadata_options import read_metadata
+    from analytiq.settings import read_settings
+
+    with errors_as_sentences():
+        choice = Choice(tuple(include or ()), tuple(exclude or ()))
+        found = find_files(paths, choice, folder=name)
+        values = read_metadata(metadata or [])
+        with connect_to_api(read_settings(), data_dir) as client:
+            tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
+            knowledge_base = None
+            if kb is not None:
+                knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags)
+                note(f"Made the knowledge base {kb!r}." if is_new else f"Into the knowledge base {kb!r}.")
+            tell_skipped(found)
+            begun = state_of(found)
+            ingestion = Ingestion(
+                client,
+                Wishes(
+                    tags=tags,
+                    metadata=values,
+                    knowledge_base=knowledge_base,
+                    on_duplicate=on_duplicate,
+                    is_named=name is not None,
+                    deletes=delete,
+                    waits=wait,
+                ),
+            )
+            try:
+                is_well = ingestion.run(found)
+                if watch:
+                    follow(ingestion, lambda: find_files(paths, choice, folder=name), begun)
+            except KeyboardInterrupt:
+                messages.print(ingestion.stop())
+                raise typer.Exit(INTERRUPTED) from None
+    raise typer.Exit(0 if is_well else 1)
