@@ -55,7 +55,8 @@ METHODS = {
     },
     "which of these ids there are, and nothing of them": {
         "ChunkTextRepository.existing", "JobRepository.existing", "JobRepository.unfinished_among",
-        "JobRepository.dead_among", "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
+        "JobRepository.dead_among", "JobRepository.cancel_wanted_among",
+        "KnowledgeBaseRepository.existing", "KnowledgeBaseRepository.shown",
     },
     "of the organizations that somebody watches, each row with its own": {
         "DocumentRepository.of_organizations", "JobRepository.of_organizations",

@@ -92,6 +92,7 @@ def test_every_class_of_error_has_a_status_of_its_own_choice() -> None:
         "CorruptFileError": 422,
         "EmptyDocumentError": 422,
         "LimitExceededError": 413,
+        "MemoryLimitError": 413,
         "DimensionMismatchError": 422,
         "ProviderRefusedError": 422,
         "CallRefusedError": 422,

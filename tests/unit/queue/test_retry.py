@@ -32,6 +32,7 @@ FINAL = (
     errors.CorruptFileError,
     errors.EmptyDocumentError,
     errors.LimitExceededError,
+    errors.MemoryLimitError,
     errors.DimensionMismatchError,
     errors.ProviderRefusedError,
     errors.CallRefusedError,
