@@ -1,5 +1,6 @@
 """The commands of `analytiq`. Each imports what it needs when it runs, so that `--help` answers at once."""
 
+import sys
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,7 @@ from analytiq.cli import (
     worker_commands,
 )
 from analytiq.cli.console import errors_as_sentences, make_output_printable, note, silence_logs
+from analytiq.cli.ingest_commands import INTERRUPTED
 from analytiq.cli.options import DataDir
 
 app = typer.Typer(
@@ -286,4 +288,8 @@ def run() -> None:
     """The console script."""
     make_output_printable()
     silence_logs()
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        note("Stopped.")
+        sys.exit(INTERRUPTED)
