@@ -251,6 +251,21 @@ class WatchingSettings(_Section):
     """Whether a caller may still watch is looked up this often, and at once when a token, session or role ends."""
 
 
+class QuotaSettings(_Section):
+    """What one organization may have and send; 0 is no limit."""
+
+    knowledge_bases: int = Field(default=1000, ge=0)
+    """Each has a collection of its own, and MongoDB files for each of its indexes."""
+    tags: int = Field(default=10_000, ge=0)
+    prompts: int = Field(default=1000, ge=0)
+    access_tokens: int = Field(default=1000, ge=0)
+    """Those that open something still."""
+    invitations: int = Field(default=1000, ge=0)
+    """Those that can be accepted still."""
+    requests_per_minute: int = Field(default=12_000, ge=0)
+    """To each API process; about half of what one can answer."""
+
+
 class SmtpSettings(_Section):
     """A mail server, for links to new passwords and invitations."""
 
@@ -291,7 +306,11 @@ class TelemetrySettings(_Section):
 
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(default=None, ge=1, le=65535)
-    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it in any case."""
+    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it on its own port."""
+    metrics_token: SecretStr | None = None
+    """What `Authorization: Bearer …` must hold for the API's `/metrics`; None: callers on this machine alone see it."""
+    metrics_name_tenants: bool = False
+    """Label counts with the ids of organizations' knowledge bases."""
 
     otlp_endpoint: str | None = None
     """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
@@ -337,6 +356,7 @@ class Settings(BaseSettings):
     prompts: PromptSettings = PromptSettings()
     chat: ChatSettings = ChatSettings()
     watching: WatchingSettings = WatchingSettings()
+    quotas: QuotaSettings = QuotaSettings()
     accounts: AccountSettings = AccountSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 
 from analytiq.bootstrap import Application, bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.mongo.data_directory import keep_files_private
 from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
 from analytiq.telemetry import logs, traces
@@ -80,6 +81,7 @@ def _configuration(app: FastAPI, settings: Settings) -> uvicorn.Config:
 
 def main() -> int:
     """Serve until told to stop; requests under way are finished, and streams ended."""
+    keep_files_private()
     settings = read_settings_or_exit("analytiq api")
     if not settings.debuggable:
         forbid_memory_reads()

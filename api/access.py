@@ -70,6 +70,23 @@ async def identify(request: Request, application: Application, organization_id: 
     return caller
 
 
+async def admit(request: Request, application: Application, organization_id: str) -> Caller:
+    """As `identify`, of a new call: it counts in the organization's rate, and needs room for what it would make.
+
+    Raises:
+        AccessDeniedError: as `identify`.
+        ConflictError: the organization has as many as it may have.
+        NotFoundError: as `identify`.
+        RateLimitedError: the organization sends too many requests.
+    """
+    caller = await identify(request, application, organization_id)
+    application.request_rates.take(organization_id)
+    makes = rule_of(request.scope).makes
+    if makes is not None:
+        await application.quotas.require_room(organization_id, makes)
+    return caller
+
+
 async def _caller(request: Request, application: Application, organization_id: str) -> Caller:
     authorization = request.headers.get("authorization")
     if authorization is not None or COOKIE not in request.cookies:

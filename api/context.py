@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from analytiq.bootstrap import Application
 from analytiq.models.organization import Organization
 from analytiq.prompt_uses import OnUse
-from api.access import COOKIE, Caller, SignedInCaller, identify, identify_person
+from api.access import COOKIE, Caller, SignedInCaller, admit, identify_person
 from api.schemas.wire import NO_NUL
 
 bearer = HTTPBearer(auto_error=False, description="An access token of the organization")
@@ -40,7 +40,7 @@ async def get_caller(
     _cookie: Annotated[str | None, Depends(cookie)],
 ) -> Caller:
     """Who calls, if they may; the last two are there for the schema."""
-    return await identify(request, application, organization_id)
+    return await admit(request, application, organization_id)
 
 
 CurrentCaller = Annotated[Caller, Depends(get_caller)]

@@ -4,21 +4,26 @@ An operation that is missing here keeps the API from starting.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.types import Scope
 
 from analytiq.models.account import Permission
+from analytiq.models.organization import Countable
 
 READ, WRITE, ADMIN, OWNER = Permission
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an operation needs. Audited: who did it is noted, with the ids that it was done to."""
+    """What an operation needs. Audited: who did it is noted, with the ids that it was done to.
+
+    `makes` is what an organization may have only so many of.
+    """
 
     permission: Permission
     is_audited: bool = False
+    makes: Countable | None = None
 
 
 _READS = (
@@ -68,6 +73,15 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(_ADMINISTRATION, Rule(ADMIN, is_audited=True)),
     **dict.fromkeys(_OWNERSHIP, Rule(OWNER, is_audited=True)),
 }
+
+_MAKING = {
+    "create_knowledge_base": Countable.KNOWLEDGE_BASES,
+    "create_tag": Countable.TAGS,
+    "create_prompt": Countable.PROMPTS,
+    "create_access_token": Countable.ACCESS_TOKENS,
+    "create_invitation": Countable.INVITATIONS,
+}
+RULES.update({operation: replace(RULES[operation], makes=made) for operation, made in _MAKING.items()})
 
 
 def rule_of(scope: Scope) -> Rule:

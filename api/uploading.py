@@ -7,7 +7,7 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from analytiq.bootstrap import Application
 from analytiq.documents.metadata import validated_metadata
-from analytiq.documents.naming import validated_name, validated_origin, validated_path
+from analytiq.documents.naming import last_component, validated_name, validated_origin, validated_path
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
@@ -169,7 +169,11 @@ class UploadSession:
         ]
         try:
             for upload, content in zip(uploads.documents, contents, strict=True):
-                await self._stage(upload.path or upload.name or "", upload.content_type or OCTET_STREAM, _once(content))
+                await self._stage(
+                    upload.path or last_component(upload.name or ""),
+                    upload.content_type or OCTET_STREAM,
+                    _once(content),
+                )
                 self.received[-1].tag_ids = upload.tag_ids
                 self.received[-1].metadata = upload.metadata
         except BaseException:
@@ -191,7 +195,7 @@ class UploadSession:
             elif upload.name is None:
                 raise InvalidInputError.of_field("name", "Missing. Give a name, or a path.")
             else:
-                validated_name(upload.name, field="name")
+                validated_name(last_component(upload.name), field="name")
             if upload.metadata:
                 await self.application.metadata_fields.fitted(self.organization.id, validated_metadata(upload.metadata))
             if upload.tag_ids is not None:

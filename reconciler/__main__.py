@@ -8,6 +8,7 @@ import structlog
 
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
+from analytiq.mongo.data_directory import keep_files_private
 from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, read_settings_or_exit
 from analytiq.telemetry import logs, metrics, traces
@@ -30,6 +31,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the process."""
+    keep_files_private()
     settings = read_settings_or_exit("analytiq reconciler")
     if not settings.debuggable:
         forbid_memory_reads()

@@ -9,6 +9,7 @@ import structlog
 from analytiq.bootstrap import bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.extraction.readiness import examine_readiness
+from analytiq.mongo.data_directory import keep_files_private
 from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.parsing.servers import stop_server
 from analytiq.settings import Settings, read_settings_or_exit
@@ -47,6 +48,7 @@ async def run(settings: Settings) -> None:
 
 def main() -> int:
     """Run the process."""
+    keep_files_private()
     settings = read_settings_or_exit("analytiq worker")
     if not settings.debuggable:
         forbid_memory_reads()

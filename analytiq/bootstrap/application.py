@@ -52,6 +52,7 @@ from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
 from analytiq.mongo.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.organizations.own_settings import OwnSettings
+from analytiq.organizations.quotas import OrganizationQuotas
 from analytiq.organizations.service import Organizations
 from analytiq.prompts.export import ResultExport
 from analytiq.prompts.results import PromptResults
@@ -64,6 +65,7 @@ from analytiq.queue.runner import Handler, OnDead, QueueRunner
 from analytiq.queue.stops import Stops
 from analytiq.queue.workers import Workers
 from analytiq.rate_limits.limits import RateLimits
+from analytiq.rate_limits.requests import RequestRates
 from analytiq.reconcile.assembly import new_leader
 from analytiq.reconcile.leadership import Chore, Leader
 from analytiq.reconcile.reconciler import Reconciler
@@ -89,6 +91,8 @@ class Application:
     settings: Settings
     connection: MongoConnection
     organizations: Organizations
+    quotas: OrganizationQuotas
+    request_rates: RequestRates
     own_settings: OwnSettings
     storage: Storage
     sessions: Sessions

@@ -16,20 +16,25 @@ from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.backup_records import BackupRecordRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
 from analytiq.mongo.repositories.idempotency import IdempotencyRepository
+from analytiq.mongo.repositories.organization_counts import OrganizationCountRepository
 from analytiq.mongo.repositories.workers import WorkerRepository
 from analytiq.organizations.own_settings import OwnSettings, ServerSettings
+from analytiq.organizations.quotas import OrganizationQuotas
 from analytiq.parsing.memory import MemoryBudget
 from analytiq.parsing.reading import DocumentReader
 from analytiq.queue.operations import Jobs
 from analytiq.queue.workers import Workers
+from analytiq.rate_limits.requests import RequestRates
 from analytiq.reconcile.assembly import new_reconciler, new_runs
 from analytiq.settings import Settings
+from analytiq.telemetry import metrics
 from analytiq.watching.hub import Watching
 from analytiq.watching.reading import Reading
 
 
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
+    metrics.name_tenants(settings.telemetry.metrics_name_tenants)
     rows, announced = Rows.on(connection), Rows.on(connection.announcing)
     accounts = new_accounts(rows, settings.accounts)
     calls = await new_model_calls(rows, vault, settings)
@@ -51,6 +56,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         vault=vault,
         background=set(),
         organizations=accounts.organizations,
+        quotas=OrganizationQuotas(OrganizationCountRepository(connection), settings.quotas),
+        request_rates=RequestRates(per_minute=settings.quotas.requests_per_minute),
         sessions=accounts.sessions,
         invitations=accounts.invitations,
         people=accounts.people,

@@ -154,7 +154,8 @@ class _Demonstration:
     def say_how_to_go_on(self, data_dir: Path) -> None:
         """Print what a person may try next."""
         url = f"{self._connection.url}/v0/orgs/{self._connection.organization_id}"
-        token = self._connection.token.get_secret_value()
+        # In a log others would read it.
+        token = self._connection.token.get_secret_value() if output.is_terminal else "$ANALYTIQ_TOKEN"
         here = escape(f"--data-dir {shlex.quote(str(data_dir))}")
         command = escape(command_name())
         output.print(f"\nIt goes on serving at [bold]{self._connection.url}[/] until Ctrl-C. In another terminal:")

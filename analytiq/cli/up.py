@@ -11,6 +11,7 @@ from analytiq.cli.addresses import serves_pages
 from analytiq.cli.console import messages, note, output
 from analytiq.cli.platform import Platform, PlatformOptions, Ready
 from analytiq.cli.state_line import show_state
+from analytiq.mongo.data_directory import keep_files_private
 from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings
 from analytiq.telemetry import logs
@@ -36,6 +37,7 @@ async def run_platform(settings: Settings, options: PlatformOptions, serve: Serv
     """Do something with a platform, and stop it in order whatever happens; None where a signal came first."""
     if not settings.debuggable:
         forbid_memory_reads()  # it makes and holds the passwords of all the others
+    keep_files_private()
     logs.configure(as_json=settings.log_json, level="ERROR" if options.keeps_logs else settings.log_level, process="up")
     stopping = asyncio.Event()
     async with Platform(settings, options, report=note) as platform:
@@ -94,13 +96,19 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
     connection, access = ready.connection, ready.access
     if access.is_new_token:
         output.print(f"Organization:  {escape(access.organization_name)} ({access.organization_id})")
-        output.print(f"Access token:  {access.token.get_secret_value()}")
-        output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
+        if output.is_terminal:
+            output.print(f"Access token:  {access.token.get_secret_value()}")
+            output.print("               (new, and shown this once; connection.json in the data directory keeps it)")
+        else:  # a log, which others read and which is kept
+            output.print("Access token:  new; connection.json in the data directory keeps it")
     if not has_pages:
         output.print("Pages:         none: this installation has no management UI. In a checkout, `make ui` builds it.")
     elif access.owner_invitation is not None:
-        output.print(f"Sign in:       {connection.url}/invite/#{access.owner_invitation.get_secret_value()}")
-        output.print("               (makes whoever follows it first the owner; `analytiq user invite` makes another)")
+        if output.is_terminal:
+            output.print(f"Sign in:       {connection.url}/invite/#{access.owner_invitation.get_secret_value()}")
+            output.print("               (whoever follows it first is the owner; `analytiq user invite` makes another)")
+        else:
+            output.print("Sign in:       `analytiq user invite` makes the link of the first owner")
     if ready.logs is not None:
         output.print(f"Logs:          {escape(str(ready.logs))}")
     output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")

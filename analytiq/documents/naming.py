@@ -78,6 +78,18 @@ def validated_origin(origin: str, *, field: str = "origin") -> str:
     return origin
 
 
+def last_component(name: str) -> str:
+    """Return the last part of a name that may hold folders of any system, as browsers' and others' clients send them.
+
+    Raises:
+        InvalidInputError: nothing is left of it but a dot or two.
+    """
+    last = re.split(r"[/\\]", name)[-1].strip()
+    if last in (".", ".."):
+        raise InvalidInputError.of_field("name", f"{last!r} names a folder. Give the file's name.")
+    return last
+
+
 def file_name_of(document_name: str) -> str:
     """Return a document's name without its folders."""
     return document_name.rpartition("/")[2]

@@ -81,10 +81,10 @@ class Sync:
         except AnalytiqError as error:
             # A document that waits for its knowledge base's turn, for SPUs, or for another's call has not failed.
             if error.code not in (DOCUMENTS_CODE, ELSEWHERE_CODE) and not isinstance(error, QuotaExceededError):
-                metrics.indexing_errors.labels(kb_id=kb_id, error_type=error.code).inc()
+                metrics.indexing_errors.labels(kb_id=metrics.label_of(kb_id), error_type=error.code).inc()
             raise
         except Exception:
-            metrics.indexing_errors.labels(kb_id=kb_id, error_type="internal_error").inc()
+            metrics.indexing_errors.labels(kb_id=metrics.label_of(kb_id), error_type="internal_error").inc()
             raise
 
     async def _apply_once(
@@ -132,7 +132,7 @@ class Sync:
             if isinstance(error, (RateLimitedError, QuotaExceededError, ProviderUnavailableError)):
                 await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
             raise
-        metrics.chunks_indexed.labels(kb_id=pair.knowledge_base.id).inc(generation.chunk_count)
+        metrics.chunks_indexed.labels(kb_id=metrics.label_of(pair.knowledge_base.id)).inc(generation.chunk_count)
         log.info(
             "indexing.swap_committed",
             kb_id=pair.knowledge_base.id,

@@ -22,6 +22,16 @@ class CacheScope(StrEnum):
     ORGANIZATION = "organization"
 
 
+class Countable(StrEnum):
+    """What an organization may have so many of."""
+
+    KNOWLEDGE_BASES = "knowledge_bases"
+    TAGS = "tags"
+    PROMPTS = "prompts"
+    ACCESS_TOKENS = "access_tokens"
+    INVITATIONS = "invitations"
+
+
 class Organization(Stored):
     """A tenant; everything else belongs to exactly one."""
 

@@ -5,7 +5,7 @@
     secret.key, …     secrets made at first start
     mongodb/, mongod.*   the embedded server's own (`analytiq.mongo.embedded`)
 
-Directory mode 0700, files 0600: whoever can read them is the same user anyway.
+Directories have mode 0700, files 0600, whoever makes them: processes run with `keep_files_private`.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import fcntl
 import os
 import secrets
 import socket
+import stat
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 
 LOCK_FILE = "lock"
 CONNECTION_FILE = "connection.json"
+PRIVATE_UMASK = 0o077
 
 
 class Holder(BaseModel):
@@ -87,6 +89,7 @@ class DataDirectory:
         except BlockingIOError as error:
             os.close(descriptor)
             raise _held(path) from error
+        make_private(path)
         holder = Holder(pid=os.getpid(), host=socket.gethostname(), since=clock.now().isoformat())
         directory = cls(path, descriptor, holder)
         directory.announce(None)
@@ -183,6 +186,21 @@ def read_connection(path: Path) -> ConnectionFile:
         raise InvalidInputError(
             f"{str(target)!r} is damaged ({error.error_count()} wrong fields): restart `analytiq up`."
         ) from None
+
+
+def keep_files_private() -> None:
+    """Let this process, and those that it starts, make files and directories that its user alone can read."""
+    os.umask(PRIVATE_UMASK)
+
+
+def make_private(root: Path) -> None:
+    """Take from others what earlier releases let them read below a data directory."""
+    for directory, _, names in os.walk(root):
+        for path in (Path(directory), *(Path(directory) / name for name in names)):
+            with contextlib.suppress(OSError):  # gone, or another user's
+                mode = path.lstat().st_mode
+                if mode & PRIVATE_UMASK and not stat.S_ISLNK(mode):
+                    path.chmod(stat.S_IMODE(mode) & ~PRIVATE_UMASK)
 
 
 def write_private_file(target: Path, content: str) -> None:

@@ -44,6 +44,20 @@ pass_seconds = Histogram(
 )
 
 
+_names_tenants = False
+
+
+def name_tenants(is_wanted: bool) -> None:  # noqa: FBT001  # a setting
+    """Label what this process counts with the ids of tenants' knowledge bases, or with nothing."""
+    global _names_tenants  # like the metrics themselves, one for the process
+    _names_tenants = is_wanted
+
+
+def label_of(kb_id: str) -> str:
+    """Return the label of a knowledge base: its id where tenants are named, else an empty one."""
+    return kb_id if _names_tenants else ""
+
+
 _ALL = (
     cache_hits, cache_misses, api_calls, chunks_indexed, indexing_errors, search_results, spus_charged, queue_depth,
     drift_found, repairs, pass_seconds,

@@ -66,7 +66,7 @@ async def list_invitations(
 async def create_invitation(
     request: Request, application: ApplicationOf, caller: CurrentCaller, body: InvitationCreate
 ) -> InvitationCreated:
-    """Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be.
+    """Invite somebody: by mail where a mail server is set, else the answer alone shows the link's secret.
 
     The link ends when its maker leaves the organization or may no longer invite.
     """

@@ -1,10 +1,13 @@
 """`/health`, `/ready`, `/metrics`: for those who run the system; no tenant's data."""
 
 import asyncio
+import hmac
+from ipaddress import IPv6Address, ip_address
 
 from fastapi import APIRouter, Request, Response
+from pydantic import SecretStr
 
-from analytiq.errors import AnalytiqError
+from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.job import JobKind, JobState
 from analytiq.telemetry import metrics
 from api.context import ApplicationOf
@@ -14,6 +17,8 @@ from api.schemas.wire import ResponseBody
 router = APIRouter(tags=["operations"])
 
 READY_SECONDS = 5.0
+_PROXIED = ("x-forwarded-for", "forwarded", "via", "x-real-ip")
+"""Headers of proxies: what comes through one on this machine comes from elsewhere."""
 
 
 class Health(ResponseBody):
@@ -43,10 +48,42 @@ async def get_readiness(application: ApplicationOf, response: Response) -> Healt
 
 @router.get("/metrics", operation_id="get_metrics", response_class=Response)
 async def get_metrics(request: Request, application: ApplicationOf) -> Response:
-    """Metrics in Prometheus' text format."""
+    """Metrics in Prometheus' text format, for whoever has the operator's token; without one, on this machine only."""
+    require_operator(request, application.settings.telemetry.metrics_token)
     counts = await application.jobs.counts()
     waiting = counts.get((JobKind.SYNC.value, JobState.AVAILABLE.value), 0)
     metrics.queue_depth.set(waiting)
     directory: str | None = request.app.state.metrics_directory
     content = await asyncio.to_thread(metrics.exposition, directory)
     return Response(content, media_type=metrics.CONTENT_TYPE)
+
+
+def require_operator(request: Request, token: SecretStr | None) -> None:
+    """Refuse metrics to strangers.
+
+    Raises:
+        AccessDeniedError: the token is wrong, or there is none and the call comes from another machine.
+    """
+    if token is not None:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), token.get_secret_value().encode()):
+            return
+        raise AccessDeniedError(
+            "Metrics need `Authorization: Bearer …` with the value of ANALYTIQ_TELEMETRY__METRICS_TOKEN.",
+            code="unauthenticated",
+        )
+    is_proxied = any(name in request.headers for name in _PROXIED)
+    if is_proxied or not _is_of_this_machine(request.client.host if request.client else ""):
+        raise AccessDeniedError(
+            "Metrics are shown on this machine only. To read them from elsewhere, set ANALYTIQ_TELEMETRY__METRICS_TOKEN"
+            " and send it as `Authorization: Bearer …`."
+        )
+
+
+def _is_of_this_machine(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

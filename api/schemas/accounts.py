@@ -281,15 +281,18 @@ class InvitationResponse(ResponseBody):
 
 
 class InvitationCreated(InvitationResponse):
-    """A new invitation with its link's secret, which is shown this once."""
+    """A new invitation with its link's secret, which is shown this once, if at all."""
 
-    token: str = Field(description="The link is /invite/#<token>; it is not stored and cannot be shown again")
+    token: str | None = Field(
+        description="The link is /invite/#<token>; it is not stored and cannot be shown again. Null where it was"
+        " mailed: following it would tell others whether the address has an account"
+    )
     is_mailed: bool = Field(description="Whether the link was sent to the address")
 
     @classmethod
     def with_secret(cls, invited: Invited, *, is_mailed: bool) -> "InvitationCreated":
         """From the library's shape."""
-        secret = invited.secret.get_secret_value()
+        secret = None if is_mailed else invited.secret.get_secret_value()
         fields = _fields(invited.invitation, invited.invitation.role)
         return cls.model_validate({**fields, "token": secret, "is_mailed": is_mailed})
 

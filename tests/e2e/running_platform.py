@@ -26,6 +26,7 @@ OWN_SERVERS = {
     "ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES": "true",
     "ANALYTIQ_CHAT__GRACE_SECONDS": "8",
     "ANALYTIQ_EMBEDDING__ALLOW_GLOBAL_CACHE": "true",
+    "ANALYTIQ_TELEMETRY__METRICS_NAME_TENANTS": "true",
 }
 """The providers of these tests are servers on this machine, which an organization may not name otherwise; and a test
 waits for the end of an answer that nobody reads."""

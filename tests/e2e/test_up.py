@@ -1,6 +1,8 @@
 """`analytiq up`, as a person or a service manager sees it: start, damage, stop."""
 
+import contextlib
 import json
+import os
 import signal
 import socket
 import stat
@@ -74,6 +76,28 @@ def test_what_is_secret_is_readable_by_its_owner_alone(platform: Running) -> Non
     assert mode_of(platform.data_dir) == 0o700
     for name in ("connection.json", "secret.key", "lock", "mongod.password"):
         assert mode_of(platform.data_dir / name) == 0o600, name
+
+
+def test_everything_in_the_data_directory_is_readable_by_its_owner_alone(platform: Running) -> None:
+    with platform.client() as client:
+        answer = client.post("/tags", json={"name": "private"})
+        body = {"name": "Private", "tag_ids": [answer.json()["tag_id"]], "embedding_model": "local/all-minilm-l6-v2"}
+        kb_id = client.post("/knowledge-bases", json=body).json()["kb_id"]
+        assert client.post(f"/knowledge-bases/{kb_id}/search", json={"query": "x"}).status_code == 200
+    for directory, _, names in os.walk(platform.data_dir):
+        for path in (Path(directory), *(Path(directory) / name for name in names)):
+            with contextlib.suppress(FileNotFoundError):
+                assert mode_of(path) & 0o077 == 0, path
+
+
+def test_secrets_are_in_no_log(platform: Running) -> None:
+    token = json.loads((platform.data_dir / "connection.json").read_text())["token"]
+    password = (platform.data_dir / "mongod.application").read_text().strip()
+    for log in (platform.data_dir.with_name(f"{platform.data_dir.name}.log"), *platform.data_dir.rglob("*.log")):
+        text = log.read_text(errors="replace")
+        assert token not in text
+        assert password not in text
+        assert "/invite/#" not in text
 
 
 def test_connection_file_opens_the_api(platform: Running) -> None:

@@ -162,7 +162,7 @@ export interface paths {
         put?: never;
         /**
          * Create Invitation
-         * @description Invite somebody; the answer is the only place that shows the link's secret, which is mailed where it can be.
+         * @description Invite somebody: by mail where a mail server is set, else the answer alone shows the link's secret.
          *
          *     The link ends when its maker leaves the organization or may no longer invite.
          */
@@ -2078,7 +2078,7 @@ export interface paths {
         };
         /**
          * Get Metrics
-         * @description Metrics in Prometheus' text format.
+         * @description Metrics in Prometheus' text format, for whoever has the operator's token; without one, on this machine only.
          */
         get: operations["get_metrics"];
         put?: never;
@@ -3768,7 +3768,7 @@ export interface components {
         };
         /**
          * InvitationCreated
-         * @description A new invitation with its link's secret, which is shown this once.
+         * @description A new invitation with its link's secret, which is shown this once, if at all.
          */
         InvitationCreated: {
             /** Invitation Id */
@@ -3788,9 +3788,9 @@ export interface components {
             role_now: components["schemas"]["Role"] | null;
             /**
              * Token
-             * @description The link is /invite/#<token>; it is not stored and cannot be shown again
+             * @description The link is /invite/#<token>; it is not stored and cannot be shown again. Null where it was mailed: following it would tell others whether the address has an account
              */
-            token: string;
+            token: string | null;
             /**
              * Is Mailed
              * @description Whether the link was sent to the address

@@ -222,12 +222,28 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
       ),
     onSuccess: onInvited,
   });
+  if (invite.data?.is_mailed) {
+    return (
+      <Dialog
+        open
+        onOpenChange={(isOpen) => !isOpen && onClose()}
+        title="Invitation sent"
+        footer={
+          <button type="button" className="button button-primary" onClick={onClose}>
+            Done
+          </button>
+        }
+      >
+        <p>A link was sent to {invite.data.email}. It works once.</p>
+      </Dialog>
+    );
+  }
   if (invite.data) {
     const link = `${location.origin}/invite/#${invite.data.token}`;
     return (
       <SecretOnce
         title={`Invitation of ${invite.data.email ?? ""}`}
-        description={invite.data.is_mailed ? "The link was sent to the address. It works once, and is shown this once." : "Hand this link over: it works once, and cannot be shown again."}
+        description="Hand this link over: it works once, and cannot be shown again."
         label="Invitation link"
         secret={link}
         onClose={onClose}
