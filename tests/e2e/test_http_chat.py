@@ -121,7 +121,7 @@ def events_of(client: httpx.Client, path: str, *, after: str | None = None, unti
     with client.stream("GET", url, headers=headers) as response:
         assert response.status_code == 200, response.read()
         assert response.headers["content-type"].startswith("text/event-stream")
-        assert response.headers["cache-control"] == "no-cache"
+        assert response.headers["cache-control"] == "no-store"
         fields: dict[str, str] = {}
         for line in response.iter_lines():
             if line:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from analytiq.models.knowledge_base import KnowledgeBaseStatus
 from analytiq.models.organization import Countable
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.rows import Row
@@ -22,11 +23,13 @@ class OrganizationCountRepository:
         self._database = connection.database
 
     async def up_to(self, organization_id: str, what: Countable, most: int, now: datetime) -> int:
-        """Return how many there are, at most `most`; revoked, used and expired ones do not count."""
+        """Return how many there are, at most `most`; revoked, used, expired and deleted ones do not count."""
         still_open: Row = {}
         if what is Countable.ACCESS_TOKENS:
             still_open = {"revoked_at": None, "$or": [{"expires_at": None}, {"expires_at": {"$gt": now}}]}
         elif what is Countable.INVITATIONS:
             still_open = {"accepted_at": None, "expires_at": {"$gt": now}}
+        elif what is Countable.KNOWLEDGE_BASES:
+            still_open = {"status": {"$ne": KnowledgeBaseStatus.DELETING.value}}
         collection = self._database[_COLLECTIONS[what]]
         return await collection.count_documents({"organization_id": organization_id, **still_open}, limit=most)
