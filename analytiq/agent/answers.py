@@ -45,6 +45,8 @@ def judge(
         return Rejected("content_filtered", "the provider's filter withheld the answer")
     is_cut = finish_reason == FinishReason.LENGTH
     if not text.strip():
+        if is_cut:
+            return Rejected("empty_answer", "the model's tokens were used up before it answered; raise `max_tokens`")
         called = "no tool can be called any more, and there is no answer" if has_called_tools else "the answer is empty"
         return Rejected("empty_answer", called)
     if schema is None:

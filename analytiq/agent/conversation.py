@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from analytiq.agent.search_tool import NAME
 from analytiq.llm.base import Message, Role, ToolCall
+from analytiq.llm.quoting import one_line, quoted
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunPassage, RunStep, StepKind
 
@@ -39,7 +40,7 @@ def opening(
         rules.append(_TOOL_RULES.format(name=NAME))
     if configuration.answer_schema is not None:
         rules.append(_SCHEMA_RULES.format(schema=configuration.answer_schema))
-    named = f" name={json.dumps(name, ensure_ascii=False)}" if name else ""
+    named = f" name={quoted(name)}" if name else ""
     cut = _CUT.format(tokens=cut_after) if cut_after is not None else ""
     tag = f"input-{boundary}"
     task = f"<task>\n{configuration.text}\n</task>\n\n<{tag}{named}>\n{subject}{cut}\n</{tag}>"
@@ -87,7 +88,7 @@ def _shown(passage: RunPassage) -> dict[str, object]:
     )
     return {
         "id": passage.number,
-        "source": passage.source,
+        "source": one_line(passage.source),
         "pages": pages,
         "chunk": passage.chunk_index,
         "relevance": round(passage.relevance, 3),

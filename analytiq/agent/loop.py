@@ -37,6 +37,9 @@ MESSAGE_TOKENS = 8
 MOST_RECORDED_BYTES = 8_000_000
 """Of a run's steps, before another is made: a row of MongoDB holds twice that, and one step less than half of it."""
 
+MOST_REASONING = 100_000
+"""Characters of a step that are kept of what the model thought."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:
@@ -106,6 +109,7 @@ class AgentLoop:
         step = RunStep(
             kind=StepKind.MODEL,
             text=answer.text,
+            reasoning=answer.reasoning[:MOST_REASONING],
             at=clock.now(),
             milliseconds=_since(began),
             tool_calls=tuple(_recorded(call) for call in answer.tool_calls),

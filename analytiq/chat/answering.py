@@ -12,14 +12,15 @@ from analytiq.agent.search_tool import NAME, SEARCH_TOOL, Refusal, read_call
 from analytiq.chat import prompting
 from analytiq.chat.citing import Cited, cited
 from analytiq.chat.draft import Draft
+from analytiq.chat.saying import Said, Seam
 from analytiq.documents.service import Documents
 from analytiq.errors import AnalytiqError, QuotaExceededError, StoreLoadingError, TransientError
-from analytiq.llm.base import Completion, Message, Options, Role, TextDelta, TokenUsage, ToolCall, ToolChoice
+from analytiq.llm.base import Completion, FinishReason, Message, Options, Role, TokenUsage, ToolCall, ToolChoice
 from analytiq.llm.counting import CallCount, counting_calls, requiring_budget
 from analytiq.llm.litellm_chat import cost_usd
 from analytiq.llm.service import ChatService, Purpose, estimated_usage
 from analytiq.metering.counting import counting_spus
-from analytiq.models.chat import ChatCitation, ChatMessage, ChatPassage, ChatThread, ChatUsage
+from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatPassage, ChatThread, ChatUsage
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
@@ -65,14 +66,41 @@ class Answering:
         history = prompting.turns_of(earlier)
         searched, passages = await self._search_first(organization, thread, question, history, draft)
         messages = prompting.opening(question, searched, passages, history, searches_again=thread.searches_again)
+        completion = Completion("")
         for round_number in range(1, self._settings.max_rounds + 1):
             is_last = round_number == self._settings.max_rounds
-            completion = await self._ask(organization, thread, messages, draft, is_last=is_last)
+            options = self._options(thread, messages, draft, is_last=is_last)
+            completion = await self._ask(organization, thread, messages, draft, options)
             if not completion.tool_calls or is_last:
                 break
             messages.append(Message(Role.ASSISTANT, completion.text, completion.tool_calls))
             messages += await self._called(organization, thread, completion.tool_calls, draft)
             draft.begin_round()
+        await self._close(organization, completion, draft)
+
+    async def go_on(
+        self,
+        organization: Organization,
+        thread: ChatThread,
+        question: str,
+        earlier: Sequence[ChatMessage],
+        draft: Draft,
+    ) -> None:
+        """Continue the draft where it was cut, from the passages that it was begun with.
+
+        Raises as `answer`.
+        """
+        cut = draft.message
+        messages = prompting.continuation(question, cut, prompting.turns_of(earlier))
+        # What the thread has counted of this answer is in the draft, too.
+        counted = thread.model_copy(update={"usage": thread.usage.without(cut.usage)})
+        options = self._options(counted, messages, draft, is_last=True)
+        completion = await self._ask(organization, counted, messages, draft, options, seam=cut.content)
+        await self._close(organization, completion, draft)
+
+    async def _close(self, organization: Organization, completion: Completion, draft: Draft) -> None:
+        draft.restore_code()
+        draft.end_by(_end_of(completion))
         draft.cite(await self._citations(organization.id, draft.message))
 
     async def _search_first(
@@ -114,45 +142,56 @@ class Answering:
                     raise
                 await asyncio.sleep(pause)
 
+    def _options(self, thread: ChatThread, messages: Sequence[Message], draft: Draft, *, is_last: bool) -> Options:
+        """Decide what one round of the model may use.
+
+        Raises:
+            QuotaExceededError: the budget leaves no room for an answer.
+        """
+        asked = estimated_usage(messages, "").prompt_tokens
+        require_budget(thread, draft.message.usage, asked + LEAST_ANSWER_TOKENS)
+        tools = (SEARCH_TOOL,) if thread.searches_again else ()
+        return Options(
+            tools=tools,
+            tool_choice=ToolChoice.NONE if tools and is_last else ToolChoice.AUTO,
+            temperature=TEMPERATURE,
+            max_tokens=_most_tokens(thread, draft.message.usage, asked, self._settings.max_answer_tokens),
+        )
+
     async def _ask(
         self,
         organization: Organization,
         thread: ChatThread,
         messages: Sequence[Message],
         draft: Draft,
+        options: Options,
         *,
-        is_last: bool,
+        seam: str = "",
     ) -> Completion:
-        """One round of the model, its text into the draft as it comes; what is cut is counted all the same."""
-        asked = estimated_usage(messages, "").prompt_tokens
-        require_budget(thread, draft.message.usage, asked + LEAST_ANSWER_TOKENS)
-        tools = (SEARCH_TOOL,) if thread.searches_again else ()
-        options = Options(
-            tools=tools,
-            tool_choice=ToolChoice.NONE if tools and is_last else ToolChoice.AUTO,
-            temperature=TEMPERATURE,
-            max_tokens=_most_tokens(thread, draft.message.usage, asked, self._settings.max_answer_tokens),
-        )
+        """Make one round of the model, its text into the draft as it comes; what is cut is counted all the same.
+
+        `seam`: what the round goes on from, which models begin by repeating.
+        """
         model = draft.message.model
         purpose = Purpose(LlmOperation.CHAT, thread.kb_ids[0] if len(thread.kb_ids) == 1 else None, thread.id)
-        text = ""
+        said = Said(draft, Seam(seam))
         is_answered = False
         try:
             async with aclosing(self._chat.stream(organization, messages, options, purpose, model=model)) as events:
                 async for event in events:
-                    if isinstance(event, TextDelta):
-                        text += event.text
-                        draft.add_text(event.text)
+                    if not isinstance(event, Completion):
+                        said.add(event)
                         continue
+                    said.settle(event)
                     draft.add_usage(_usage(event.usage, event.cost_usd))
                     is_answered = True
                     return event
         except asyncio.CancelledError:
-            draft.add_usage(_cut(messages, text, model))
+            draft.add_usage(_cut(messages, said.everything, model))
             raise
         except AnalytiqError:
-            if text and not is_answered:
-                draft.add_usage(_cut(messages, text, model))
+            if said.everything and not is_answered:
+                draft.add_usage(_cut(messages, said.everything, model))
             raise
         raise TransientError("the provider ended its answer without a last word: ask again", code="stream_cut")
 
@@ -211,6 +250,14 @@ class Answering:
         start = passage.start + item.start
         first, _ = PageLocator(spans).between(start, start + 1)
         return first
+
+
+def _end_of(completion: Completion) -> AnswerEnd:
+    if completion.finish_reason is FinishReason.CONTENT_FILTER:
+        return AnswerEnd.CONTENT_FILTER
+    if completion.finish_reason is FinishReason.LENGTH:
+        return AnswerEnd.LENGTH
+    return AnswerEnd.COMPLETE if completion.text.strip() else AnswerEnd.EMPTY
 
 
 def require_budget(thread: ChatThread, used: ChatUsage, more_tokens: int) -> None:

@@ -5,11 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from analytiq.chat.marks import marks_of, without_marks
 from analytiq.models.chat import ChatPassage
 
-MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-"""`[1]`, and `[1, 2]` as some models write it."""
-_SPACE_AND_MARK = re.compile(r"\s*\[\d{1,3}(?:\s*[,;]\s*\d{1,3})*\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’)\]]*\s+|\n+|(?<=[。！？])")
 _LONG_LINE = 40
 """Characters: a line that long, that ends in the middle of a sentence, was broken by the width of a page."""
@@ -32,24 +30,14 @@ class Cited:
     marks: tuple[tuple[int, int], ...]
 
 
-def without_marks(answer: str) -> str:
-    """The answer without its citations: their numbers mean nothing in the next one."""
-    return _SPACE_AND_MARK.sub("", answer)
-
-
-def with_own_marks_apart(content: str) -> str:
-    """A passage's text for the model: `[2]` in it becomes `⟦2⟧`, or an answer that repeats it would seem to cite."""
-    return MARK.sub(lambda mark: f"⟦{mark[1]}⟧", content)
-
-
 def cited(answer: str, passages: Sequence[ChatPassage]) -> list[Cited]:
     """The passages that an answer cites, in the order of their first mark; numbers of no passage are left out."""
     known = {passage.number: passage for passage in passages}
     marks: dict[int, list[tuple[int, int]]] = {}
-    for mark in MARK.finditer(answer):
-        for number in map(int, re.findall(r"\d+", mark[1])):
+    for mark in marks_of(answer):
+        for number in mark.numbers:
             if number in known:
-                marks.setdefault(number, []).append(mark.span())
+                marks.setdefault(number, []).append((mark.start, mark.end))
     found: list[Cited] = []
     for number, places in marks.items():
         claims = " ".join(_claim(answer, start) for start, _ in places)

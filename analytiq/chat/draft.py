@@ -2,8 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from analytiq.models.chat import ChatCitation, ChatMessage, ChatPassage, ChatStep, ChatUsage, StepKind
+from analytiq.chat.marks import code_restored
+from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatPassage, ChatStep, ChatUsage, StepKind
 from analytiq.search.request import SearchResult
+
+MOST_REASONING = 100_000
+"""Characters of an answer that are kept."""
 
 
 class Draft:
@@ -21,7 +25,29 @@ class Draft:
 
     def add_text(self, text: str) -> None:
         """More of the answer."""
-        self._change(content=self._message.content + text)
+        if text:
+            self._change(content=self._message.content + text)
+
+    def add_reasoning(self, text: str) -> None:
+        """More of what the model thinks before it answers."""
+        room = MOST_REASONING - len(self._message.reasoning)
+        if text and room > 0:
+            self._change(reasoning=self._message.reasoning + text[:room])
+
+    def settle(self, begin: int, text: str) -> None:
+        """Replace what a round has said, from `begin` on, where it turned out otherwise at its end."""
+        if self._message.content[begin:] != text:
+            self._change(content=self._message.content[:begin] + text)
+
+    def restore_code(self) -> None:
+        """Write brackets in code as they are in code: passages are shown with others, so that they cite nothing."""
+        restored = code_restored(self._message.content)
+        if restored != self._message.content:
+            self._change(content=restored)
+
+    def end_by(self, ended_by: AnswerEnd) -> None:
+        """Note how the model ended the answer."""
+        self._change(ended_by=ended_by)
 
     def begin_round(self) -> None:
         """What follows is another round's: apart from what the model has said before."""

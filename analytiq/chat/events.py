@@ -10,6 +10,7 @@ from analytiq.models.chat import AnswerState, ChatMessage, ChatStep
 class EventName(StrEnum):
     """The names of the events."""
 
+    REASONING = "reasoning"
     TOKEN = "token"  # noqa: S105  # a piece of text
     TOOL_CALL = "tool_call"
     PASSAGES = "passages"
@@ -20,20 +21,33 @@ class EventName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a reader is: steps, characters, and of what follows the answer: 1 usage, 2 error, 3 done."""
+    """How far a reader is: steps, characters, and of what follows the answer: 1 usage, 2 error, 3 done.
+
+    `reasoning`: characters of what the model thought.
+    """
 
     steps: int = 0
     characters: int = 0
     ending: int = 0
+    reasoning: int = 0
 
     def __str__(self) -> str:
-        return f"{self.steps}.{self.characters}.{self.ending}"
+        thought = f".{self.reasoning}" if self.reasoning else ""
+        return f"{self.steps}.{self.characters}{thought}.{self.ending}"
 
     @classmethod
     def of(cls, text: str | None) -> "Position":
         """From the id of an event; whatever is none is the beginning."""
-        matched = re.fullmatch(r"(\d{1,9})\.(\d{1,9})\.([0-3])", text or "")
-        return cls(*map(int, matched.groups())) if matched else cls()
+        matched = re.fullmatch(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?\.([0-3])", text or "")
+        if matched is None:
+            return cls()
+        steps, characters, thought, ending = (int(group or 0) for group in matched.groups())
+        return cls(steps, characters, ending, thought)
+
+    @classmethod
+    def at_end_of(cls, message: ChatMessage) -> "Position":
+        """Of a reader who knows all of the answer so far."""
+        return cls(len(message.steps), len(message.content), reasoning=len(message.reasoning))
 
 
 START = Position()
@@ -53,23 +67,26 @@ class Event:
 def events_after(message: ChatMessage, position: Position) -> list[Event]:
     """What a reader at `position` has not been told of the answer yet, in order."""
     events: list[Event] = []
-    characters, steps = position.characters, position.steps
+    characters, steps, thought = position.characters, position.steps, position.reasoning
+    if len(message.reasoning) > thought:
+        text, thought = message.reasoning[thought:], len(message.reasoning)
+        events.append(Event(EventName.REASONING, Position(steps, characters, reasoning=thought), text=text))
     for step in message.steps[steps:]:
         # A step that erasing has left behind may stand after the end of the text.
         at = min(step.at, len(message.content))
         if at > characters:
-            events.append(Event(EventName.TOKEN, Position(steps, at), text=message.content[characters:at]))
-            characters = at
+            text, characters = message.content[characters:at], at
+            events.append(Event(EventName.TOKEN, Position(steps, at, reasoning=thought), text=text))
         steps += 1
-        events.append(Event(EventName(step.kind.value), Position(steps, characters), step=step))
+        events.append(Event(EventName(step.kind.value), Position(steps, characters, reasoning=thought), step=step))
     if len(message.content) > characters:
         text, characters = message.content[characters:], len(message.content)
-        events.append(Event(EventName.TOKEN, Position(steps, characters), text=text))
+        events.append(Event(EventName.TOKEN, Position(steps, characters, reasoning=thought), text=text))
     if message.state is AnswerState.RUNNING:
         return events
     endings = [(EventName.USAGE, USAGE_TOLD), (EventName.ERROR, ERROR_TOLD), (EventName.DONE, ALL_TOLD)]
     return events + [
-        Event(name, Position(steps, characters, ending))
+        Event(name, Position(steps, characters, ending, thought))
         for name, ending in endings
         if ending > position.ending and (name is not EventName.ERROR or message.error is not None)
     ]

@@ -40,6 +40,7 @@ class LiveAnswer:
     def __init__(self, message: ChatMessage, rows: ChatRepository, settings: ChatSettings) -> None:
         self.draft = Draft(message, self._changed)
         self.is_over = False
+        self._counted = message.usage
         self._rows = rows
         self._settings = settings
         self._signal = asyncio.Event()
@@ -129,10 +130,10 @@ class LiveAnswer:
     async def _end(self, state: AnswerState, failure: Failure | None) -> None:
         changes: dict[str, object] = {"state": state, "error": failure, "finished_at": clock.now()}
         if state is not AnswerState.DONE:
-            changes["is_grounded"] = False
+            changes |= {"is_grounded": False, "ended_by": None}
         ended = self.message.model_copy(update=changes)
         try:
-            await self._rows.finish(ended)
+            await self._rows.finish(ended, counted=self._counted)
         except (AnalytiqError, DatabaseError) as error:
             # It is over for its readers here; for others its heartbeat ends.
             log.warning("chat.answer_not_written", message_id=ended.id, error=str(error))

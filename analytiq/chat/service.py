@@ -1,8 +1,8 @@
 """Threads: made, read, asked, followed, stopped, deleted."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +14,9 @@ from analytiq.chat.draft import Draft
 from analytiq.chat.events import ALL_TOLD, Event, Position, events_after
 from analytiq.chat.live import LiveAnswer, StopReason
 from analytiq.chat.prompting import MAX_TURNS
-from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
+from analytiq.chat.refusals import answer_running, cannot_continue, unknown_thread
+from analytiq.chat.threads import NewThread, Reader
+from analytiq.errors import InvalidInputError, NotFoundError, TransientError
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.llm.service import ChatService
 from analytiq.models.chat import AnswerState, ChatMessage, ChatRole, ChatThread, ChatUsage
@@ -36,32 +38,6 @@ REMOTE_POLL_SECONDS = 0.25
 """Between two looks at an answer that another process makes."""
 REMOTE_NOTE_SECONDS = 5.0
 """Between two signs to that process that somebody reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class NewThread:
-    """What a caller asks for. None is left to the defaults; a thread without a title is called by its question."""
-
-    kb_ids: tuple[str, ...]
-    title: str = ""
-    model: str | None = None
-    score_threshold: float | None = None
-    top_k: int | None = None
-    searches_again: bool = True
-    token_budget: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Who wants to read: as threads name their owner, and whether they administer the organization."""
-
-    owner: str
-    is_administrator: bool
-
-    @property
-    def owners(self) -> tuple[str | None, ...]:
-        """Whose threads these may read; None: those of before owners were noted, which somebody has to look after."""
-        return (self.owner, None) if self.is_administrator else (self.owner,)
 
 
 class Chats:
@@ -123,7 +99,7 @@ class Chats:
         """The thread with this id."""
         thread = await self._rows.thread(organization_id, thread_id)
         if thread is None:
-            raise _unknown(thread_id)
+            raise unknown_thread(thread_id)
         return thread
 
     async def page(
@@ -140,7 +116,7 @@ class Chats:
         """
         thread = await self.get(organization_id, thread_id)
         if thread.owner not in reader.owners:
-            raise _unknown(thread_id)
+            raise unknown_thread(thread_id)
 
     async def change(self, organization: Organization, thread_id: str, changes: Mapping[str, Any]) -> ChatThread:
         """Change title, model, score_threshold, top_k, searches_again or token_budget; of answers to come."""
@@ -149,7 +125,7 @@ class Chats:
             await self._chat.choose(organization, changes["model"])
         changed = await self._rows.change_thread(organization.id, thread_id, changes)
         if changed is None:
-            raise _unknown(thread_id)
+            raise unknown_thread(thread_id)
         return changed
 
     async def delete(self, organization_id: str, thread_id: str) -> None:
@@ -190,20 +166,60 @@ class Chats:
             TransientError: this process makes as many answers as it may.
         """
         thread = await self.get(organization.id, thread_id)
-        if len(self._live) >= self._settings.max_running or self._is_closing:
-            raise TransientError("too many answers are being given at the moment; ask again", retry_after=5.0)
+        self._require_room()
         model = (await self._chat.choose(organization, thread.model)).model
         require_budget(thread, ChatUsage(), 1)
         thread, asked, answer = await self._begin(thread, question, model)
         earlier = await self._rows.latest(organization.id, thread.id, before=asked.number, limit=MAX_TURNS)
-        live = LiveAnswer(answer, self._rows, self._settings)
-        self._live[answer.id] = live
 
         async def make(draft: Draft) -> None:
             await self._answering.answer(organization, thread, question, earlier, draft)
 
-        live.begin(make, self._after)
+        self._make(answer, make)
         return asked, answer
+
+    async def go_on(self, organization: Organization, thread_id: str, message_id: str) -> ChatMessage:
+        """Continue an answer that was cut, stopped or broke off; it runs again, and grows.
+
+        Raises:
+            ConflictError: it is complete, or not the thread's last message (code `cannot_continue`), or an answer is
+                being given (code `answer_running`).
+            InvalidInputError, QuotaExceededError, TransientError: as `ask`.
+        """
+        thread = await self.get(organization.id, thread_id)
+        cut = await self._as_it_is(await self._stored(organization.id, thread_id, message_id))
+        if cut.state is AnswerState.RUNNING:
+            raise answer_running()
+        if not cut.can_continue or cut.number != thread.message_count:
+            raise cannot_continue()
+        self._require_room()
+        # The model that began it, where the thread has not another one by now.
+        model = (await self._chat.choose(organization, thread.model or cut.model)).model
+        require_budget(thread, ChatUsage(), 1)
+        earlier = await self._rows.latest(organization.id, thread.id, before=cut.number, limit=MAX_TURNS + 1)
+
+        async def commit(session: Session) -> ChatMessage | None:
+            return await self._rows.reopen(session, thread, cut)
+
+        answer = await run_in_transaction(self._connection, commit)
+        if answer is None:
+            raise answer_running()
+        question = earlier[-1].content if earlier else cut.question
+
+        async def make(draft: Draft) -> None:
+            await self._answering.go_on(organization, thread, question, earlier[:-1], draft)
+
+        self._make(answer.model_copy(update={"model": model}), make)
+        return answer
+
+    def _require_room(self) -> None:
+        if len(self._live) >= self._settings.max_running or self._is_closing:
+            raise TransientError("too many answers are being given at the moment; ask again", retry_after=5.0)
+
+    def _make(self, answer: ChatMessage, make: Callable[[Draft], Awaitable[None]]) -> None:
+        live = LiveAnswer(answer, self._rows, self._settings)
+        self._live[answer.id] = live
+        live.begin(make, self._after)
 
     async def _begin(
         self, thread: ChatThread, question: str, model: str
@@ -242,9 +258,7 @@ class Chats:
         begun = await run_in_transaction(self._connection, commit)
         if begun is None:
             await self.get(thread.organization_id, thread.id)
-            raise ConflictError(
-                "the thread's last answer is still being given: read it to its end, or stop it", code="answer_running"
-            )
+            raise answer_running()
         return begun
 
     async def _after(self, ended: ChatMessage) -> None:
@@ -280,6 +294,9 @@ class Chats:
             NotFoundError: there is no such message; before the first item.
         """
         message = await self._stored(organization_id, thread_id, message_id)
+        if message.state is AnswerState.RUNNING:
+            # It may have ended before, and be continued.
+            position = replace(position, ending=0)
         live = self._live.get(message_id)
         if live is None:
             async for item in self._follow_stored(message, position):
@@ -361,7 +378,3 @@ class Chats:
 def _title_of(question: str) -> str:
     line = " ".join(question.split())
     return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1].rstrip()}…"
-
-
-def _unknown(thread_id: str) -> NotFoundError:
-    return NotFoundError(f"no thread has the id {thread_id!r}")

@@ -10,6 +10,11 @@ from analytiq.cli.console import fail, note, output
 from analytiq.client import ChatMessage, Client
 
 PROMPT = "\nyou> "
+_ENDINGS = {
+    "length": "The answer was cut: it reached the limit of tokens. Ask for the rest, or for a shorter answer.",
+    "content_filter": "The provider's content filter withheld the answer or its rest. Ask in other words.",
+    "empty": "The model answered nothing. Ask again, or choose another model.",
+}
 
 
 def run_chat(
@@ -78,5 +83,7 @@ def _print_sources(answer: ChatMessage) -> None:
             f"  [bold]{escape(f'[{citation.number}]')}[/] {escape(citation.source)}, page {citation.page}"
             f"   [dim]{escape(quote)}[/]"
         )
-    if answer.state == "done" and not answer.is_grounded:
+    if answer.ended_by in _ENDINGS:
+        note(_ENDINGS[answer.ended_by])
+    elif answer.state == "done" and not answer.is_grounded:
         note("This answer cites nothing from the documents.")

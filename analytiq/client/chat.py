@@ -110,10 +110,15 @@ class ChatMessage(_Answer):
     error: Failure | None
     created_at: datetime
     finished_at: datetime | None
+    reasoning: str = ""
+    """What the model thought before it answered."""
+    ended_by: str | None = None
+    """complete, length, content_filter or empty, of an answer that is done."""
+    can_continue: bool = False
 
 
 class ChatEvent(_Answer):
-    """An event of an answer: `name` is token, tool_call, passages, usage, error or done."""
+    """An event of an answer: `name` is reasoning, token, tool_call, passages, usage, error or done."""
 
     id: str
     name: str
@@ -132,6 +137,11 @@ class ChatEvent(_Answer):
 
 class _Asked(BaseModel):
     answer: ChatMessage
+
+
+class _Continued(BaseModel):
+    answer: ChatMessage
+    last_event_id: str
 
 
 class ChatCalls(Connection):
@@ -206,6 +216,12 @@ class ChatCalls(Connection):
         """Ask, and follow the answer to its end; see `follow_answer`."""
         answer = self.begin_answer(thread_id, question)
         return self.follow_answer(thread_id, answer.message_id)
+
+    def continue_answer(self, thread_id: str, message_id: str) -> Iterator[ChatEvent]:
+        """Continue a thread's last answer where it was cut, and follow what is added to it; see `follow_answer`."""
+        path = f"/chat/threads/{segment(thread_id)}/messages/{segment(message_id)}/continue"
+        told = _Continued.model_validate_json(self._transport.call("POST", path))
+        return self.follow_answer(thread_id, message_id, after=told.last_event_id)
 
     def stop_answer(self, thread_id: str, message_id: str) -> ChatMessage:
         """Stop an answer; what was said stays, and is paid for."""

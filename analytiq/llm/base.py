@@ -108,13 +108,17 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole answer. `cost_usd` is None where the model's price is not known."""
+    """A whole answer. `cost_usd` is None where the model's price is not known.
+
+    `reasoning`: what the model thought before it answered; no part of `text`.
+    """
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     usage: TokenUsage = field(default_factory=TokenUsage)
     finish_reason: FinishReason = FinishReason.STOP
     cost_usd: float | None = None
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +128,18 @@ class TextDelta:
     text: str
 
 
-StreamEvent = TextDelta | Completion
-"""Pieces of text as they arrive; the last event is the whole, with its usage."""
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of what the model thinks before it answers."""
+
+    text: str
+
+
+StreamEvent = TextDelta | ReasoningDelta | Completion
+"""Pieces of text as they arrive; the last event is the whole, with its usage.
+
+The whole decides: what came as text may turn out to have been reasoning.
+"""
 
 
 class ChatModel(Protocol):

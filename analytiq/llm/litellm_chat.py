@@ -4,33 +4,32 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any, cast
 
 from pydantic import SecretStr
 
-from analytiq.chunking.tokens import without_surrogates
 from analytiq.errors import TransientError
 from analytiq.llm.base import (
     AnswerSchema,
     Completion,
-    FinishReason,
     Message,
     Options,
+    ReasoningDelta,
     StreamEvent,
     TextDelta,
     TokenUsage,
     Tool,
     ToolCall,
 )
-from analytiq.llm.bounding import LONGEST_ARGUMENTS, MOST_CALLS, bounded_calls, bounded_count, longest_text
+from analytiq.llm.bounding import longest_text
+from analytiq.llm.reading import STUMBLES, Parts, completion_of, estimated
+from analytiq.llm.reasoning import Split
 from analytiq.providers.guarded_http import guarded_openai_client
 from analytiq.providers.litellm_errors import Use, translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
 CHAT_EXAMPLES = "gpt-4o-mini, anthropic/claude-sonnet-4-5, gemini/gemini-2.5-flash, openai/<model of your own server>"
-CHARACTERS_PER_TOKEN = 4
-"""For an estimate where the provider does not count; English text has about so many."""
 WHOLE_TIMEOUTS = 2
 """So many `timeout_seconds` a whole answer may take: a server that sends a byte now and then is never silent."""
 STREAM_TIMEOUTS = 10
@@ -84,22 +83,22 @@ class LiteLLMChat:
                 code="timeout",
             ) from None
         try:
-            completion = _completion(response, self._model, longest_text(options.max_tokens))
-        except _STUMBLES:
+            completion = completion_of(response, self._model, longest_text(options.max_tokens))
+        except STUMBLES:
             raise self._unreadable() from None
         return self._priced(completion, messages)
 
     async def stream(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[StreamEvent]:
         """See ChatModel."""
-        parts = _Parts(most_characters=longest_text(options.max_tokens))
+        parts = Parts(most_characters=longest_text(options.max_tokens))
         async with aclosing(self._chunks(messages, options)) as chunks:
             async for chunk in chunks:
                 try:
-                    text = parts.take(chunk)
-                except _STUMBLES:
+                    taken = parts.take(chunk)
+                except STUMBLES:
                     raise self._unreadable() from None
-                if text:
-                    yield TextDelta(text)
+                for piece in _deltas(taken):
+                    yield piece
                 if parts.is_full:
                     # What is not read any more is not paid for any longer.
                     break
@@ -107,6 +106,8 @@ class LiteLLMChat:
             raise TransientError(
                 f"The provider of {self._model!r} ended its answer in the middle: ask again.", code="stream_cut"
             )
+        for piece in _deltas(parts.end()):
+            yield piece
         yield self._priced(parts.whole(), messages)
 
     async def _chunks(self, messages: Sequence[Message], options: Options) -> AsyncGenerator[Any]:
@@ -196,14 +197,8 @@ class LiteLLMChat:
     def _priced(self, completion: Completion, messages: Sequence[Message]) -> Completion:
         usage = completion.usage
         if not usage.total_tokens:
-            usage = _estimated(messages, completion)
-        return Completion(
-            text=completion.text,
-            tool_calls=completion.tool_calls,
-            usage=usage,
-            finish_reason=completion.finish_reason,
-            cost_usd=cost_usd(self._model, usage),
-        )
+            usage = estimated(messages, completion)
+        return replace(completion, usage=usage, cost_usd=cost_usd(self._model, usage))
 
 
 def cost_usd(model: str, usage: TokenUsage) -> float | None:
@@ -217,107 +212,13 @@ def cost_usd(model: str, usage: TokenUsage) -> float | None:
     return float(prompt) + float(completion)
 
 
-_STUMBLES = (AttributeError, LookupError, TypeError, ValueError)
-"""What reading an answer raises that has another shape than providers' answers have."""
-
-
-@dataclass(slots=True)
-class _CallParts:
-    """A tool call as its fragments arrive."""
-
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-
-
-@dataclass(slots=True)
-class _Parts:
-    """An answer as its pieces arrive."""
-
-    most_characters: int
-    characters: int = 0
-    text: list[str] = field(default_factory=list[str])
-    calls: dict[int, _CallParts] = field(default_factory=dict[int, _CallParts])
-    finish_reason: FinishReason | None = None
-    usage: TokenUsage = field(default_factory=TokenUsage)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether this is more than is taken of an answer."""
-        too_long = any(len(call.arguments) > LONGEST_ARGUMENTS for call in self.calls.values())
-        return self.characters >= self.most_characters or len(self.calls) > MOST_CALLS or too_long
-
-    def take(self, chunk: Any) -> str:
-        """Add a piece; returns its text, as far as it is taken."""
-        self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
-        text = ""
-        for choice in chunk.choices or ():
-            if choice.finish_reason is not None:
-                self.finish_reason = _finish_reason(choice.finish_reason)
-            delta = choice.delta
-            text += getattr(delta, "content", None) or ""
-            for fragment in getattr(delta, "tool_calls", None) or ():
-                self._take_fragment(fragment)
-        text = without_surrogates(text)[: self.most_characters - self.characters]
-        self.characters += len(text)
-        self.text.append(text)
-        if self.is_full:
-            self.finish_reason = FinishReason.LENGTH
-        return text
-
-    def _take_fragment(self, fragment: Any) -> None:
-        call = self.calls.setdefault(int(fragment.index or 0), _CallParts())
-        call.id = fragment.id or call.id
-        function = fragment.function
-        if function is not None:
-            call.name = call.name or function.name or ""
-            call.arguments += function.arguments or ""
-
-    def whole(self) -> Completion:
-        """The whole answer, from its pieces."""
-        calls = tuple(
-            ToolCall(call.id or f"call_{index}", call.name, call.arguments)
-            for index, call in sorted(self.calls.items())
-        )
-        usage = TokenUsage() if self.is_full else self.usage
-        return Completion("".join(self.text), bounded_calls(calls), usage, self.finish_reason or FinishReason.STOP)
-
-
-def _completion(response: Any, model: str, most_characters: int) -> Completion:
-    choices = response.choices
-    if not choices:
-        raise TransientError(f"The provider of {model!r} answered nothing: ask again.", code="malformed_answer")
-    message = choices[0].message
-    calls = tuple(
-        ToolCall(call.id or f"call_{index}", call.function.name or "", call.function.arguments or "")
-        for index, call in enumerate(message.tool_calls or ())
-    )
-    usage = _usage(getattr(response, "usage", None)) or TokenUsage()
-    text = without_surrogates(message.content or "")
-    is_cut = len(text) > most_characters
-    reason = FinishReason.LENGTH if is_cut else _finish_reason(choices[0].finish_reason)
-    return Completion(text[:most_characters], bounded_calls(calls), usage, reason)
-
-
-def _usage(raw: Any) -> TokenUsage | None:
-    if raw is None:
-        return None
-    return TokenUsage(bounded_count(raw.prompt_tokens), bounded_count(raw.completion_tokens))
-
-
-def _estimated(messages: Sequence[Message], completion: Completion) -> TokenUsage:
-    asked = sum(len(message.content) for message in messages)
-    answered = len(completion.text) + sum(len(call.arguments) for call in completion.tool_calls)
-    return TokenUsage(asked // CHARACTERS_PER_TOKEN + 1, answered // CHARACTERS_PER_TOKEN + 1, is_estimated=True)
-
-
-def _finish_reason(raw: object) -> FinishReason:
-    if raw == "function_call":
-        return FinishReason.TOOL_CALLS
-    try:
-        return FinishReason(str(raw))
-    except ValueError:
-        return FinishReason.STOP
+def _deltas(taken: Split) -> list[TextDelta | ReasoningDelta]:
+    deltas: list[TextDelta | ReasoningDelta] = []
+    if taken.reasoning and not taken.retracts:
+        deltas.append(ReasoningDelta(taken.reasoning))
+    if taken.answer:
+        deltas.append(TextDelta(taken.answer))
+    return deltas
 
 
 def _message(message: Message) -> dict[str, Any]:

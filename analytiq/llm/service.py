@@ -12,9 +12,19 @@ import structlog
 from analytiq import clock
 from analytiq.credentials.providers import Credentials
 from analytiq.errors import InvalidInputError, RateLimitedError, TransientError
-from analytiq.llm.base import ChatModel, Completion, Message, Options, StreamEvent, TextDelta, TokenUsage
+from analytiq.llm.base import (
+    ChatModel,
+    Completion,
+    Message,
+    Options,
+    ReasoningDelta,
+    StreamEvent,
+    TextDelta,
+    TokenUsage,
+)
 from analytiq.llm.counting import note_call, require_budget_for
-from analytiq.llm.litellm_chat import CHARACTERS_PER_TOKEN, CHAT_EXAMPLES, LiteLLMChat, cost_usd
+from analytiq.llm.litellm_chat import CHAT_EXAMPLES, LiteLLMChat, cost_usd
+from analytiq.llm.reading import CHARACTERS_PER_TOKEN
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
@@ -180,7 +190,7 @@ class ChatService:
         try:
             async with aclosing(chosen.stream(messages, options)) as events:
                 async for event in events:
-                    if isinstance(event, TextDelta):
+                    if isinstance(event, TextDelta | ReasoningDelta):
                         text += event.text
                     else:
                         await self._note(organization, chosen, event, purpose)

@@ -27,6 +27,18 @@ class ChatUsage(Stored):
         """Asked and answered."""
         return self.prompt_tokens + self.completion_tokens
 
+    def without(self, other: "ChatUsage") -> "ChatUsage":
+        """Subtract what was counted before."""
+        return ChatUsage(
+            calls=self.calls - other.calls,
+            prompt_tokens=self.prompt_tokens - other.prompt_tokens,
+            completion_tokens=self.completion_tokens - other.completion_tokens,
+            cost_usd=self.cost_usd - other.cost_usd,
+            unpriced_calls=self.unpriced_calls - other.unpriced_calls,
+            spus=self.spus - other.spus,
+            is_estimated=self.is_estimated,
+        )
+
     def __add__(self, other: "ChatUsage") -> "ChatUsage":
         return ChatUsage(
             calls=self.calls + other.calls,
@@ -82,6 +94,18 @@ class AnswerState(StrEnum):
     STOPPED = "stopped"
     """By its reader, or because nobody read it any more."""
     FAILED = "failed"
+
+
+class AnswerEnd(StrEnum):
+    """How the model ended an answer that is done."""
+
+    COMPLETE = "complete"
+    LENGTH = "length"
+    """Cut: its tokens were used up. It can be continued."""
+    CONTENT_FILTER = "content_filter"
+    """Cut or withheld by the provider's filter."""
+    EMPTY = "empty"
+    """The model said nothing."""
 
 
 class ChatPassage(Stored):
@@ -152,7 +176,9 @@ class ChatMessage(Stored):
 
     `question`: what was searched for, worded so that it stands alone. `is_grounded`: the answer cites a passage.
     `document_ids`: of every passage that it was made from; `has_erased_passages`: documents among them were deleted.
-    `heartbeat_at` and `listened_at`: when the process that answers, and a reader in another one, last said so.
+    `ended_by`: of an answer that is done; None in those of before it was noted. `reasoning`: what the model thought,
+    which is no part of the answer. `heartbeat_at` and `listened_at`: when the process that answers, and a reader in
+    another one, last said so.
     """
 
     id: str
@@ -161,7 +187,9 @@ class ChatMessage(Stored):
     number: int
     role: ChatRole
     content: str = ""
+    reasoning: str = ""
     state: AnswerState = AnswerState.DONE
+    ended_by: AnswerEnd | None = None
     question: str = ""
     steps: tuple[ChatStep, ...] = ()
     passages: tuple[ChatPassage, ...] = ()
@@ -177,3 +205,10 @@ class ChatMessage(Stored):
     listened_at: datetime | None = None
     created_at: datetime
     finished_at: datetime | None = None
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the model may go on where the answer ended: it was cut, stopped, or broke off."""
+        if self.role is not ChatRole.ASSISTANT or not self.content.strip():
+            return False
+        return self.ended_by is AnswerEnd.LENGTH or self.state in (AnswerState.STOPPED, AnswerState.FAILED)

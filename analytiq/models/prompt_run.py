@@ -60,12 +60,14 @@ class RunPassage(Stored):
 class RunStep(Stored):
     """One step of a run; together they are its whole conversation with the model.
 
-    `text`: what the model said, what it was told, or why a tool did not do what it asked for. `is_forced`: the model
-    was to answer, and was allowed no tool. `error`: a stable code, where the tool did nothing.
+    `text`: what the model said, what it was told, or why a tool did not do what it asked for. `reasoning`: what the
+    model thought before, which is no part of its answer. `is_forced`: the model was to answer, and was allowed no tool.
+    `error`: a stable code, where the tool did nothing.
     """
 
     kind: StepKind
     text: str = ""
+    reasoning: str = ""
     at: datetime
     milliseconds: int = 0
     tool_calls: tuple[RecordedCall, ...] = ()

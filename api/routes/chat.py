@@ -8,9 +8,9 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from analytiq.bootstrap import Application
 from analytiq.chat.events import ALL_TOLD, EventName, Position
-from analytiq.chat.service import Reader
+from analytiq.chat.threads import Reader
 from analytiq.models.account import Permission
-from analytiq.models.chat import ChatMessage
+from analytiq.models.chat import AnswerState, ChatMessage
 from analytiq.models.text import CurrentTexts
 from api.access import Caller
 from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
@@ -18,6 +18,7 @@ from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, Eve
 from api.idempotency import IdempotentRoute
 from api.schemas.chat import (
     ChatAsked,
+    ChatContinued,
     ChatMessageList,
     ChatMessageResponse,
     ChatQuestion,
@@ -136,7 +137,7 @@ async def ask_chat_thread(
     return ChatAsked(
         question=ChatMessageResponse.of(question, CurrentTexts()),
         answer=ChatMessageResponse.of(answer, CurrentTexts()),
-        events_path=f"/v0/orgs/{organization.id}/chat/threads/{thread_id}/messages/{answer.id}/events",
+        events_path=_events_path(answer),
     )
 
 
@@ -170,7 +171,7 @@ async def follow_chat_message(
     """
     message = await application.chats.message(caller.organization.id, thread_id, message_id)
     position = Position.of(last_event_id)
-    if position.ending == ALL_TOLD:
+    if position.ending == ALL_TOLD and message.state is not AnswerState.RUNNING:
         return Response(status_code=204)
     return EventStream(_events(application, StandingRight(request, application, caller), message, position))
 
@@ -181,6 +182,27 @@ async def stop_chat_message(
 ) -> ChatMessageResponse:
     """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
     return await _told(application, await application.chats.stop(organization.id, thread_id, message_id))
+
+
+@router.post("/{thread_id}/messages/{message_id}/continue", status_code=202, operation_id="continue_chat_message")
+async def continue_chat_message(
+    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
+) -> ChatContinued:
+    """Continue the thread's last answer where it was cut, stopped or broke off: the same message runs again, and grows.
+
+    The model answers from the passages that the answer was begun with. 409 (`cannot_continue`) where it is complete.
+    """
+    answer = await application.chats.go_on(organization, thread_id, message_id)
+    return ChatContinued(
+        answer=await _told(application, answer),
+        events_path=_events_path(answer),
+        last_event_id=str(Position.at_end_of(answer)),
+    )
+
+
+def _events_path(answer: ChatMessage) -> str:
+    thread = f"/v0/orgs/{answer.organization_id}/chat/threads/{answer.thread_id}"
+    return f"{thread}/messages/{answer.id}/events"
 
 
 async def _texts_of(application: Application, *messages: ChatMessage) -> CurrentTexts:

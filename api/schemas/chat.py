@@ -5,8 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from analytiq.chat.events import Event, EventName
-from analytiq.chat.service import NewThread
+from analytiq.chat.threads import NewThread
 from analytiq.models.chat import (
+    AnswerEnd,
     AnswerState,
     ChatCitation,
     ChatMessage,
@@ -232,7 +233,13 @@ class ChatMessageResponse(ResponseBody):
     number: int = Field(description="From 1 within the thread")
     role: ChatRole
     content: str
+    reasoning: str = Field(description="What the model thought before it answered: no part of the answer, never cited")
     state: AnswerState
+    ended_by: AnswerEnd | None = Field(
+        description="Of an answer that is done: whether it is complete, was cut (`length`, `content_filter`), or is"
+        " empty; null in old answers"
+    )
+    can_continue: bool = Field(description="The model may go on with it, where it is the thread's last message")
     question: str = Field(description="Of an answer: what was searched for, worded so that it stands alone")
     is_grounded: bool | None = Field(
         description="The answer cites a passage; null for questions, and while it is given"
@@ -256,7 +263,10 @@ class ChatMessageResponse(ResponseBody):
             number=message.number,
             role=message.role,
             content=message.content,
+            reasoning=message.reasoning,
             state=message.state,
+            ended_by=message.ended_by,
+            can_continue=message.can_continue,
             question=message.question,
             is_grounded=message.is_grounded,
             citations=[ChatCitationResponse.of(item, texts) for item in message.citations],
@@ -287,6 +297,14 @@ class ChatAsked(ResponseBody):
     events_path: str
 
 
+class ChatContinued(ResponseBody):
+    """The answer, which goes on: follow it at `events_path`, or get it until it is over."""
+
+    answer: ChatMessageResponse
+    events_path: str
+    last_event_id: str = Field(description="`Last-Event-ID` by which only what is added is told")
+
+
 class ChatThreadDeleted(ResponseBody):
     """It is gone."""
 
@@ -295,6 +313,12 @@ class ChatThreadDeleted(ResponseBody):
 
 class TokenEvent(ResponseBody):
     """`token`: the next piece of the answer."""
+
+    text: str
+
+
+class ReasoningEvent(ResponseBody):
+    """`reasoning`: more of what the model thinks before it answers."""
 
     text: str
 
@@ -329,6 +353,8 @@ def event_data(event: Event, message: ChatMessage, texts: CurrentTexts) -> Respo
     match event.name:
         case EventName.TOKEN:
             return TokenEvent(text=event.text)
+        case EventName.REASONING:
+            return ReasoningEvent(text=event.text)
         case EventName.TOOL_CALL | EventName.PASSAGES:
             return _step_data(event, message, texts)
         case EventName.USAGE:

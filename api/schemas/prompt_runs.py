@@ -92,6 +92,7 @@ class RunStepResponse(ResponseBody):
 
     kind: StepKind
     text: str
+    reasoning: str = Field(description="What the model thought before it answered: no part of the answer")
     at: Moment
     milliseconds: int
     tool_calls: list[RunToolCallResponse]

@@ -37,7 +37,7 @@ from tests.fakes.chat_server import ChatServer, Fail, Say, Slow
 MODEL = "hosted_vllm/fake-chat"
 PAGES = 40
 QUESTION = "Which valve pressure is allowed for boiler 37?"
-NAMES = ("token", "tool_call", "passages", "usage", "error", "done")
+NAMES = ("reasoning", "token", "tool_call", "passages", "usage", "error", "done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,3 +387,43 @@ def test_citation_of_a_version_that_was_replaced_says_so_and_keeps_its_words(
     with Client(office.url, office.organization_id, office.token) as library:
         [_, same] = library.chat_messages(thread_id)
     assert [item.is_current for item in same.citations] == [False]
+
+
+def test_answer_that_was_cut_is_marked_and_continued(
+    client: httpx.Client, office: Office, chat_server: ChatServer
+) -> None:
+    chat_server.script(
+        Say("<think>Which boiler?</think>The pressure of boiler 37", finish_reason="length"),
+        Say(" is 407 bar [1]."),
+    )
+    thread_id = begin(client, office)
+    asked = ask(client, thread_id)
+    told = events_of(client, asked["events_path"])
+    assert [item.data["text"] for item in told if item.name == "reasoning"] == ["Which", " boiler?"]
+    cut = told[-1].data
+    assert (cut["state"], cut["ended_by"], cut["can_continue"]) == ("done", "length", True)
+    assert (cut["content"], cut["reasoning"]) == ("The pressure of boiler 37", "Which boiler?")
+
+    path = f"/chat/threads/{thread_id}/messages/{cut['message_id']}"
+    begun = accepted(client.post(f"{path}/continue"), 202)
+    assert begun["answer"]["message_id"] == cut["message_id"]
+    told = events_of(client, begun["events_path"], after=begun["last_event_id"])
+    assert "".join(item.data["text"] for item in told if item.name == "token") == " is 407 bar [1]."
+    whole = told[-1].data
+    assert whole["content"] == "The pressure of boiler 37 is 407 bar [1]."
+    assert (whole["ended_by"], whole["can_continue"], len(whole["citations"])) == ("complete", False, 1)
+    problem_of(client.post(f"{path}/continue"), 409, code="cannot_continue")
+    problem_of(client.post(f"/chat/threads/{thread_id}/messages/{UNKNOWN_ID}/continue"), 404)
+
+
+def test_client_continues_an_answer(office: Office, chat_server: ChatServer) -> None:
+    chat_server.script(Say("one two", finish_reason="length"), Say(" three."))
+    with Client(office.url, office.organization_id, office.token) as library:
+        thread = library.create_thread([office.kb_id], model=MODEL)
+        *_, last = library.ask(thread.thread_id, QUESTION)
+        assert last.message is not None
+        assert last.message.can_continue
+        events = list(library.continue_answer(thread.thread_id, last.message.message_id))
+    assert "".join(event.text for event in events) == " three."
+    assert events[-1].message is not None
+    assert (events[-1].message.content, events[-1].message.ended_by) == ("one two three.", "complete")

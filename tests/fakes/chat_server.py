@@ -62,6 +62,8 @@ class Say:
     tool_calls: Sequence[Call] = ()
     finish_reason: str | None = None
     has_usage: bool = True
+    reasoning: str = ""
+    """In a field of its own, as servers with a reasoning parser have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +378,8 @@ def _usage(body: dict[str, Any], text: str) -> dict[str, int]:
 def _whole(body: dict[str, Any], answer: Say) -> dict[str, Any]:
     text = _text_of(body, answer)
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
     if answer.tool_calls:
         message["tool_calls"] = _calls_of(answer)
     whole = {
@@ -394,7 +398,8 @@ def _pieces(body: dict[str, Any], answer: Say) -> list[dict[str, Any]]:
     """A word a piece; a tool call's name first, then its arguments in fragments; the usage last, where asked for."""
     text = _text_of(body, answer)
     words = [word if place == 0 else f" {word}" for place, word in enumerate(text.split(" "))] if text else []
-    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}, *({"content": word} for word in words)]
+    thoughts = [{"reasoning_content": f"{word} "} for word in answer.reasoning.split()]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}, *thoughts, *({"content": w} for w in words)]
     for index, call in enumerate(_calls_of(answer)):
         arguments = call["function"]["arguments"]
         head = {**call, "index": index, "function": {"name": call["function"]["name"], "arguments": ""}}

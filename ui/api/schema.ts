@@ -1387,6 +1387,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continue Chat Message
+         * @description Continue the thread's last answer where it was cut, stopped or broke off: the same message runs again, and grows.
+         *
+         *     The model answers from the passages that the answer was begun with. 409 (`cannot_continue`) where it is complete.
+         */
+        post: operations["continue_chat_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v0/orgs/{organization_id}/usage": {
         parameters: {
             query?: never;
@@ -2176,6 +2198,12 @@ export interface components {
             permission: components["schemas"]["Permission"] | null;
         };
         /**
+         * AnswerEnd
+         * @description How the model ended an answer that is done.
+         * @enum {string}
+         */
+        AnswerEnd: "complete" | "length" | "content_filter" | "empty";
+        /**
          * AnswerState
          * @description running ──▶ done | stopped | failed.
          * @enum {string}
@@ -2439,6 +2467,20 @@ export interface components {
             is_current: boolean | null;
         };
         /**
+         * ChatContinued
+         * @description The answer, which goes on: follow it at `events_path`, or get it until it is over.
+         */
+        ChatContinued: {
+            answer: components["schemas"]["ChatMessageResponse"];
+            /** Events Path */
+            events_path: string;
+            /**
+             * Last Event Id
+             * @description `Last-Event-ID` by which only what is added is told
+             */
+            last_event_id: string;
+        };
+        /**
          * ChatMessageList
          * @description A page of a thread's messages, oldest first.
          */
@@ -2467,7 +2509,19 @@ export interface components {
             role: components["schemas"]["ChatRole"];
             /** Content */
             content: string;
+            /**
+             * Reasoning
+             * @description What the model thought before it answered: no part of the answer, never cited
+             */
+            reasoning: string;
             state: components["schemas"]["AnswerState"];
+            /** @description Of an answer that is done: whether it is complete, was cut (`length`, `content_filter`), or is empty; null in old answers */
+            ended_by: components["schemas"]["AnswerEnd"] | null;
+            /**
+             * Can Continue
+             * @description The model may go on with it, where it is the thread's last message
+             */
+            can_continue: boolean;
             /**
              * Question
              * @description Of an answer: what was searched for, worded so that it stands alone
@@ -6078,6 +6132,11 @@ export interface components {
             kind: components["schemas"]["analytiq__models__prompt_run__StepKind"];
             /** Text */
             text: string;
+            /**
+             * Reasoning
+             * @description What the model thought before it answered: no part of the answer
+             */
+            reasoning: string;
             /** At */
             at: string;
             /** Milliseconds */
@@ -13265,6 +13324,76 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChatMessageResponse"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    continue_chat_message: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                message_id: string;
+                /** @description 24 hex digits */
+                organization_id: string;
+                thread_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatContinued"];
                 };
             };
             /** @description The request is wrong */

@@ -7,7 +7,7 @@ from typing import Any
 from pymongo import IndexModel, ReturnDocument
 
 from analytiq import clock
-from analytiq.models.chat import AnswerState, ChatMessage, ChatThread
+from analytiq.models.chat import AnswerState, ChatMessage, ChatThread, ChatUsage
 from analytiq.models.document import Failure
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.ids import object_id, object_ids
@@ -106,6 +106,49 @@ class ChatRepository:
         """Store new messages of a thread that was claimed."""
         await self._messages.insert_many([encode(message) for message in messages], session=session)
 
+    async def reopen(self, session: Session, thread: ChatThread, answer: ChatMessage) -> ChatMessage | None:
+        """Take the thread for its last answer once more; None where another is being given, or it changed meanwhile."""
+        now = clock.now()
+        claimed = await self._threads.update_one(
+            {
+                **_own(thread.organization_id, thread.id),
+                "message_count": answer.number,
+                "$or": [{"running_message_id": None}, {"running_until": {"$lt": now}}],
+            },
+            {
+                "$set": {
+                    "running_message_id": answer.id,
+                    "running_until": now + timedelta(seconds=LEASE_SECONDS),
+                    "updated_at": now,
+                }
+            },
+            session=session,
+        )
+        row: Row | None = None
+        if claimed.matched_count:
+            row = await self._messages.find_one_and_update(
+                {
+                    **_own(answer.organization_id, answer.id),
+                    "thread_id": thread.id,
+                    "state": answer.state.value,
+                    "content": answer.content,
+                },
+                {
+                    "$set": {
+                        "state": AnswerState.RUNNING.value,
+                        "ended_by": None,
+                        "error": None,
+                        "is_stop_wanted": False,
+                        "finished_at": None,
+                        "heartbeat_at": now,
+                        "listened_at": None,
+                    }
+                },
+                session=session,
+                return_document=ReturnDocument.AFTER,
+            )
+        return decode(ChatMessage, row) if row else None
+
     async def message(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage | None:
         """The thread's message with this id."""
         query = _own(organization_id, message_id)
@@ -123,13 +166,15 @@ class ChatRepository:
     async def latest(self, organization_id: str, thread_id: str, *, before: int, limit: int) -> list[ChatMessage]:
         """The last messages before the one with this number, oldest first; without passages."""
         query: Row = {"organization_id": organization_id, "thread_id": thread_id, "number": {"$lt": before}}
-        cursor = self._messages.find(query, {"passages": 0, "steps": 0}).sort([("number", -1)]).limit(limit)
+        cursor = (
+            self._messages.find(query, {"passages": 0, "steps": 0, "reasoning": 0}).sort([("number", -1)]).limit(limit)
+        )
         return [decode(ChatMessage, row) async for row in cursor][::-1]
 
     async def write_progress(self, answer: ChatMessage) -> ChatMessage | None:
         """Write the answer so far and that its process lives; the row as it is then, None where it is gone or over."""
         now = clock.now()
-        fields = ("content", "question", "steps", "passages", "document_ids", "usage")
+        fields = ("content", "reasoning", "question", "steps", "passages", "document_ids", "usage")
         row: Row | None = await self._messages.find_one_and_update(
             {**_own(answer.organization_id, answer.id), "state": AnswerState.RUNNING.value},
             {"$set": {**_fields(answer, fields), "heartbeat_at": now}},
@@ -143,18 +188,21 @@ class ChatRepository:
         )
         return decode(ChatMessage, row)
 
-    async def finish(self, answer: ChatMessage) -> bool:
-        """Write the answer as it ended, and free its thread; False where it is gone or was ended by another."""
+    async def finish(self, answer: ChatMessage, *, counted: ChatUsage) -> bool:
+        """Write the answer as it ended, and free its thread; False where it is gone or was ended by another.
+
+        `counted`: of its usage, what the thread has already, from before the answer was continued.
+        """
         now = clock.now()
         fields = (
-            "content", "question", "steps", "passages", "document_ids", "usage", "state", "citations", "is_grounded",
-            "error", "finished_at",
+            "content", "reasoning", "question", "steps", "passages", "document_ids", "usage", "state", "ended_by",
+            "citations", "is_grounded", "error", "finished_at",
         )  # fmt: skip
         result = await self._messages.update_one(
             {**_own(answer.organization_id, answer.id), "state": AnswerState.RUNNING.value},
             {"$set": {**_fields(answer, fields), "heartbeat_at": now}},
         )
-        usage = answer.usage
+        usage = answer.usage.without(counted)
         added = {
             "usage.calls": usage.calls,
             "usage.prompt_tokens": usage.prompt_tokens,
@@ -222,6 +270,7 @@ class ChatRepository:
                     # Of one that is being given: its process finds it ended, and stops.
                     "state": AnswerState.DONE.value,
                     "content": "",
+                    "reasoning": "",
                     "question": "",
                     "steps": [],
                     "passages": [],

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.bootstrap import Application
 from analytiq.chat.events import Event, Position
-from analytiq.chat.service import NewThread
+from analytiq.chat.threads import NewThread
 from analytiq.models.chat import ChatMessage, ChatThread
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.settings import ChatSettings, LlmSettings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from analytiq.chat.events import EventName
-from analytiq.chat.service import NewThread, Reader
+from analytiq.chat.threads import NewThread, Reader
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, QuotaExceededError
 from analytiq.models.chat import AnswerState, StepKind
 from analytiq.models.llm_usage import LlmOperation
@@ -63,7 +63,7 @@ async def test_model_is_shown_the_passages_with_their_numbers_and_told_to_keep_t
     messages = chat_server.requests[0]["messages"]
     assert messages[0]["role"] == "system"
     assert "say that it is not in the documents" in messages[0]["content"]
-    assert "[1] whales.txt, page 1:\nSentence number 7 tells of whales" in messages[-1]["content"]
+    assert '[1] "whales.txt", page 1:\nSentence number 7 tells of whales' in messages[-1]["content"]
     assert messages[-1]["content"].endswith(f"Question: {QUESTION}")
 
 

@@ -19,7 +19,7 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.chat.events import EventName
-from analytiq.chat.service import NewThread
+from analytiq.chat.threads import NewThread
 from analytiq.models.chat import AnswerState
 from analytiq.settings import ChatSettings, LlmSettings
 from tests.integration.chat.conftest import OWNER, Talk

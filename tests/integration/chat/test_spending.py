@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from analytiq.chat.service import NewThread
+from analytiq.chat.threads import NewThread
 from analytiq.errors import QuotaExceededError
 from analytiq.models.chat import AnswerState
 from analytiq.search.request import SearchRequest, Turn

@@ -320,3 +320,30 @@ async def test_long_document_is_cut_and_said_so(tenant: Prompting, chat_server: 
     assert run.status is RunStatus.SUCCEEDED
     assert run.warnings == ("only the first 1,000 tokens of the text were read",)
     assert "cut here after 1,000 tokens" in chat_server.requests[0]["messages"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Say(f'<think>\n{{"year": 1}}?\n</think>\n{json.dumps(ANSWER)}'),
+        Say(json.dumps(ANSWER), reasoning='{"year": 1}?'),
+    ],
+)
+async def test_what_a_model_thinks_is_no_part_of_its_answer(
+    tenant: Prompting, chat_server: ChatServer, step: Say
+) -> None:
+    chat_server.script(step)
+    run = await tenant.run(await tenant.prompt(schema=SCHEMA), "When?")
+    assert run.status is RunStatus.SUCCEEDED
+    assert json.loads(run.answer or "") == ANSWER
+    assert run.steps[-1].reasoning.strip() == '{"year": 1}?'
+    assert chat_server.calls == 1
+
+
+async def test_answer_that_was_used_up_by_thinking_says_so(tenant: Prompting, chat_server: ChatServer) -> None:
+    chat_server.script(*(Say("<think>Let me see, and see", finish_reason="length") for _ in range(2)))
+    run = await tenant.run(await tenant.prompt(), "When?")
+    assert run.status is RunStatus.FAILED
+    assert run.error is not None
+    assert run.error.code == "empty_answer"
+    assert "tokens were used up before it answered" in run.error.detail
