@@ -22,7 +22,7 @@ CASES = [
     ("As in:\n```\n<think>\nx\n</think>\n```\nDone.", "As in:\n```\n<think>\nx\n</think>\n```\nDone.", ""),
     ("First.\n<think> is a tag.", "First.\n<think> is a tag.", ""),
     ("a < b and b > c", "a < b and b > c", ""),
-    ("<thi", "<thi", ""),
+    ("<t", "<t", ""),
     ("<table><tr></tr></table>", "<table><tr></tr></table>", ""),
 ]
 
