@@ -170,6 +170,8 @@ class SearchSettings(_Section):
     visibility_seconds: float = 120.0
     snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
     """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
+    understanding_cache_seconds: float = Field(default=3600.0, ge=0.0)
+    """How long a process remembers rewritten questions and imagined answers; 0: not at all."""
     leg_timeout_seconds: float = 10.0
     step_timeout_seconds: float = 15.0
 

@@ -33,7 +33,7 @@ def new_searching(rows: Rows, calls: ModelCalls, stores: Stores, lives: Document
     """A search has two legs, by vectors and by words, and steps of models around them."""
     legs = Legs(stores.vectors, stores.words, timeout_seconds=settings.search.leg_timeout_seconds)
     steps = ModelSteps(
-        understanding=ChatUnderstanding(calls.chat),
+        understanding=ChatUnderstanding(calls.chat, cache_seconds=settings.search.understanding_cache_seconds),
         reranker=calls.reranking,
         compressor=ChatCompressor(calls.chat),
     )

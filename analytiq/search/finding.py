@@ -149,6 +149,8 @@ class Finding:
     async def _rank_once(self, scopes: Sequence[Scope], plan: SearchPlan, trail: Trail, *, depth: int) -> Ranking:
         with trail.step("find"):
             result = await self._legs.find(scopes, plan, depth=depth)
+        for name, milliseconds in result.milliseconds.items():
+            trail.add_time(name, milliseconds)
         for lacking in result.degraded:
             trail.lack(lacking.step, lacking.code, lacking.detail)
         merged = Merged.of(result.found)

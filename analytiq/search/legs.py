@@ -1,8 +1,9 @@
 """The two ways of finding chunks, side by side over every knowledge base of a search."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TypeVar
 
 import structlog
@@ -29,6 +30,8 @@ class LegsResult:
 
     found: Found
     degraded: tuple[Degradation, ...] = ()
+    milliseconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Of each retriever, by its name."""
 
 
 class Legs:
@@ -55,7 +58,10 @@ class Legs:
             legs.append(("vector", self._vector))
         if plan.has_lexical_leg and self._lexical is not None:
             legs.append(("lexical", self._words))
-        outcomes = await asyncio.gather(*(self._leg(name, leg, scopes, plan.query, depth) for name, leg in legs))
+        milliseconds: dict[str, float] = {}
+        outcomes = await asyncio.gather(
+            *(self._timed(milliseconds, name, self._leg(name, leg, scopes, plan.query, depth)) for name, leg in legs)
+        )
         failed = {name: error for (name, _), (_, error) in zip(legs, outcomes, strict=True) if error is not None}
         if legs and len(failed) == len(legs):
             raise next(iter(failed.values()))
@@ -70,7 +76,16 @@ class Legs:
             is_whole=all(len(one) < depth for lists in by_name.values() for one in lists),
             scales=scales,
         )
-        return LegsResult(found, tuple(degradation(name, error) for name, error in failed.items()))
+        degraded = tuple(degradation(name, error) for name, error in failed.items())
+        return LegsResult(found, degraded, milliseconds)
+
+    @staticmethod
+    async def _timed(milliseconds: dict[str, float], name: str, work: Awaitable[T]) -> T:
+        began = perf_counter()
+        try:
+            return await work
+        finally:
+            milliseconds[name] = (perf_counter() - began) * 1000
 
     async def vector_scores(self, scopes: Sequence[Scope], candidates: Sequence[Candidate]) -> dict[Key, float]:
         """The vector scores of chunks that were found by words."""

@@ -191,7 +191,7 @@ class Presenting:
         results: list[SearchResult],
         trail: Trail,
     ) -> list[SearchResult]:
-        """The same results, each with the sentences that answer as its excerpt."""
+        """The results of which something answers, each with the sentences that do as its excerpt (seed 000)."""
         compressor = self._steps.compressor
         if compressor is None:
             trail.lack("compress", "not_configured", "no model is configured that could shorten passages")
@@ -207,7 +207,13 @@ class Presenting:
         except AnalytiqError as error:
             trail.degrade("compress", error)
             return results
-        return [replace(result, excerpt=excerpt) for result, excerpt in zip(results, excerpts, strict=True)]
+        kept = [
+            replace(result, excerpt=excerpt)
+            for result, excerpt in zip(results, excerpts, strict=True)
+            if excerpt.strip()
+        ]
+        trail.count(without_excerpt=len(results) - len(kept))
+        return kept
 
 
 def sources_of(results: Sequence[SearchResult]) -> tuple[SourceSummary, ...]:

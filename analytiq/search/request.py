@@ -133,6 +133,8 @@ class Statistics:
     duplicates: int = 0
     below_threshold: int = 0
     reranked: int = 0
+    without_excerpt: int = 0
+    """Left out of the page, because compression found nothing in them that answers."""
 
 
 @dataclass(frozen=True, slots=True)

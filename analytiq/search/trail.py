@@ -32,8 +32,11 @@ class Trail:
             with traces.span(f"search.{name}"):
                 yield
         finally:
-            milliseconds = (perf_counter() - started) * 1000
-            self.timings_ms[name] = round(self.timings_ms.get(name, 0.0) + milliseconds, 2)
+            self.add_time(name, (perf_counter() - started) * 1000)
+
+    def add_time(self, name: str, milliseconds: float) -> None:
+        """Add to a step's time."""
+        self.timings_ms[name] = round(self.timings_ms.get(name, 0.0) + milliseconds, 2)
 
     def degrade(self, step: str, error: AnalytiqError) -> None:
         """Note that a step failed and was left out."""

@@ -9,6 +9,7 @@ from analytiq.llm.base import AnswerSchema, Message, Options, Role
 from analytiq.llm.service import ChatService, Purpose
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
+from analytiq.search.remembering import UnderstandingCache
 from analytiq.search.request import Turn
 from analytiq.search.steps import Understood
 
@@ -46,31 +47,40 @@ class _Answer(BaseModel):
 
 
 class ChatUnderstanding:
-    """Implements QueryUnderstanding."""
+    """Implements QueryUnderstanding; equal questions of an organization are asked once."""
 
-    def __init__(self, chat: ChatService) -> None:
+    def __init__(self, chat: ChatService, *, cache_seconds: float) -> None:
         self._chat = chat
+        self._cache = UnderstandingCache(seconds=cache_seconds)
 
     async def understand(
         self, organization: Organization, question: str, history: Sequence[Turn], *, hyde: bool, model: str | None
     ) -> Understood:
         """See QueryUnderstanding; without a conversation the question stays as it was asked."""
-        messages = [
-            Message(Role.SYSTEM, _INSTRUCTIONS + (_IMAGINE if hyde else _NO_PASSAGE)),
-            Message(Role.USER, _conversation(question, history)),
-        ]
+        # The key is looked for each time: what was asked with a key that is gone is not answered from memory.
+        chosen = (await self._chat.choose(organization, model)).model
+        instructions = _INSTRUCTIONS + (_IMAGINE if hyde else _NO_PASSAGE)
+        conversation = _conversation(question, history)
+
+        async def ask() -> Understood:
+            answer = await self._asked(organization, instructions, conversation, chosen)
+            rewritten = answer.question.strip() or question
+            passage = answer.passage.strip()[:LONGEST_PASSAGE]
+            return Understood(rewritten if history else question, (passage,) if hyde and passage else ())
+
+        return await self._cache.get(organization.id, (chosen, f"{instructions}\n\n{conversation}"), ask)
+
+    async def _asked(self, organization: Organization, instructions: str, conversation: str, model: str) -> _Answer:
+        messages = [Message(Role.SYSTEM, instructions), Message(Role.USER, conversation)]
         options = Options(answer_schema=AnswerSchema("search_query", _SCHEMA), temperature=0.0, max_tokens=600)
         completion = await self._chat.complete(organization, messages, options, PURPOSE, model=model)
         try:
-            answer = _Answer.model_validate_json(completion.text)
+            return _Answer.model_validate_json(completion.text)
         except ValidationError:
             raise TransientError(
                 "the chat model's answer does not follow the schema; the question is searched as it was asked",
                 code="malformed_answer",
             ) from None
-        rewritten = answer.question.strip() or question
-        passage = answer.passage.strip()[:LONGEST_PASSAGE]
-        return Understood(rewritten if history else question, (passage,) if hyde and passage else ())
 
 
 def _conversation(question: str, history: Sequence[Turn]) -> str:

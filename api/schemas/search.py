@@ -243,6 +243,7 @@ class SearchStatistics(ResponseBody):
     duplicates: int
     below_threshold: int
     reranked: int
+    without_excerpt: int = Field(description="Of the page: left out, as `compress` found nothing in them that answers")
 
 
 class WeightsResponse(ResponseBody):

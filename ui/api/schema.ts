@@ -6567,6 +6567,11 @@ export interface components {
             below_threshold: number;
             /** Reranked */
             reranked: number;
+            /**
+             * Without Excerpt
+             * @description Of the page: left out, as `compress` found nothing in them that answers
+             */
+            without_excerpt: number;
         };
         /**
          * ServerSettingsResponse

@@ -181,7 +181,7 @@ async def test_model_searches_again_and_a_passage_keeps_its_number(begin: Begin,
     assert len({(item.document_id, item.chunk_index) for item in message.passages}) == len(message.passages)
     assert [item.number for item in message.passages] == list(range(1, len(message.passages) + 1))
     tools = [item for item in chat_server.requests[1]["messages"] if item["role"] == "tool"]
-    assert "[1] whales.txt" in tools[1]["content"]
+    assert '[1] "whales.txt"' in tools[1]["content"]
     assert "top_k was set to" in tools[1]["content"]
     assert "birds.txt" in tools[0]["content"]
     assert message.citations[0].document_id == first.document_id

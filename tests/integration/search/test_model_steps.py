@@ -1,5 +1,6 @@
 """Steps of a search that a model makes: what they change, and that the answer comes without them too."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -232,3 +233,73 @@ async def test_threshold_is_for_the_rerankers_scores_where_there_is_one(tenant: 
     assert answer.results
     assert all((result.scores.rerank or 0.0) >= 0.5 for result in answer.results)
     assert answer.statistics.below_threshold > 0
+
+
+async def test_passages_of_which_nothing_answers_are_left_out_and_counted(
+    tenant: Tenant, chat_server: ChatServer
+) -> None:
+    kb = await tenant.knowledge_base(chunk_size=100)
+    await tenant.document("notes.txt", "Notice is thirty days. Cats sleep a lot.")
+    await tenant.document("other.txt", "Notice the sky. Dogs bark.")
+
+    def choose(body: dict[str, Any]) -> str:
+        lines = str(body["messages"][-1]["content"]).splitlines()
+        number = next(line.partition(".")[0] for line in lines if "thirty days" in line)
+        return json.dumps({"numbers": [int(number)]})
+
+    chat_server.script(Say(choose), Say('{"numbers": []}'))
+    answer = await tenant.search(kb.id, "How long is the notice?", compress=True, mode=Mode.VECTOR)
+    assert [result.excerpt for result in answer.results] == ["Notice is thirty days."]
+    assert [source.source for source in answer.sources] == ["notes.txt"]
+    assert answer.statistics.without_excerpt == 1
+    nothing = await tenant.search(kb.id, "How long is the notice?", compress=True, mode=Mode.VECTOR)
+    assert (nothing.results, nothing.sources, nothing.statistics.without_excerpt) == ((), (), 2)
+
+
+async def test_equal_searches_ask_the_chat_model_once(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    imagined = "Sentence number 3 tells of birds in the year 1003 quite plainly."
+    chat_server.script(*[understood("What happened?", imagined)] * 4)
+    answers = await asyncio.gather(
+        *(tenant.search(kb.id, "What happened?", hyde=True, mode=Mode.VECTOR) for _ in range(3))
+    )
+    assert {answer.generated_queries for answer in answers} == {(imagined,)}
+    assert chat_server.calls == 1
+    totals = await LlmUsageRepository(tenant.application.connection).totals(tenant.id)
+    assert [total.calls for total in totals] == [1]
+    # Another question, another conversation, or without imagining: asked anew.
+    await tenant.search(kb.id, "What else happened?", hyde=True, mode=Mode.VECTOR)
+    assert chat_server.calls == 2
+    history = (Turn("user", "Tell me of birds."),)
+    await tenant.search(kb.id, "What happened?", hyde=True, history=history, mode=Mode.VECTOR)
+    await tenant.search(kb.id, "What happened?", history=history, mode=Mode.VECTOR)
+    assert chat_server.calls == 4
+
+
+async def test_what_one_organization_asked_is_not_answered_to_another(
+    tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+) -> None:
+    other = await new_tenant(tenant.application)
+    other_kb = await other.knowledge_base()
+    await other.document("birds.txt", prose("birds", 3))
+    chat_server.script(understood("x", "Of the first."), understood("x", "Of the second."))
+    first = await tenant.search(kb.id, "What happened?", hyde=True, mode=Mode.VECTOR)
+    second = await other.search(other_kb.id, "What happened?", hyde=True, mode=Mode.VECTOR)
+    assert (first.generated_queries, second.generated_queries) == (("Of the first.",), ("Of the second.",))
+
+
+async def test_answer_that_failed_is_not_remembered(tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer) -> None:
+    chat_server.script(Say("no json"), understood("x", "Birds of 1003."))
+    failed = await tenant.search(kb.id, "What happened?", hyde=True, mode=Mode.VECTOR)
+    assert list(steps_of(failed)) == ["understand"]
+    answer = await tenant.search(kb.id, "What happened?", hyde=True, mode=Mode.VECTOR)
+    assert answer.generated_queries == ("Birds of 1003.",)
+
+
+async def test_timings_name_both_retrievers(tenant: Tenant, kb: KnowledgeBase) -> None:
+    both = await tenant.search(kb.id, "whales in the year 1007")
+    assert {"vector", "lexical", "find", "total"} <= both.timings_ms.keys()
+    assert all(both.timings_ms[name] <= both.timings_ms["total"] for name in ("vector", "lexical"))
+    one = await tenant.search(kb.id, "whales in the year 1007", mode=Mode.LEXICAL)
+    assert "vector" not in one.timings_ms
