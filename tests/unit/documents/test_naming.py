@@ -8,6 +8,7 @@ from analytiq.documents.naming import (
     LONGEST_NAME,
     LONGEST_PATH,
     identity_of,
+    last_component,
     validated_folder,
     validated_name,
     validated_origin,
@@ -127,3 +128,23 @@ def test_identity_is_of_the_name_the_bytes_and_the_copy() -> None:
     }  # fmt: skip
     assert len(identities) == 5
     assert identity_of("a", "1") == identity_of("a", "1")
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("C:\\Users\\ada\\a.txt", "a.txt"),
+        ("/abs/b.txt", "b.txt"),
+        ("..\\c.txt", "c.txt"),
+        ("plain.txt", "plain.txt"),
+    ],
+)
+def test_name_that_brings_folders_along_loses_them(sent: str, kept: str) -> None:
+    assert last_component(sent) == kept
+
+
+@pytest.mark.parametrize("sent", ["..", "a/..", "a/.", "b\\.."])
+def test_name_of_a_folder_is_no_name(sent: str) -> None:
+    with pytest.raises(InvalidInputError):
+        last_component(sent)
