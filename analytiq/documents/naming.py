@@ -47,6 +47,8 @@ def validated_path(path: str, *, field: str = "path") -> str:
     if ".." in segments:
         raise InvalidInputError.of_field(field, "Must not hold `..`.")
     *folders, name = [segment for segment in segments if segment not in ("", ".")] or [""]
+    if name.strip() in (".", ".."):  # a space may stand after the dots
+        raise InvalidInputError.of_field(field, "Must end with a file's name.")
     kept = "/".join([*(_validated_folder(folder, field) for folder in folders), validated_name(name, field=field)])
     if len(kept) > LONGEST_PATH:
         raise InvalidInputError.of_field(field, f"Must have at most {LONGEST_PATH} characters with its folders.")
