@@ -51,6 +51,8 @@ def _name(pid: int) -> str:
         return arguments[-2]
     if "embedded_guardian.py" in " ".join(arguments):
         return "guardian of mongod"
+    if any("analytiq.parsing.fork_server" in argument for argument in arguments):
+        return "parsing server"
     program = Path(arguments[0]).name
     if program.startswith("python"):
         return " ".join(Path(argument).name for argument in arguments[1:4] if argument)[:40]

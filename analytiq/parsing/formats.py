@@ -216,7 +216,7 @@ def _refined_container(container: str, extension: str, named: str | None, claime
     """A container whose parts tell nothing, as of a truncated office file: its name or its sender may."""
     guessed = named or mimetypes.guess_type(f"file{extension}", strict=False)[0]
     for candidate in (guessed, claimed):
-        if candidate is not None and candidate.startswith("application/vnd."):
+        if candidate is not None and (candidate.startswith("application/vnd.") or candidate == "application/msword"):
             return candidate
     return container
 

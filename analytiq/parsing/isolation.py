@@ -14,10 +14,13 @@ from analytiq.settings import ExtractionSettings
 
 IsolationMode = Literal["required", "best_effort", "off"]
 
+_SITE_NAMES = frozenset({"site-packages", "dist-packages"})
 _SYSTEM_PATHS = (
     # Shared objects that are loaded when they are needed.
     Path("/usr/lib"),
     Path("/usr/lib64"),
+    Path("/usr/local/lib"),
+    Path("/nix/store"),
     Path("/lib"),
     Path("/lib64"),
     Path("/etc/ld.so.cache"),
@@ -79,7 +82,9 @@ def code_paths() -> tuple[Path, ...]:
     """Return the directories of installed code, never a checkout as a whole: it may hold keys and data."""
     prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
     libraries = [prefix / name for prefix in sorted(prefixes) for name in ("lib", "lib64")]
-    return (*libraries, *_package_of("analytiq"))
+    # Those of `pip install --user` lie below the home directory.
+    sites = [Path(entry) for entry in sys.path if Path(entry).name in _SITE_NAMES]
+    return (*libraries, *sites, *_package_of("analytiq"))
 
 
 def readable_paths(*, parser: str, extra: Iterable[Path] = ()) -> tuple[Path, ...]:

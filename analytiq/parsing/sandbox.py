@@ -47,7 +47,7 @@ START_SECONDS = 60.0
 """The first child waits for the server's imports, about a second on a machine at rest."""
 GAP_RETRY_SECONDS = 60.0
 """Until documents are tried again where isolation is required and a part of it is missing."""
-DETECTION_LIMITS = ParseLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=10, wall_seconds=60.0)
+DETECTION_LIMITS = ParseLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=10)
 """A look at 320 KiB takes milliseconds."""
 MEBIBYTE = 1024 * 1024
 
@@ -122,10 +122,12 @@ async def examine(isolation: Isolation) -> Examination:
     Raises:
         TransientError: The sandbox itself failed.
     """
+    server = running_server()
     task = ExamineTask(default_registry().references)
     outcome = await _outcome_of(task, ParseLimits(), replace(isolation, mode="best_effort"))
-    found = outcome.examination or Examination()
-    return replace(found, unavailable=(*found.unavailable, *default_registry().problems))
+    found = outcome.examination or Examination(remaining=("do anything: the examination has no outcome",))
+    server.examination = replace(found, unavailable=(*found.unavailable, *default_registry().problems))
+    return server.examination
 
 
 async def _outcome_of(
@@ -155,10 +157,9 @@ async def _require_isolation(isolation: Isolation) -> None:
         TransientError: They are able to. Another worker's kernel may be whole.
     """
     server = running_server()
-    if server.examination is None:
-        server.examination = await examine(isolation)
-    if server.examination.gap is not None:
-        raise TransientError(server.examination.gap, retry_after=GAP_RETRY_SECONDS, code="parsers_not_isolated")
+    gap = (server.examination or await examine(isolation)).gap
+    if gap is not None:
+        raise TransientError(gap, retry_after=GAP_RETRY_SECONDS, code="parsers_not_isolated")
 
 
 async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None) -> int | None:

@@ -128,6 +128,11 @@ FIRST_BYTES = [
 ]
 
 
+def test_damaged_word_file_is_what_its_name_says(stored: Path) -> None:
+    stored.write_bytes(FIRST_BYTES[0] + bytes(600))
+    assert detect_content_type(stored, file_name="letter.doc") == "application/msword"
+
+
 def test_member_that_declares_no_media_type_declares_none(stored: Path) -> None:
     with ZipFile(stored, "w") as archive:
         archive.writestr("mimetype", "application/x\nSet-Cookie: a=b")

@@ -302,6 +302,15 @@ def test_data_directory_that_parsers_could_read_is_refused(tmp_path: Path, monke
         refuse_readable_data(Path("/nonexistent"), extra=[tmp_path])
 
 
+def test_packages_below_the_home_directory_are_read_and_nothing_else_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / ".local" / "lib" / "python3.11" / "site-packages"
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [path for path in code_paths() if path.is_relative_to(tmp_path)] == [site]
+
+
 def test_checkout_is_not_among_what_parsers_read() -> None:
     checkout = Path(__file__).parents[3]
     assert checkout not in code_paths()
