@@ -4,6 +4,7 @@ Environment variables are `ANALYTIQ_` plus the path, levels joined by `__`: `ANA
 exceptions are the names that everybody already uses: `MONGODB_URI`, and the providers' own key variables.
 """
 
+import difflib
 import os
 import re
 import sys
@@ -31,6 +32,9 @@ PROVIDER_KEY_VARIABLES = {
     "huggingface": "HUGGINGFACE_API_KEY",
 }
 """LiteLLM's provider name → the environment variable that its key is taken from at first start."""
+
+NO_KEY = "no-key"
+"""Sent to a server that asks for none, so that LiteLLM takes none of the environment's."""
 
 PROVIDER_BASE_VARIABLES = {"openai": "OPENAI_API_BASE", "azure": "AZURE_API_BASE"}
 """LiteLLM's provider name → the environment variable that holds the address of a compatible server."""
@@ -107,6 +111,8 @@ class ExtractionSettings(_Section):
 class EmbeddingSettings(_Section):
     """How texts become vectors."""
 
+    default_model: str | None = None
+    """Of new knowledge bases that name none, kept for the installation; None: the one kept, at first the local one."""
     batch_size: int = Field(default=100, ge=1, le=2048)
     timeout_seconds: float = 60.0
     local_threads: int = Field(default=1, ge=1)
@@ -368,6 +374,10 @@ class Settings(BaseSettings):
         return [key for key in re.split(r"[,\s]+", value) if key] if isinstance(value, str) else value
 
 
+_NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}HYPOTHESIS", f"{PREFIX}PYTHON", f"{PREFIX}API_URL", f"{PREFIX}PUBLISHED_")
+"""Beginnings of variables of the tests, the Makefile, the UI's development server and the compose file."""
+
+
 class SettingsError(ValueError):
     """A variable of the environment that cannot be used; the message says which, why, and what to do."""
 
@@ -379,6 +389,7 @@ def read_settings() -> Settings:
         SettingsError: a variable's value is not valid, or a file of secrets cannot be read.
     """
     _read_secret_files()
+    _refuse_unknown_variables()
     try:
         settings = Settings()
     except ValidationError as error:
@@ -390,6 +401,32 @@ def read_settings() -> Settings:
         mongo = settings.mongo.model_copy(update={"uri": SecretStr(uri)})
         settings = settings.model_copy(update={"mongo": mongo})
     return settings
+
+
+def _refuse_unknown_variables() -> None:
+    """Refuse variables that look like settings and are none: pydantic refuses misspelt names below the top only.
+
+    Raises:
+        SettingsError: names each of them, and what is probably meant.
+    """
+    known = {name.upper() for name in Settings.model_fields}
+    wrong: list[str] = []
+    for variable in sorted(os.environ):
+        if not variable.startswith(PREFIX) or variable.startswith(_NOT_SETTINGS):
+            continue
+        name, *rest = variable.removeprefix(PREFIX).split("__")
+        if name in known:
+            continue
+        if name.endswith("_FILE") and f"{PREFIX}{name.removesuffix('_FILE')}" in secret_variables():
+            continue
+        close = [key for key in known if name.startswith(f"{key}_")]
+        if close:
+            close = [f"{close[0]}__{name.removeprefix(close[0] + '_')}"]
+        close = close or difflib.get_close_matches(name, known, n=1)
+        meant = f" Is {PREFIX}{'__'.join([close[0], *rest])} meant?" if close else ""
+        wrong.append(f"There is no setting {variable}.{meant}")
+    if wrong:
+        raise SettingsError(" ".join([*wrong, "The settings are listed in docs/reference/settings.md."]))
 
 
 def read_settings_or_exit(process: str) -> Settings:
@@ -447,9 +484,12 @@ def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
     found: dict[str, tuple[SecretStr, str | None]] = {}
     for provider, variable in PROVIDER_KEY_VARIABLES.items():
         key = os.environ.get(variable)
+        base_variable = PROVIDER_BASE_VARIABLES.get(provider)
+        base = (os.environ.get(base_variable) if base_variable else None) or None
+        if not key and provider == "openai" and base:
+            # A server of one's own that asks for no key: Ollama, vLLM, LM Studio.
+            key = NO_KEY
         if key:
-            base_variable = PROVIDER_BASE_VARIABLES.get(provider)
-            base = os.environ.get(base_variable) if base_variable else None
             found[provider] = (SecretStr(key), base)
     return found
 

@@ -48,7 +48,7 @@ async def serve(settings: Settings) -> bool:
     Raises:
         AnalytiqError: the application cannot be opened; nothing listens then.
     """
-    application = await bootstrap(settings)
+    application = await bootstrap(settings, follows_environment=True)
 
     @asynccontextmanager
     async def open_application() -> AsyncGenerator[Application]:

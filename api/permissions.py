@@ -31,7 +31,7 @@ _READS = (
     "get_document_counts", "get_document_log", "download_document", "get_document_text", "locate_passage",
     "get_metadata_fields", "list_knowledge_bases", "list_chunks",
     "get_knowledge_base", "list_knowledge_base_documents", "list_jobs", "get_job", "get_job_counts",
-    "get_job_errors", "list_llm_providers", "list_models", "get_daily_usage",
+    "get_job_errors", "list_llm_providers", "list_models", "get_default_models", "get_daily_usage",
     "get_usage", "get_llm_usage", "get_quota", "get_retention", "list_members", "list_prompts", "get_prompt",
     "list_prompt_versions", "list_prompt_runs", "get_prompt_run", "list_prompt_results", "get_prompt_result",
     "list_reconcile_runs", "get_reconcile_run", "list_chat_threads", "get_chat_thread", "list_chat_messages",

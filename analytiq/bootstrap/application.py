@@ -15,6 +15,7 @@ from analytiq.accounts.people import People
 from analytiq.accounts.recovery import Recovery
 from analytiq.accounts.sessions import Sessions
 from analytiq.chat.service import Chats
+from analytiq.credentials.destinations import Destinations
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.documents.changing import DocumentChanging
@@ -133,6 +134,7 @@ class Application:
     embedding_models: EmbeddingModels
     provider_accounts: ProviderAccounts
     provider_recovery: ProviderRecovery
+    destinations: Destinations
     reconciler: Reconciler
     reconciliations: Runs
     life_cycle: KnowledgeBaseLifeCycle

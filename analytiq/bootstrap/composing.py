@@ -75,6 +75,7 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         embedding_models=calls.embedding_models,
         provider_accounts=calls.provider_accounts,
         provider_recovery=calls.provider_recovery,
+        destinations=calls.destinations,
         cache_eviction=CacheEviction(connection, rows.embedding_cache, settings.embedding),
         metering=calls.metering,
         rate_limits=calls.rate_limits,

@@ -6,6 +6,7 @@ from pathlib import Path
 import structlog
 
 from analytiq.bootstrap.rows import Rows
+from analytiq.credentials.destinations import Destinations
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.providers import Credentials
 from analytiq.embedding.models import EmbeddingModels
@@ -18,6 +19,8 @@ from analytiq.llm.service import ChatService
 from analytiq.metering.charges import Metering
 from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.workers import RuntimeSettingRepository
+from analytiq.providers.default_models import DefaultModels
 from analytiq.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.rate_limits.own import OwnLimits
@@ -42,21 +45,23 @@ class ModelCalls:
     reranking: Reranking
     catalogue: ModelCatalogue
     provider_accounts: ProviderAccounts
+    destinations: Destinations
 
 
 async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> ModelCalls:
     """The ways to models, with the keys that the environment brings stored first."""
+    defaults = DefaultModels(RuntimeSettingRepository(rows.connection))
     credentials = Credentials(ProviderRepository(rows.connection), vault, settings.providers)
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
-    models = EmbeddingModels(credentials, settings.embedding, Path(settings.data_dir) / "models")
+    models = EmbeddingModels(credentials, defaults, settings.embedding, Path(settings.data_dir) / "models")
     metering = Metering.on(rows.connection)
     own_limits = OwnLimits(rows.organizations)
     rate_limits = RateLimits(rows.rate_limits, settings.rate_limits, own_limits)
     claims = EmbeddingClaimRepository(rows.connection)
     recovery = ProviderRecovery(jobs=rows.jobs, knowledge_bases=rows.knowledge_bases, rate_limits=rate_limits)
-    chat = ChatService(credentials, rate_limits, rows.llm_usage, settings.llm)
+    chat = ChatService(credentials, rate_limits, rows.llm_usage, settings.llm, defaults=defaults)
     return ModelCalls(
         credentials=credentials,
         embedding_models=models,
@@ -64,6 +69,7 @@ async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> Model
         own_limits=own_limits,
         rate_limits=rate_limits,
         provider_recovery=recovery,
+        destinations=Destinations(credentials),
         embedding=EmbeddingService(
             models,
             rows.embedding_cache,

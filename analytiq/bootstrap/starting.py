@@ -6,18 +6,26 @@ from analytiq.bootstrap.application import Application
 from analytiq.bootstrap.composing import compose
 from analytiq.credentials.encryption import Vault
 from analytiq.credentials.key_check import REMEDY, check_secret_key
+from analytiq.credentials.platform_keys import PlatformKeys
 from analytiq.errors import InvalidInputError
-from analytiq.mongo.client import connect
+from analytiq.mongo.client import MongoConnection, connect
 from analytiq.mongo.migrations import migrate
 from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.mongo.repositories.workers import RuntimeSettingRepository
 from analytiq.parsing.isolation import refuse_readable_data
-from analytiq.settings import Settings
+from analytiq.providers.default_models import DefaultModels
+from analytiq.settings import Settings, provider_keys_from_environment
 
 log = structlog.get_logger(__name__)
 
 
-async def bootstrap(settings: Settings) -> Application:
+async def bootstrap(settings: Settings, *, follows_environment: bool = False) -> Application:
     """Connect, migrate, and put everything together.
+
+    Args:
+        settings: the process's.
+        follows_environment: for the API alone, of whose environment the platform's keys of providers and the default
+            models are taken: processes that were started with another one must not undo it.
 
     Raises:
         InvalidInputError: a setting is missing or wrong; says which, and how to make one.
@@ -45,4 +53,26 @@ async def bootstrap(settings: Settings) -> Application:
     problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
     if problem is not None:
         log.warning("credentials.secret_key_differs", detail=problem, remedy=REMEDY)
-    return await compose(settings, connection, vault)
+    application = await compose(settings, connection, vault)
+    if follows_environment:
+        await _follow_environment(application, connection, vault)
+    return application
+
+
+async def _follow_environment(application: Application, connection: MongoConnection, vault: Vault) -> None:
+    settings = application.settings
+    changes = await PlatformKeys(ProviderRepository(connection), vault).follow(provider_keys_from_environment())
+    kept = await DefaultModels(RuntimeSettingRepository(connection)).keep(
+        embedding=settings.embedding.default_model, chat=settings.llm.default_model
+    )
+    for default in kept:
+        log.warning("models.default_changed", variable=default.variable, before=default.before, now=default.now)
+
+    async def resume() -> None:
+        for change in changes:
+            await application.provider_recovery.platform_changed(
+                change.litellm_provider, is_address_new=change.is_address_new
+            )
+
+    if changes:
+        application.in_background(resume())

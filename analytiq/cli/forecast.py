@@ -64,7 +64,7 @@ def _notes(forecast: Forecast) -> list[str]:
     documents = f"{forecast.document_count} documents, embedded by {forecast.embedding_model}"
     if forecast.cached_share is not None:
         documents += f"; {forecast.cached_share:.0%} of their chunks are cached"
-    notes = [f"{documents}."]
+    notes = [f"{documents}.", forecast.texts_go_to.sentence]
     if forecast.is_estimated:
         notes.append(
             f"Estimated from {forecast.sampled_characters} characters of {forecast.sampled_documents} documents; the"

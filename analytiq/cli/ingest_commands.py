@@ -18,6 +18,7 @@ def ingest(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and directories, without hidden ones.")],
     tag: Annotated[list[str] | None, typer.Option(help="For all files; made if missing. May be repeated.")] = None,
     kb: Annotated[str | None, typer.Option(help="Name of a knowledge base for these tags; made if missing.")] = None,
+    model: Annotated[str | None, typer.Option(help="Embedding model of a knowledge base that is made.")] = None,
     metadata: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="For all files. May be repeated.")
     ] = None,
@@ -61,8 +62,9 @@ def ingest(
             tags = [client.ensure_tag(each) for each in dict.fromkeys(tag or [])]
             knowledge_base = None
             if kb is not None:
-                knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags)
+                knowledge_base, is_new = knowledge_bases.ensure(client, kb, tags, model=model)
                 note(f"Made the knowledge base {kb!r}." if is_new else f"Into the knowledge base {kb!r}.")
+                knowledge_bases.tell_destination(knowledge_base)
             tell_skipped(found)
             begun = state_of(found)
             ingestion = Ingestion(

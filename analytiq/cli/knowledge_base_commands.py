@@ -26,13 +26,14 @@ def kb_create(
     *,
     name: Annotated[str, typer.Argument()],
     tag: Annotated[list[str], typer.Option(help="It gathers documents with any of these; made if missing.")],
-    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
+    model: Annotated[str | None, typer.Option(help="Embedding model; the installation's default, if left out.")] = None,
     chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
     chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
     chunk_overlap: Annotated[int, typer.Option(min=0, max=4096, help="Tokens.")] = 128,
     data_dir: DataDir = None,
 ) -> None:
     """Make a knowledge base."""
+    from analytiq.cli import knowledge_bases
     from analytiq.cli.connection import connect_to_api
     from analytiq.settings import read_settings
 
@@ -45,6 +46,7 @@ def kb_create(
             chunk_size=chunk_size,
             chunk_overlap=chunk_overlap,
         )
+        knowledge_bases.tell_destination(created)
         typer.echo(created.kb_id)
 
 

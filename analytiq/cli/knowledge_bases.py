@@ -34,18 +34,18 @@ def choose(client: Client, name_or_id: str | None) -> KnowledgeBase:
     return matching[0]
 
 
-def ensure(client: Client, name: str, tags: Sequence[Tag]) -> tuple[KnowledgeBase, bool]:
-    """The knowledge base of this name, made with these tags if need be; and whether it was made.
+def ensure(client: Client, name: str, tags: Sequence[Tag], *, model: str | None = None) -> tuple[KnowledgeBase, bool]:
+    """The knowledge base of this name, made with these tags and this model if need be; and whether it was made.
 
     Raises:
-        InvalidInputError: there is one, and documents with these tags would not get into it.
+        InvalidInputError: there is one, and documents with these tags would not get into it, or its model is another.
     """
     if not tags:
         raise InvalidInputError("--kb needs a --tag: a knowledge base gathers the documents that share a tag with it.")
     knowledge_base = client.find_knowledge_base(name)
     if knowledge_base is None:
         try:
-            return client.create_knowledge_base(name, tag_ids=[tag.tag_id for tag in tags]), True
+            return client.create_knowledge_base(name, tag_ids=[tag.tag_id for tag in tags], embedding_model=model), True
         except ProblemError as error:
             # Another command may have made it in the meantime.
             knowledge_base = client.find_knowledge_base(name) if error.status == 409 else None
@@ -58,7 +58,18 @@ def ensure(client: Client, name: str, tags: Sequence[Tag]) -> tuple[KnowledgeBas
             f"The knowledge base {name!r} {gathers}, so these files would not get into it: add one of its tags with"
             " --tag, or name another knowledge base."
         )
+    if model is not None and model != knowledge_base.embedding_model:
+        raise InvalidInputError(
+            f"The knowledge base {name!r} is embedded by {knowledge_base.embedding_model!r}, which cannot be changed."
+            " Leave --model out, or name another knowledge base."
+        )
     return knowledge_base, False
+
+
+def tell_destination(made: KnowledgeBase) -> None:
+    """Say where the texts of a knowledge base go that was just made."""
+    if made.texts_go_to is not None:
+        note(f"Embedded by {made.texts_go_to.sentence}")
 
 
 def print_table(client: Client) -> None:

@@ -27,7 +27,7 @@ from analytiq.cli.supervision import ManagedProcess
 from analytiq.errors import TransientError
 from analytiq.mongo.data_directory import ConnectionFile, DataDirectory
 from analytiq.mongo.embedded import EmbeddedServer
-from analytiq.settings import Settings
+from analytiq.settings import Settings, provider_keys_from_environment
 
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
@@ -104,6 +104,7 @@ class Platform:
         secret_key = await self._secret_key(directory, uri)
         if access.has_provider_keys:
             await self._tell_of_another_key(secret_key, directory, uri)
+        await self._tell_of_changes(secret_key, directory, uri, has_keys=access.has_provider_keys)
         await self._start_processes(directory, uri, secret_key, port)
         await self._until_ready(port)
         url = url_of(self._options.host, port)
@@ -189,6 +190,22 @@ class Platform:
         problem = await key_problem(uri, self._settings.mongo.database, Vault(secret_key, old_keys))
         if problem is not None:
             self._report(f"Warning: {problem}.")
+
+    async def _tell_of_changes(
+        self, secret_key: SecretStr, directory: DataDirectory, uri: SecretStr, *, has_keys: bool
+    ) -> None:
+        """Say which keys and default models this start changes by its environment; the API's start changes them."""
+        names_default = self._settings.embedding.default_model or self._settings.llm.default_model
+        if not has_keys and not names_default and not provider_keys_from_environment():
+            return
+        # Imported only where there is anything to tell: cryptography is 8 MB.
+        from analytiq.cli.secret_keys import old_keys_of
+        from analytiq.cli.start_report import changes_of_start
+        from analytiq.credentials.encryption import Vault
+
+        old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
+        for sentence in await changes_of_start(uri, self._settings, Vault(secret_key, old_keys)):
+            self._report(sentence)
 
     async def _start_processes(
         self, directory: DataDirectory, uri: SecretStr, secret_key: SecretStr, port: int

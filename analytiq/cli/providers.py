@@ -10,6 +10,7 @@ from pydantic import SecretStr
 from analytiq.cli.console import fail, note, print_rows
 from analytiq.client import Client, LlmProvider
 from analytiq.errors import InvalidInputError
+from analytiq.settings import NO_KEY
 
 MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -23,9 +24,11 @@ def print_table(client: Client) -> None:
     print_rows(("provider", "key", "address", "changed"), [_row(provider) for provider in providers])
 
 
-def put(client: Client, litellm_provider: str, api_base: str | None) -> None:
+def put(client: Client, litellm_provider: str, api_base: str | None, *, has_key: bool = True) -> None:
     """Ask for a key, or read it from what is piped in, and store it."""
-    stored = client.put_llm_provider(litellm_provider, _key_from_user(litellm_provider), api_base=api_base)
+    stored = client.put_llm_provider(
+        litellm_provider, key_from_user(litellm_provider, api_base, has_key=has_key), api_base=api_base
+    )
     note(f"The key of {stored.litellm_provider} is stored, encrypted; it counts from now on.")
     note("`analytiq providers test` tries it. What failed or waited for want of it goes on by itself.")
 
@@ -46,7 +49,16 @@ def test(client: Client, litellm_provider: str, model: str | None) -> bool:
     return result.is_working
 
 
-def _key_from_user(litellm_provider: str) -> SecretStr:
+def key_from_user(litellm_provider: str, api_base: str | None, *, has_key: bool) -> SecretStr:
+    """Read the key that a person types, or that is piped in.
+
+    Raises:
+        InvalidInputError: there is none, or --no-key is given without an address.
+    """
+    if not has_key:
+        if api_base is None:
+            raise InvalidInputError("--no-key is for a server of your own: give its address with --api-base.")
+        return SecretStr(NO_KEY)
     if sys.stdin.isatty():
         typed: str = typer.prompt(f"Key of {litellm_provider}", hide_input=True)
     else:

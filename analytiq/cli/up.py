@@ -1,6 +1,7 @@
 """`analytiq up`: the platform in the foreground, until Ctrl-C or SIGTERM."""
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from analytiq.cli.addresses import serves_pages
 from analytiq.cli.console import messages, note, output
 from analytiq.cli.platform import Platform, PlatformOptions, Ready
 from analytiq.cli.state_line import show_state
+from analytiq.errors import AnalytiqError
 from analytiq.mongo.data_directory import keep_files_private
 from analytiq.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings
@@ -70,6 +72,7 @@ async def _serve(platform: Platform, _: asyncio.Event) -> None:
     ready = await platform.start()
     has_pages = await asyncio.to_thread(serves_pages, ready.connection.url)
     announce(ready, has_pages=has_pages)
+    await asyncio.to_thread(announce_models, ready)
     await serve_until_given_up(platform, ready)
 
 
@@ -112,6 +115,22 @@ def announce(ready: Ready, *, has_pages: bool) -> None:
     if ready.logs is not None:
         output.print(f"Logs:          {escape(str(ready.logs))}")
     output.print(f"Analytiq is ready: [bold]{connection.url}[/]   (Ctrl-C stops it)")
+
+
+def announce_models(ready: Ready) -> None:
+    """Print the default models and whether texts leave the machine for them."""
+    # Imported once the platform is up: the client takes a moment.
+    from analytiq.client import Client
+
+    connection = ready.connection
+    with (
+        contextlib.suppress(AnalytiqError),
+        Client(connection.url, connection.organization_id, connection.token.get_secret_value()) as client,
+    ):
+        models = client.default_models()
+        output.print(f"Embedding:     {escape(models.embedding.sentence)}")
+        chat = models.chat.sentence if models.chat is not None else "no model is configured."
+        output.print(f"Chat:          {escape(chat)}")
 
 
 def _stop_on_signals(platform: Platform, stopping: asyncio.Event) -> None:

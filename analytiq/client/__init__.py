@@ -26,6 +26,8 @@ from analytiq.client.job_models import (
     ReconcileRun,
 )
 from analytiq.client.models import (
+    DefaultModels,
+    Destination,
     Document,
     DocumentAtPath,
     DocumentDetail,
@@ -71,7 +73,9 @@ __all__ = [
     "ChatThread",
     "ChatUsage",
     "Client",
+    "DefaultModels",
     "Degradation",
+    "Destination",
     "Document",
     "DocumentAtPath",
     "DocumentDetail",

@@ -168,6 +168,35 @@ class PassagePlace(Answer):
     pages: list[PlacedPage]
 
 
+class DefaultModels(Answer):
+    """The models that are used where nobody names one, and where their texts go."""
+
+    embedding: "Destination"
+    chat: "Destination | None"
+
+
+class Destination(Answer):
+    """Where the texts go that a model is shown; `address` is None for the local model and where it is not told."""
+
+    model: str
+    litellm_provider: str
+    leaves_machine: bool
+    address: str | None
+    is_operators_server: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Say it to a person."""
+        if self.litellm_provider == "local":
+            return f"{self.model}, in this installation: texts are sent nowhere."
+        where = f"at {self.address}" if self.address else f"at the provider {self.litellm_provider}"
+        if self.is_operators_server:
+            where = "at a server that the operator has chosen"
+        if self.leaves_machine:
+            return f"{self.model} {where}: texts leave this machine."
+        return f"{self.model} at a server on this machine: texts do not leave it."
+
+
 class KnowledgeBase(Answer):
     """A knowledge base with its configuration and counts."""
 
@@ -188,6 +217,8 @@ class KnowledgeBase(Answer):
     failed_document_count: int = 0
     waiting_document_count: int = 0
     chunk_count: int
+    texts_go_to: Destination | None = None
+    """Told of one that was just made."""
 
 
 class IndexedChunk(Answer):

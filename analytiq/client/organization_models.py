@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from analytiq.client.answers import Answer
+from analytiq.client.models import Destination
 from analytiq.models.metadata_field import FieldType
 
 
@@ -184,6 +185,7 @@ class Forecast(Answer):
     """
 
     embedding_model: str
+    texts_go_to: Destination
     document_count: int
     unknown_document_count: int
     unknown_documents: list[UnknownDocument]

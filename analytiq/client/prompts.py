@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from analytiq.client.answers import Page
 from analytiq.client.connection import Connection, Query
+from analytiq.client.models import DefaultModels
 from analytiq.client.paths import segment
 from analytiq.client.prompt_models import (
     LlmUsage,
@@ -32,6 +33,10 @@ class PromptCalls(Connection):
     def models(self, *, kind: str | None = None, name_search: str | None = None) -> Iterator[Model]:
         """The models that can be asked, by name. `kind`: chat, embedding or rerank."""
         return self._all("/models", "models", Model, {"kind": kind, "name_search": name_search})
+
+    def default_models(self) -> DefaultModels:
+        """Return the models that are used where nobody names one, and where their texts go."""
+        return DefaultModels.model_validate_json(self._transport.call("GET", "/models/defaults"))
 
     def llm_usage(self, *, since: datetime | None = None, until: datetime | None = None) -> LlmUsage:
         """Calls to chat and reranking models within [since, until): tokens and US dollars."""

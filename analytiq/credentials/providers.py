@@ -20,6 +20,7 @@ from analytiq.providers.addresses import (
     check_provider_for_api_base,
     public_addresses,
 )
+from analytiq.providers.litellm_module import NO_KEY
 from analytiq.settings import ProviderSettings
 
 log = structlog.get_logger(__name__)
@@ -43,6 +44,11 @@ class Credential:
     api_base: str | None
     is_own: bool
     is_guarded: bool = False
+
+    @property
+    def is_keyless(self) -> bool:
+        """Whether it is a server that asks for no key."""
+        return self.api_base is not None and self.api_key.get_secret_value() == NO_KEY
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,7 @@ class Credentials:
         Raises:
             InvalidInputError: the key cannot be one, or the address may not be used; the text never holds the key.
         """
-        _check_key(api_key)
+        require_key(api_key)
         if api_base is not None:
             await self._check_own_address(litellm_provider, api_base)
         elif litellm_provider in NEEDS_API_BASE:
@@ -186,7 +192,12 @@ class Credentials:
         )
 
 
-def _check_key(api_key: SecretStr) -> None:
+def require_key(api_key: SecretStr) -> None:
+    """Refuse what cannot be a key.
+
+    Raises:
+        InvalidInputError: it cannot; the text never holds it.
+    """
     key = api_key.get_secret_value()
     if not 1 <= len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
         # It becomes an HTTP header.

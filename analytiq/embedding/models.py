@@ -10,11 +10,9 @@ from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES, Li
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import InvalidInputError
 from analytiq.models.organization import CacheScope, Organization
+from analytiq.providers.default_models import DefaultModels
 from analytiq.providers.litellm_module import provider_of
 from analytiq.settings import EmbeddingSettings
-
-PREFERRED_MODEL = "text-embedding-3-small"
-"""The seed's default, where the organization has a key for its provider."""
 
 MOST_EMBEDDERS = 256
 """Kept with their keys and connections; keys that are replaced would gather otherwise."""
@@ -32,8 +30,11 @@ class ChosenModel:
 class EmbeddingModels:
     """Hands out embedders; each is made once for a model, key and address."""
 
-    def __init__(self, credentials: Credentials, settings: EmbeddingSettings, cache_directory: Path) -> None:
+    def __init__(
+        self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings, cache_directory: Path
+    ) -> None:
         self._credentials = credentials
+        self._defaults = defaults
         self._settings = settings
         self._local = LocalEmbedder(LOCAL_MODEL, cache_directory=cache_directory, threads=settings.local_threads)
         self._remote: dict[tuple[str, str, str, bool], LiteLLMEmbedder] = {}
@@ -47,10 +48,9 @@ class EmbeddingModels:
         """The share of a text's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
         return await asyncio.to_thread(self._local.known_share, text) if model == LOCAL_MODEL else None
 
-    async def default_model(self, organization: Organization) -> str:
-        """What a knowledge base gets that names no model."""
-        credential = await self._credentials.find(organization.id, "openai")
-        return PREFERRED_MODEL if credential else LOCAL_MODEL
+    async def default_model(self) -> str:
+        """Return what a knowledge base gets that names no model; a key changes it in no case."""
+        return await self._defaults.embedding() or LOCAL_MODEL
 
     async def choose(self, organization: Organization, model: str) -> ChosenModel:
         """The embedder for a model.

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from analytiq.credentials.providers import Credentials, ProviderAccount
 from analytiq.embedding.base import InputType
-from analytiq.embedding.models import PREFERRED_MODEL, EmbeddingModels
+from analytiq.embedding.models import EmbeddingModels
 from analytiq.embedding.provider_recovery import ProviderRecovery
 from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, ProviderUnavailableError, RateLimitedError
@@ -22,7 +22,7 @@ TEST_TEXT = "test"
 TEST_TOKENS = 1
 
 TEST_MODELS = {
-    "openai": PREFERRED_MODEL,
+    "openai": "text-embedding-3-small",
     "cohere": "cohere/embed-english-v3.0",
     "mistral": "mistral/mistral-embed",
     "gemini": "gemini/gemini-embedding-001",

@@ -99,7 +99,7 @@ class Forecasts:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
         """
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
-        model = wanted.embedding_model or await self._models.default_model(organization)
+        model = wanted.embedding_model or await self._models.default_model()
         chosen = await self._models.choose(organization, model)
         known = await asyncio.to_thread(known_model, model)
         dimensions = await self._dimensions(organization, model) or known.dimensions

@@ -116,7 +116,7 @@ class KnowledgeBases:
         # A first look: asking the model's provider takes seconds and may cost money. The commit decides.
         await self._knowledge_bases.require_free_name(organization.id, wanted.name)
         check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
-        model = wanted.embedding_model or await self._models.default_model(organization)
+        model = wanted.embedding_model or await self._models.default_model()
         dimensions = await self._embedding.dimensions_of(organization, model)
         kb_id = new_id()
         vectors_uuid = await self._vectors.create_collection(kb_id)

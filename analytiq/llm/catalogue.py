@@ -1,7 +1,7 @@
 """Which models an organization can ask, and what each can do: by LiteLLM's table, and by asking model servers."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -93,7 +93,7 @@ class ModelCatalogue:
         unreachable: dict[str, str] = {}
         if query.litellm_provider is not None:
             providers = [name for name in providers if name == query.litellm_provider]
-        listed = await asyncio.gather(*(self._of_provider(organization, name) for name in providers))
+        listed = await asyncio.gather(*(self._of_provider(organization, name, query.kind) for name in providers))
         for provider, outcome in zip(providers, listed, strict=True):
             if isinstance(outcome, str):
                 unreachable[provider] = outcome
@@ -102,7 +102,9 @@ class ModelCatalogue:
         matching = sorted((model for model in found if _is_meant(model, query)), key=lambda model: model.model)
         return ModelPage(matching[skip : skip + limit], len(matching), unreachable)
 
-    async def _of_provider(self, organization: Organization, provider: str) -> list[ListedModel] | str:
+    async def _of_provider(
+        self, organization: Organization, provider: str, kind: ModelKind | None
+    ) -> list[ListedModel] | str:
         """Its models, or why they cannot be told."""
         try:
             credential = await self._credentials.find(organization.id, provider)
@@ -117,9 +119,10 @@ class ModelCatalogue:
         except (httpx.HTTPError, ValueError) as error:
             log.info("llm.models_not_listed", provider=provider, reason=type(error).__name__)
             return _why_not_listed(error)
-        if credential.is_own:
+        if credential.is_own or credential.is_keyless:
             return models
-        return [model for model in models if _is_free_to_all(model, self._chat)]
+        free = await self._chat.free_models()
+        return [model for model in models if _is_free_to_all(model, free, is_for_chat=kind is ModelKind.CHAT)]
 
 
 def _why_not_listed(error: httpx.HTTPError | ValueError) -> str:
@@ -134,8 +137,11 @@ def _why_not_listed(error: httpx.HTTPError | ValueError) -> str:
             return "its server answered with something else than a list"
 
 
-def _is_free_to_all(model: ListedModel, chat: ChatService) -> bool:
-    return model.kind is ModelKind.EMBEDDING or chat.is_for_everybody(model.model)
+def _is_free_to_all(model: ListedModel, free: Collection[str], *, is_for_chat: bool) -> bool:
+    """Whether the platform's key opens it; a server's model of unknown kind may embed, which is free to all."""
+    if model.kind is ModelKind.EMBEDDING or model.model in free:
+        return True
+    return model.kind is ModelKind.UNKNOWN and not is_for_chat
 
 
 def _is_meant(model: ListedModel, query: ModelQuery) -> bool:

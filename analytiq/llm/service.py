@@ -28,6 +28,7 @@ from analytiq.llm.reading import CHARACTERS_PER_TOKEN
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.providers.default_models import DefaultModels
 from analytiq.providers.litellm_module import provider_of
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.settings import LlmSettings
@@ -64,8 +65,15 @@ class ChatService:
     """Asks chat models for organizations."""
 
     def __init__(
-        self, credentials: Credentials, rate_limits: RateLimits, usage: LlmUsageRepository, settings: LlmSettings
+        self,
+        credentials: Credentials,
+        rate_limits: RateLimits,
+        usage: LlmUsageRepository,
+        settings: LlmSettings,
+        *,
+        defaults: DefaultModels,
     ) -> None:
+        self._defaults = defaults
         self._credentials = credentials
         self._rate_limits = rate_limits
         self._usage = usage
@@ -74,12 +82,18 @@ class ChatService:
 
     async def default_model(self, organization: Organization) -> str | None:
         """The model that is asked where nobody names one; None where the organization has no key for any."""
-        if self._settings.default_model is not None:
-            return self._settings.default_model
+        chosen = await self._chosen_default()
+        if chosen is not None:
+            return chosen
         for provider, model in PREFERRED_MODELS.items():
-            if await self._credentials.find(organization.id, provider) is not None:
+            credential = await self._credentials.find(organization.id, provider)
+            if credential is not None and credential.api_base is None:
                 return model
         return None
+
+    async def _chosen_default(self) -> str | None:
+        """Return the default that the operator has named, now or at an earlier start."""
+        return self._settings.default_model or await self._defaults.chat()
 
     async def choose(self, organization: Organization, model: str | None) -> ChatModel:
         """The model of this name, else the default one.
@@ -91,8 +105,8 @@ class ChatService:
         if name is None:
             raise InvalidInputError.of_field(
                 "model",
-                "no chat model is configured: store a provider's key (`analytiq providers put`), or set"
-                " ANALYTIQ_LLM__DEFAULT_MODEL",
+                "No chat model is configured. Store a provider's key (`analytiq providers put`), or name a model of"
+                " your own server in ANALYTIQ_LLM__DEFAULT_MODEL, as openai/<model>.",
                 code="no_chat_model",
             )
         # Importing LiteLLM takes seconds: not in the event loop.
@@ -105,11 +119,12 @@ class ChatService:
                 f" {provider}` stores one",
                 code="provider_key_missing",
             )
-        if not credential.is_own and not self._is_on_the_house(name):
+        if not credential.is_own and not credential.is_keyless and name not in await self.free_models():
             raise InvalidInputError.of_field(
                 "model",
-                f"the operator's key of {provider!r} is not for the model {name!r}: name no model, store a key of your"
-                f" own (`analytiq providers put {provider}`), or ask the operator to allow it",
+                f"The operator's key of {provider!r} is not for the model {name!r}. Name no model, store a key of your"
+                f" own (`analytiq providers put {provider}`), or have the operator name it in"
+                " ANALYTIQ_LLM__PLATFORM_MODELS or as ANALYTIQ_LLM__DEFAULT_MODEL.",
                 code="model_not_allowed",
             )
         identity = (name, credential.api_key.get_secret_value(), credential.api_base or "", credential.is_guarded)
@@ -126,14 +141,11 @@ class ChatService:
             await oldest.close()
         return chosen
 
-    def _is_on_the_house(self, model: str) -> bool:
-        """Whether anybody may ask this model with the platform's key: prices differ by a factor of a thousand."""
-        free = {self._settings.default_model, *PREFERRED_MODELS.values(), *self._settings.platform_models}
-        return model in free
-
-    def is_for_everybody(self, model: str) -> bool:
-        """Whether organizations without a key of their own may ask it, where the platform has one."""
-        return self._is_on_the_house(model)
+    async def free_models(self) -> frozenset[str]:
+        """Return the models that anybody may ask with the platform's key: prices differ by a factor of a thousand."""
+        chosen = await self._chosen_default()
+        free = {*PREFERRED_MODELS.values(), *self._settings.platform_models}
+        return frozenset(free if chosen is None else free | {chosen})
 
     async def close(self) -> None:
         """Close the connections that are its own."""

@@ -1,8 +1,16 @@
 """Providers of models and their keys."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from analytiq.models.stored import Stored
+
+
+class KeyOrigin(StrEnum):
+    """Where a platform's key comes from."""
+
+    ENVIRONMENT = "environment"
+    COMMAND = "command"
 
 
 class LlmProvider(Stored):
@@ -16,5 +24,7 @@ class LlmProvider(Stored):
     litellm_provider: str
     token: str
     api_base: str | None = None
+    origin: KeyOrigin = KeyOrigin.ENVIRONMENT
+    """Of a platform's key; an organization's own has no use for it."""
     created_at: datetime
     updated_at: datetime

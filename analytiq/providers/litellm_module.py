@@ -8,12 +8,12 @@ import warnings
 from typing import Any
 
 from analytiq.errors import InvalidInputError
+from analytiq.settings import NO_KEY as NO_KEY
 
 LOCAL_PROVIDER = "local"
 
 # LiteLLM takes an absent key or address from the process's environment. A tenant's call must not carry the
 # operator's key to an address that the tenant chose, nor the tenant's key to an address of the operator.
-NO_KEY = "no-key"
 OPENAI_BASE = "https://api.openai.com/v1"
 
 

@@ -18,4 +18,5 @@ async def forecast_knowledge_base(
     What the cache has costs nothing, so the answer is about now. Where the texts are many, a sample of them is read.
     """
     tag_ids = await application.tags.require(organization.id, body.tag_ids)
-    return ForecastAnswer.of(await application.forecasts.forecast(organization, body.wanted(tag_ids)))
+    forecast = await application.forecasts.forecast(organization, body.wanted(tag_ids))
+    return ForecastAnswer.of(forecast, await application.destinations.of(organization.id, forecast.embedding_model))

@@ -21,6 +21,7 @@ from api.schemas.knowledge_bases import (
     KnowledgeBaseResponse,
     KnowledgeBaseUpdate,
     ListedKnowledgeBaseResponse,
+    MadeKnowledgeBaseResponse,
 )
 from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
 
@@ -33,11 +34,12 @@ async def create_knowledge_base(
     organization: CurrentOrganization,
     request_id: RequestId,
     body: KnowledgeBaseCreate,
-) -> KnowledgeBaseResponse:
-    """Make a knowledge base; documents that share a tag with it are indexed by jobs."""
+) -> MadeKnowledgeBaseResponse:
+    """Make a knowledge base; documents that share a tag with it are indexed by jobs. `texts_go_to` says where to."""
     tag_ids = await application.tags.require(organization.id, body.tag_ids)
     created = await application.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
-    return await _standing(application, created)
+    destination = await application.destinations.of(organization.id, created.embedding_model)
+    return MadeKnowledgeBaseResponse.made(await _standing(application, created), destination)
 
 
 @router.get("", operation_id="list_knowledge_bases")

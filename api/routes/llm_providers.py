@@ -36,7 +36,7 @@ async def put_llm_provider(
 ) -> LlmProviderResponse:
     """Store the organization's own key; it counts from the next call to the provider on."""
     account = await application.provider_accounts.put(
-        organization.id, litellm_provider, api_key=body.api_key, api_base=body.api_base
+        organization.id, litellm_provider, api_key=body.key, api_base=body.api_base
     )
     return LlmProviderResponse.of(account)
 

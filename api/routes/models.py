@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from analytiq.llm.catalogue import ModelKind, ModelQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
 from api.idempotency import IdempotentRoute
+from api.schemas.destinations import DefaultModelsResponse, DestinationResponse
 from api.schemas.models import ModelList
 
 router = APIRouter(prefix="/models", tags=["llm-providers"], route_class=IdempotentRoute)
@@ -26,3 +27,15 @@ async def list_models(
     query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
     page = await application.models.page(organization, query, skip=skip, limit=limit)
     return ModelList.of(page, skip=skip)
+
+
+@router.get("/defaults", operation_id="get_default_models")
+async def get_default_models(application: ApplicationOf, organization: CurrentOrganization) -> DefaultModelsResponse:
+    """Return the models that are used where nobody names one, and where the texts go that they are shown."""
+    chat = await application.chat.default_model(organization)
+    destinations = application.destinations
+    embedding = await destinations.of(organization.id, await application.embedding_models.default_model())
+    return DefaultModelsResponse(
+        embedding=DestinationResponse.of(embedding),
+        chat=None if chat is None else DestinationResponse.of(await destinations.of(organization.id, chat)),
+    )

@@ -4,9 +4,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from analytiq.credentials.destinations import Destination
 from analytiq.knowledge_bases.estimation import Estimate
 from analytiq.knowledge_bases.forecast import Forecast, ForecastRequest
 from analytiq.mongo.repositories.forecasts import UnknownDocument
+from api.schemas.destinations import DestinationResponse
 from api.schemas.knowledge_bases import TagIds
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 
@@ -116,9 +118,10 @@ class ForecastAnswer(ResponseBody):
     is_estimated: bool = Field(description="Whether only a sample was read, and the numbers are extrapolated by length")
     sampled_documents: int
     sampled_characters: int
+    texts_go_to: DestinationResponse = Field(description="Where the texts of all chunks that are not cached are sent")
 
     @classmethod
-    def of(cls, forecast: Forecast) -> "ForecastAnswer":
+    def of(cls, forecast: Forecast, destination: Destination) -> "ForecastAnswer":
         """From the library's shape."""
         chunks, cached = forecast.chunks, forecast.cached_chunks
         price = None if forecast.token_usd is None else PriceRange.of(forecast.spu_tokens, forecast.token_usd)
@@ -137,4 +140,5 @@ class ForecastAnswer(ResponseBody):
             is_estimated=forecast.is_estimated,
             sampled_documents=forecast.sampled_documents,
             sampled_characters=forecast.sampled_characters,
+            texts_go_to=DestinationResponse.of(destination),
         )

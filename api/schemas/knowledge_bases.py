@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
+from analytiq.credentials.destinations import Destination
 from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
 from analytiq.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.models.knowledge_base import LONGEST_NAME
+from api.schemas.destinations import DestinationResponse
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME), NO_CONTROLS]
@@ -157,6 +159,17 @@ class KnowledgeBaseResponse(ResponseBody):
             created_at=knowledge_base.created_at,
             updated_at=knowledge_base.updated_at,
         )
+
+
+class MadeKnowledgeBaseResponse(KnowledgeBaseResponse):
+    """A knowledge base that was just made, with what becomes of its documents' texts."""
+
+    texts_go_to: DestinationResponse = Field(description="Where the texts of its documents and questions are sent")
+
+    @classmethod
+    def made(cls, knowledge_base: KnowledgeBaseResponse, destination: Destination) -> "MadeKnowledgeBaseResponse":
+        """From the response and the library's shape."""
+        return cls(**knowledge_base.model_dump(), texts_go_to=DestinationResponse.of(destination))
 
 
 class ListedKnowledgeBaseResponse(KnowledgeBaseResponse):

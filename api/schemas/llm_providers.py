@@ -1,12 +1,13 @@
 """Wire shapes of providers of models; none of them ever holds a key that was stored."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 from analytiq.credentials.providers import LONGEST_KEY, ProviderAccount
 from analytiq.embedding.provider_accounts import ConnectionTest
 from analytiq.providers.addresses import LONGEST_ADDRESS
+from analytiq.settings import NO_KEY
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
 
 Address = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_ADDRESS)]
@@ -21,13 +22,24 @@ class LlmProviderPut(RequestBody):
     )
 
     api_key: Annotated[
-        SecretStr,
-        Field(min_length=1, max_length=LONGEST_KEY, description="Stored encrypted; no answer ever holds it"),
-    ]
+        Annotated[SecretStr, Field(min_length=1, max_length=LONGEST_KEY)] | None,
+        Field(description="Stored encrypted; no answer ever holds it. Left out for a server that asks for none"),
+    ] = None
     api_base: Annotated[
         Address | None,
         Field(description="Address of a server of your own that speaks OpenAI's protocol, or of Azure's resource"),
     ] = None
+
+    @model_validator(mode="after")
+    def _has_key_or_address(self) -> Self:
+        if self.api_key is None and self.api_base is None:
+            raise ValueError("api_key: it may be left out only with the api_base of a server that asks for none")
+        return self
+
+    @property
+    def key(self) -> SecretStr:
+        """The key to store."""
+        return self.api_key or SecretStr(NO_KEY)
 
 
 class LlmProviderTest(RequestBody):

@@ -41,12 +41,17 @@ def tenant(running: Running, provider: EmbeddingServer) -> Iterator[httpx.Client
         yield opened
 
 
-def test_default_model_is_the_seeds_where_its_provider_has_a_key(
+def test_default_model_stays_the_local_one_where_another_provider_has_a_key(
     tenant: httpx.Client, provider: EmbeddingServer
 ) -> None:
     tag = make_tag(tenant)
-    made = accepted(tenant.post("/knowledge-bases", json={"name": unique("remote"), "tag_ids": [tag]}), 201)
+    local = accepted(tenant.post("/knowledge-bases", json={"name": unique("local"), "tag_ids": []}), 201)
+    assert local["embedding_model"] == "local/all-minilm-l6-v2"
+    assert local["texts_go_to"]["leaves_machine"] is False
+    wanted = {"name": unique("remote"), "tag_ids": [tag], "embedding_model": MODEL}
+    made = accepted(tenant.post("/knowledge-bases", json=wanted), 201)
     assert (made["embedding_model"], made["embedding_dimensions"]) == (MODEL, provider.dimensions)
+    assert made["texts_go_to"]["address"] == provider.url
     document = upload(tenant, unique("r.txt"), b"Lemurs leap between the baobabs.", tag_ids=[tag])
     wait_until_indexed(tenant, document["document_id"])
     assert search(tenant, made["kb_id"], "lemurs baobabs")["results"][0]["document_id"] == document["document_id"]

@@ -617,7 +617,7 @@ export interface paths {
         put?: never;
         /**
          * Create Knowledge Base
-         * @description Make a knowledge base; documents that share a tag with it are indexed by jobs.
+         * @description Make a knowledge base; documents that share a tag with it are indexed by jobs. `texts_go_to` says where to.
          */
         post: operations["create_knowledge_base"];
         delete?: never;
@@ -1018,6 +1018,26 @@ export interface paths {
          * @description A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs.
          */
         get: operations["list_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v0/orgs/{organization_id}/models/defaults": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Default Models
+         * @description Return the models that are used where nobody names one, and where the texts go that they are shown.
+         */
+        get: operations["get_default_models"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2844,6 +2864,16 @@ export interface components {
             days: components["schemas"]["UsageDayResponse"][];
         };
         /**
+         * DefaultModelsResponse
+         * @description The models that are used where nobody names one, and where their texts go.
+         */
+        DefaultModelsResponse: {
+            /** @description Of new knowledge bases that name no model */
+            embedding: components["schemas"]["DestinationResponse"];
+            /** @description null: no chat model is configured */
+            chat: components["schemas"]["DestinationResponse"] | null;
+        };
+        /**
          * DegradationResponse
          * @description A step that could not be made; the answer is what comes of the others.
          */
@@ -2861,6 +2891,34 @@ export interface components {
          * @enum {string}
          */
         Depth: "quick" | "full";
+        /**
+         * DestinationResponse
+         * @description Where the texts go that a model is shown.
+         */
+        DestinationResponse: {
+            /** Model */
+            model: string;
+            /**
+             * Litellm Provider
+             * @description `local`: the model of this process
+             */
+            litellm_provider: string;
+            /**
+             * Leaves Machine
+             * @description False for the local model, and for a server on the machine itself
+             */
+            leaves_machine: boolean;
+            /**
+             * Address
+             * @description null for the local model, for the operator's address, and for providers at their own
+             */
+            address: string | null;
+            /**
+             * Is Operators Server
+             * @description The operator has named a server for all organizations
+             */
+            is_operators_server: boolean;
+        };
         /**
          * DocumentAtPath
          * @description A document as a folder is compared with: its path, and the hash of its bytes.
@@ -3689,6 +3747,8 @@ export interface components {
             sampled_documents: number;
             /** Sampled Characters */
             sampled_characters: number;
+            /** @description Where the texts of all chunks that are not cached are sent */
+            texts_go_to: components["schemas"]["DestinationResponse"];
         };
         /**
          * ForecastBody
@@ -4688,10 +4748,9 @@ export interface components {
         LlmProviderPut: {
             /**
              * Api Key
-             * Format: password
-             * @description Stored encrypted; no answer ever holds it
+             * @description Stored encrypted; no answer ever holds it. Left out for a server that asks for none
              */
-            api_key: string;
+            api_key?: string | null;
             /**
              * Api Base
              * @description Address of a server of your own that speaks OpenAI's protocol, or of Azure's resource
@@ -4849,6 +4908,74 @@ export interface components {
              * @description As it was then
              */
             name: string;
+        };
+        /**
+         * MadeKnowledgeBaseResponse
+         * @description A knowledge base that was just made, with what becomes of its documents' texts.
+         */
+        MadeKnowledgeBaseResponse: {
+            /** Kb Id */
+            kb_id: string;
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Tag Ids */
+            tag_ids: string[];
+            /** Chunker Type */
+            chunker_type: string;
+            /** Chunk Size */
+            chunk_size: number;
+            /** Chunk Overlap */
+            chunk_overlap: number;
+            /** Embedding Model */
+            embedding_model: string;
+            /** Embedding Dimensions */
+            embedding_dimensions: number;
+            /** Coalesce Neighbors */
+            coalesce_neighbors: number;
+            /**
+             * Vector Store
+             * @description who finds its chunks: `local`, or `mongodb`'s own search
+             */
+            vector_store: string;
+            /**
+             * Status
+             * @description `indexing` until the first indexing has ended, then `active`; or `error`
+             */
+            status: string;
+            /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
+            health: components["schemas"]["KnowledgeBaseHealth"];
+            /**
+             * Document Count
+             * @description Documents that are searchable
+             */
+            document_count: number;
+            /**
+             * Failed Document Count
+             * @description Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`
+             */
+            failed_document_count: number;
+            /**
+             * Waiting Document Count
+             * @description Documents with its tags that are to be read or indexed; counted up to 10,000
+             */
+            waiting_document_count: number;
+            /**
+             * Empty Document Count
+             * @description Documents with its tags that were read and have no text
+             */
+            empty_document_count: number;
+            /** Chunk Count */
+            chunk_count: number;
+            /** Last Indexed At */
+            last_indexed_at: string | null;
+            /** Created At */
+            created_at: string;
+            /** Updated At */
+            updated_at: string;
+            /** @description Where the texts of its documents and questions are sent */
+            texts_go_to: components["schemas"]["DestinationResponse"];
         };
         /**
          * MakerKind
@@ -9981,7 +10108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["KnowledgeBaseResponse"];
+                    "application/json": components["schemas"]["MadeKnowledgeBaseResponse"];
                 };
             };
             /** @description The request is wrong */
@@ -11580,6 +11707,74 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            /** @description The request is wrong */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not signed in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Any other error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_default_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description 24 hex digits */
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DefaultModelsResponse"];
                 };
             };
             /** @description The request is wrong */

@@ -53,8 +53,13 @@ class ProviderRepository:
         result = await self._collection.update_one(_taken_key(row), {"$setOnInsert": row}, upsert=True)
         return result.upserted_id is not None
 
-    async def delete(self, organization_id: str, litellm_provider: str) -> bool:
-        """Forget the organization's own provider; False where it had none."""
+    async def of_platform(self) -> list[LlmProvider]:
+        """Return the platform's providers, by name."""
+        cursor = self._collection.find({"organization_id": None}).sort("litellm_provider", 1)
+        return [decode(LlmProvider, row) async for row in cursor]
+
+    async def delete(self, organization_id: str | None, litellm_provider: str) -> bool:
+        """Forget the organization's own provider, or the platform's; False where it had none."""
         result = await self._collection.delete_one(
             {"organization_id": organization_id, "litellm_provider": litellm_provider}
         )

@@ -99,6 +99,16 @@ class RuntimeSettingRepository:
         row: Row | None = await self._collection.find_one({"_id": _CONCURRENCY_ID})
         return None if row is None else row.get("value")
 
+    async def default_model(self, use: str) -> str | None:
+        """Return the installation's default model for embedding or chat, where one was kept."""
+        row: Row | None = await self._collection.find_one({"_id": f"default_{use}_model"})
+        value = None if row is None else row.get("value")
+        return value if isinstance(value, str) else None
+
+    async def set_default_model(self, use: str, model: str) -> None:
+        """Keep the installation's default model for embedding or chat."""
+        await self._collection.update_one({"_id": f"default_{use}_model"}, {"$set": {"value": model}}, upsert=True)
+
     async def set_worker_concurrency(self, value: int | None) -> None:
         """Let each worker run so many jobs at once; None: as its own settings say."""
         if value is None:

@@ -150,6 +150,6 @@ async def test_document_that_meets_a_failure_is_tried_again_whatever_digits_its_
     document = await tenant.document("a.txt", prose("whales", 1))
     job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
-    assert (job.state, job.attempt) == (JobState.AVAILABLE, 1)
+    assert (job.state, job.attempt) == (JobState.AVAILABLE, 0)
     stored = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
     assert stored.status is KnowledgeBaseStatus.ACTIVE

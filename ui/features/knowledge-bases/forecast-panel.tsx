@@ -65,6 +65,14 @@ export function ForecastPanel({ body, isSettling }: { body: Schemas["ForecastBod
   );
 }
 
+/** Where the documents' texts are sent, in a person's words. */
+function destination(goesTo: Forecast["texts_go_to"]): string {
+  if (goesTo.litellm_provider === "local") return "Stay in this installation";
+  if (!goesTo.leaves_machine) return "Stay on the machine that runs Analytiq";
+  if (goesTo.is_operators_server) return "Are sent to a server that your operator has chosen";
+  return `Are sent to ${goesTo.address ?? goesTo.litellm_provider}`;
+}
+
 function Figures({ forecast, isOld }: { forecast: Forecast; isOld: boolean }) {
   const unknown = forecast.unknown_document_count;
   return (
@@ -82,6 +90,8 @@ function Figures({ forecast, isOld }: { forecast: Forecast; isOld: boolean }) {
         <dd>{price(forecast.price_usd)}</dd>
         <dt className="text-text-2">Model</dt>
         <dd className="break-words">{forecast.embedding_model}</dd>
+        <dt className="text-text-2">Texts</dt>
+        <dd className="break-words">{destination(forecast.texts_go_to)}</dd>
       </dl>
       {forecast.is_estimated && (
         <p className="mt-2 text-text-2">Estimated from a sample of {plural(forecast.sampled_documents, "document")}.</p>

@@ -1,0 +1,78 @@
+"""`analytiq providers platform …`: the keys that count for all organizations, in the database itself."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
+
+from analytiq.cli.console import note, print_rows
+from analytiq.cli.local_database import address_of_database, run_on_database
+from analytiq.cli.platform import SECRET_KEY_FILE
+from analytiq.cli.secret_keys import old_keys_of
+from analytiq.credentials.encryption import Vault
+from analytiq.credentials.platform_keys import PlatformKeys
+from analytiq.errors import InvalidInputError
+from analytiq.models.provider import KeyOrigin
+from analytiq.mongo.client import MongoConnection
+from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment
+
+Result = TypeVar("Result")
+MINUTE = "%Y-%m-%d %H:%M UTC"
+
+
+def print_table(settings: Settings, data_dir: Path | None) -> None:
+    """Print the providers that the platform has a key for; no key is shown."""
+    providers = _on_keys(settings, data_dir, lambda keys: keys.all())
+    if not providers:
+        note("The platform has no key for any provider.")
+        return
+    rows = [
+        (item.litellm_provider, _ORIGINS[item.origin], item.api_base or "-", f"{item.updated_at:{MINUTE}}")
+        for item in providers
+    ]
+    print_rows(("provider", "key from", "address", "changed"), rows)
+
+
+def put(
+    settings: Settings, data_dir: Path | None, litellm_provider: str, *, api_key: SecretStr, api_base: str | None
+) -> None:
+    """Store or replace the platform's key; it counts for the next call of every process."""
+    _on_keys(settings, data_dir, lambda keys: keys.put(litellm_provider, api_key=api_key, api_base=api_base))
+    note(f"The platform's key of {litellm_provider} is stored, encrypted; it counts from now on.")
+    note("What waits for it goes on within minutes, at the reconciler's next pass.")
+
+
+def delete(settings: Settings, data_dir: Path | None, litellm_provider: str) -> None:
+    """Forget the platform's key."""
+    _on_keys(settings, data_dir, lambda keys: keys.delete(litellm_provider))
+    note(f"The platform's key of {litellm_provider} is removed.")
+    if litellm_provider in provider_keys_from_environment():
+        variable = PROVIDER_KEY_VARIABLES[litellm_provider]
+        note(f"{variable} is set here: unset it where the platform is started, or its next start stores it again.")
+
+
+_ORIGINS = {KeyOrigin.ENVIRONMENT: "the environment", KeyOrigin.COMMAND: "a command"}
+
+
+def _on_keys(settings: Settings, data_dir: Path | None, work: Callable[[PlatformKeys], Awaitable[Result]]) -> Result:
+    vault = _vault(settings, data_dir)
+
+    async def run(connection: MongoConnection) -> Result:
+        return await work(PlatformKeys(ProviderRepository(connection), vault))
+
+    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, run)
+
+
+def _vault(settings: Settings, data_dir: Path | None) -> Vault:
+    if settings.secret_key is not None:
+        return Vault(settings.secret_key, settings.old_secret_keys)
+    directory = (data_dir or settings.data_dir).expanduser()
+    try:
+        secret = (directory / SECRET_KEY_FILE).read_text(encoding="utf-8").strip()
+    except OSError:
+        raise InvalidInputError(
+            f"There is no secret key: ANALYTIQ_SECRET_KEY is not set, and {directory / SECRET_KEY_FILE} cannot be read."
+        ) from None
+    return Vault(SecretStr(secret), old_keys_of(directory))
