@@ -42,7 +42,7 @@ METHODS = {
         "IdempotencyRepository.page_of_encrypted",  "KnowledgeBaseRepository.counts_by_store",
         "KnowledgeBaseRepository.set_names_apart",
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
-        "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
+        "ProviderRepository.of_platform", "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
         "ReconcileReportRepository.unfinished_over_everything", "RetentionRepository.organizations",
         "StorageAccountRepository.organization_ids",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
