@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from pydantic import JsonValue
@@ -22,6 +23,7 @@ SCHEMA: dict[str, JsonValue] = {
     "required": ["year", "animal"],
     "additionalProperties": False,
 }
+_NUMBERS = count(1)
 ANSWER = {"year": 1007, "animal": "birds"}
 
 
@@ -49,12 +51,11 @@ class Prompting(Tenant):
         self, *, name: str | None = None, schema: Mapping[str, JsonValue] | None = None, **fields: Any
     ) -> Prompt:
         """A prompt; it does not run by itself on what is there already."""
-        self.names += 1
         if schema is not None:
             fields["answer_schema"] = check_answer_schema(schema)
         configuration = PromptConfiguration(**{"text": "Which animal, and in which year?", **fields})
         return await self.application.prompts.create(
-            self.organization, name or f"Prompt {self.names}", configuration, runs_on_existing=False
+            self.organization, name or f"Prompt {next(_NUMBERS)}", configuration, runs_on_existing=False
         )
 
     async def ask_for_run(self, prompt: Prompt, subject: Document | str) -> PromptRun:

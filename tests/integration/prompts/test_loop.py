@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analytiq.errors import TransientError
+from analytiq.errors import ProviderUnavailableError
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt_run import RunStatus, StepKind
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
@@ -239,7 +239,7 @@ async def test_run_goes_on_after_an_outage_with_what_it_has_paid_for(
     await tenant.drain()
     waiting = await tenant.again(run)
     assert (waiting.status, len(waiting.steps)) == (RunStatus.RUNNING, 2)
-    await tenant.application.jobs.wake(tenant.id, error_code=TransientError.code)
+    await tenant.application.jobs.wake(tenant.id, error_code=ProviderUnavailableError.code)
     await tenant.drain()
     ended = await tenant.again(run)
     assert (ended.status, ended.answer) == (RunStatus.SUCCEEDED, "At last.")

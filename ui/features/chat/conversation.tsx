@@ -19,7 +19,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
   const client = useQueryClient();
   const { data: messages, error, refetch } = useQuery(messagesQuery(threadId));
   const [question, setQuestion] = useState("");
-  const [live, setLive] = useState({ id: "", text: "", doing: "" });
+  const [live, setLive] = useState(NOTHING_SAID);
   const [broken, setBroken] = useState<Error | null>(null);
   const end = useRef<HTMLDivElement>(null);
   const running = messages?.find((message) => message.state === "running");
@@ -28,13 +28,14 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
   useEffect(() => {
     if (runningId === undefined) return;
     const leaving = new AbortController();
-    setLive({ id: runningId, text: "", doing: "Searching…" });
+    setLive({ ...NOTHING_SAID, id: runningId, doing: "Searching…" });
     setBroken(null);
     const path = `/v0/orgs/${organizationPath().organization_id}/chat/threads/${threadId}/messages/${runningId}/events`;
     follow(
       path,
       ({ name, data }) => {
         if (name === "token") setLive((held) => ({ ...held, text: held.text + (data as { text: string }).text, doing: "" }));
+        else if (name === "reasoning") setLive((held) => ({ ...held, reasoning: held.reasoning + (data as { text: string }).text, doing: "Thinking…" }));
         else if (name === "tool_call") setLive((held) => ({ ...held, doing: "Searching again…" }));
         else if (name === "passages") setLive((held) => ({ ...held, doing: "Reading…" }));
       },
@@ -76,6 +77,16 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
       ),
     onError: (failure) => tellFailure("The answer was not stopped", failure),
   });
+  const goOn = useMutation({
+    mutationFn: (messageId: string) =>
+      answered(
+        api.POST("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages/{message_id}/continue", {
+          params: { path: { ...organizationPath(), thread_id: threadId, message_id: messageId } },
+        }),
+      ),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["chat"] }),
+    onError: (failure) => tellFailure("The answer was not continued", failure),
+  });
   const { mutate: stopAnswer } = stop;
   useEffect(() => {
     if (runningId === undefined) return;
@@ -99,7 +110,12 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
           <div className="mx-auto flex max-w-[760px] flex-col gap-5 px-4 py-5">
             {messages.length === 0 && <p className="text-text-2">Ask something that the documents answer.</p>}
             {messages.map((message) => (
-              <Said key={message.message_id} message={message} {...(message.message_id === live.id && message.state === "running" && { live })} />
+              <Said
+                key={message.message_id}
+                message={message}
+                {...(message.message_id === live.id && message.state === "running" && { live })}
+                {...(message === messages.at(-1) && message.can_continue && { goOn: { start: () => goOn.mutate(message.message_id), isPending: goOn.isPending } })}
+              />
             ))}
             {broken && <Banner tone="failed">{broken.message}</Banner>}
             <div ref={end} />
@@ -142,13 +158,37 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
   );
 }
 
-function Said({ message, live }: { message: Message; live?: { text: string; doing: string } }) {
+interface Live {
+  id: string;
+  text: string;
+  reasoning: string;
+  doing: string;
+}
+
+const NOTHING_SAID: Live = { id: "", text: "", reasoning: "", doing: "" };
+
+/** What a reader is told of an answer that did not come to its end. */
+const ENDINGS: Partial<Record<string, string>> = {
+  length: "The answer was cut: it reached its limit of tokens.",
+  content_filter: "The provider's content filter withheld the answer or its rest. Ask in other words.",
+  empty: "The model answered nothing. Ask again, or choose another model.",
+};
+
+function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: { start: () => void; isPending: boolean } }) {
   if (message.role === "user") {
     return <p className="self-end rounded-lg bg-selected px-3 py-2 whitespace-pre-wrap break-words">{message.content}</p>;
   }
   const text = live ? live.text : message.content;
+  const reasoning = live ? live.reasoning : message.reasoning;
+  const ending = live ? undefined : ENDINGS[message.ended_by ?? ""];
   return (
     <article className="flex flex-col gap-2" aria-busy={live !== undefined}>
+      {reasoning && (
+        <details className="text-text-2">
+          <summary className="cursor-pointer">Reasoning</summary>
+          <p className="border-l-2 border-line pl-3 whitespace-pre-wrap break-words">{reasoning}</p>
+        </details>
+      )}
       {text && <p className="whitespace-pre-wrap break-words">{live ? text : <WithCitations message={message} />}</p>}
       {live?.doing && (
         <p className="text-text-2" role="status">
@@ -157,7 +197,13 @@ function Said({ message, live }: { message: Message; live?: { text: string; doin
       )}
       {message.state === "stopped" && <p className="text-text-2">Stopped. {costOf(message)}</p>}
       {message.error && <Banner tone="failed">{message.error.detail}</Banner>}
-      {!live && message.state === "done" && message.is_grounded === false && (
+      {ending !== undefined && <Banner tone="warning">{ending}</Banner>}
+      {goOn && (
+        <button type="button" className="button self-start" disabled={goOn.isPending} onClick={goOn.start}>
+          Continue answer
+        </button>
+      )}
+      {!live && message.state === "done" && ending === undefined && message.is_grounded === false && (
         <Banner tone="warning">The documents do not say this: nothing of it is cited.</Banner>
       )}
       {message.citations.length > 0 && (
@@ -165,9 +211,15 @@ function Said({ message, live }: { message: Message; live?: { text: string; doin
           {message.citations.map((citation) => (
             <li key={citation.number}>
               [{citation.number}]{" "}
-              <Link className="text-link underline" href={placeOf(citation)}>
-                {citation.source}, page {citation.page}
-              </Link>{" "}
+              {citation.is_current === false ? (
+                <span>
+                  {citation.source}, page {citation.page} of an earlier version
+                </span>
+              ) : (
+                <Link className="text-link underline" href={placeOf(citation)}>
+                  {citation.source}, page {citation.page}
+                </Link>
+              )}{" "}
               <q className="break-words">{citation.quote}</q>
             </li>
           ))}
@@ -193,7 +245,8 @@ function costOf({ usage }: Message): string {
 /** The answer, each [n] that is a citation leading to its page. */
 function WithCitations({ message }: { message: Message }) {
   return splitAtCitations(message.content, message.citations).map(({ piece, citation }, place) => {
-    return citation === undefined ? (
+    // Where the words stood in an earlier version, other words may stand now: the list below quotes them.
+    return citation === undefined || citation.is_current === false ? (
       piece
     ) : (
       <Link key={place} className="text-link underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
