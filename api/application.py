@@ -61,7 +61,7 @@ def create_app(open_application: Open, *, metrics_directory: str | None = None) 
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with open_application() as application:
             app.state.application = application
-            async with mcp.running(application):
+            async with mcp.running(application), application.feeding_keyword_index():
                 yield
 
     app = FastAPI(

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -37,6 +37,7 @@ from analytiq.knowledge_bases.forecast import Forecasts
 from analytiq.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.knowledge_bases.service import KnowledgeBases
 from analytiq.lexical.choice import ChosenLexicalIndex
+from analytiq.lexical.feeding import KeywordFeeder
 from analytiq.llm.catalogue import ModelCatalogue
 from analytiq.llm.service import ChatService
 from analytiq.locating.service import Locating
@@ -117,6 +118,7 @@ class Application:
     search: Search
     vector_store: VectorStore
     lexical: ChosenLexicalIndex | None
+    keyword_feeder: KeywordFeeder | None
     explain: Explain
     cache_eviction: CacheEviction
     forecasts: Forecasts
@@ -219,6 +221,17 @@ class Application:
         task = asyncio.create_task(logged())
         self.background.add(task)
         task.add_done_callback(self.background.discard)
+
+    @contextlib.asynccontextmanager
+    async def feeding_keyword_index(self) -> AsyncGenerator[None]:
+        """Keep the keyword indexes of this process fed by commits within the block: for processes that search."""
+        feeding = None if self.keyword_feeder is None else asyncio.create_task(self.keyword_feeder.run())
+        try:
+            yield
+        finally:
+            if feeding is not None:
+                feeding.cancel()
+                await asyncio.wait([feeding])
 
     def begin_closing(self) -> None:
         """End what streams to callers: a server that is to stop waits for it otherwise."""

@@ -12,6 +12,7 @@ from analytiq.bootstrap.searching import new_searching
 from analytiq.bootstrap.stores import choose_stores
 from analytiq.credentials.encryption import Vault
 from analytiq.embedding.eviction import CacheEviction
+from analytiq.lexical.feeding import KeywordFeeder
 from analytiq.mongo.client import MongoConnection
 from analytiq.mongo.repositories.backup_records import BackupRecordRepository
 from analytiq.mongo.repositories.change_stream import ChangeStreamRepository
@@ -84,6 +85,9 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         llm_usage=rows.llm_usage,
         vector_store=stores.vectors,
         lexical=stores.words,
+        keyword_feeder=(
+            None if stores.words is None else KeywordFeeder(stores.words, rows.knowledge_bases, rows.epochs)
+        ),
         extraction=indexing.extraction,
         life_cycle=indexing.life_cycle,
         documents=lives.documents,

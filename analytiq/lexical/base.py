@@ -32,6 +32,16 @@ class LexicalIndex(Protocol):
         """The chunks with the highest scores, best first; ties in order of document and chunk."""
         ...
 
+    async def available(
+        self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
+        """Return the best chunks of what is indexed by now, while `search` would have to wait."""
+        ...
+
+    def is_building(self, kb_id: str) -> bool:
+        """Whether chunks that were committed are still to be indexed, as far as this process knows."""
+        ...
+
     def forget(self, kb_id: str) -> None:
         """Free what is held for a knowledge base."""
         ...

@@ -42,6 +42,7 @@ class Ranking:
     checked: Checked
     is_whole: bool
     is_torn: bool = False
+    is_behind: bool = False
 
     def is_below(self, threshold: float | None) -> bool:
         """Whether a leg has been read down to where it finds nothing above the threshold any more."""
@@ -127,7 +128,10 @@ class Finding:
             epochs = [scope.epoch for scope in scopes]
             is_drift = epochs == seen
             ranking = await self._rank_once(scopes, plan, trail, depth=depth)
-            is_repeated = ranking.checked.is_outdated or (ranking.is_torn and number < TORN_ROUNDS)
+            # A keyword index that is behind would name the same outdated chunks again.
+            is_repeated = not ranking.is_behind and (
+                ranking.checked.is_outdated or (ranking.is_torn and number < TORN_ROUNDS)
+            )
             if not is_repeated or is_drift:
                 return ranking
             seen = epochs
@@ -173,7 +177,7 @@ class Finding:
             refused_by_check=len(set(_keys(result.found.vector, result.found.lexical))) - len(candidates),
         )
         is_torn = bool(added) and any(item.generation_id in added for item in candidates)
-        return Ranking(tuple(scopes), checked.ranked(candidates), result.found.is_whole, is_torn)
+        return Ranking(tuple(scopes), checked.ranked(candidates), result.found.is_whole, is_torn, result.is_behind)
 
     async def _added_since(self, scopes: Sequence[Scope]) -> frozenset[str]:
         """The generations that have joined since the epochs at which these are searched."""

@@ -8,7 +8,14 @@ from typing import TypeVar
 
 import structlog
 
-from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, QuotaExceededError, TransientError
+from analytiq.errors import (
+    AnalytiqError,
+    InvalidInputError,
+    NotFoundError,
+    QuotaExceededError,
+    StoreLoadingError,
+    TransientError,
+)
 from analytiq.lexical.base import LexicalIndex
 from analytiq.search.candidates import SAME_SCALE, Candidate, Found, Key, Scale, Scope
 from analytiq.search.plan import SearchPlan
@@ -20,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
+BUILDING = "keyword_index_building"
+"""The code of a search whose keyword index lacks the latest commits."""
 THE_CALLERS_OWN = (InvalidInputError, NotFoundError, QuotaExceededError)
 """Errors that no other leg makes up for: the call is wrong, or has to be paid for."""
 
@@ -32,6 +41,8 @@ class LegsResult:
     degraded: tuple[Degradation, ...] = ()
     milliseconds: Mapping[str, float] = field(default_factory=dict[str, float])
     """Of each retriever, by its name."""
+    is_behind: bool = False
+    """The keyword index lacks the latest commits."""
 
 
 class Legs:
@@ -54,18 +65,24 @@ class Legs:
             AnalytiqError: every leg of the plan failed; the vector leg's error.
         """
         legs: list[tuple[str, Callable[[Scope, str, int], Awaitable[list[Candidate]]]]] = []
+        behind: list[str] = []
+
+        async def words(scope: Scope, question: str, depth: int) -> list[Candidate]:
+            return await self._words(scope, question, depth, behind)
+
         if plan.has_vector_leg and all(scope.query is not None for scope in scopes):
             legs.append(("vector", self._vector))
         if plan.has_lexical_leg and self._lexical is not None:
-            legs.append(("lexical", self._words))
+            legs.append(("lexical", words))
         milliseconds: dict[str, float] = {}
         outcomes = await asyncio.gather(
             *(self._timed(milliseconds, name, self._leg(name, leg, scopes, plan.query, depth)) for name, leg in legs)
         )
         failed = {name: error for (name, _), (_, error) in zip(legs, outcomes, strict=True) if error is not None}
-        if legs and len(failed) == len(legs):
-            raise next(iter(failed.values()))
         by_name = {name: lists for (name, _), (lists, _) in zip(legs, outcomes, strict=True)}
+        has_nothing = not any(one for lists in by_name.values() for one in lists)
+        if failed and (len(failed) == len(legs) or (behind and has_nothing)):
+            raise next(iter(failed.values()))
         scales = scales_of(scopes, by_name["vector"]) if by_name.get("vector") else {}
         found = Found(
             vector=_best_first(
@@ -76,8 +93,9 @@ class Legs:
             is_whole=all(len(one) < depth for lists in by_name.values() for one in lists),
             scales=scales,
         )
-        degraded = tuple(degradation(name, error) for name, error in failed.items())
-        return LegsResult(found, degraded, milliseconds)
+        lacking = [degradation(name, error) for name, error in failed.items()]
+        lacking += [Degradation("lexical", BUILDING, detail) for detail in behind[:1]]
+        return LegsResult(found, tuple(lacking), milliseconds, is_behind=bool(behind))
 
     @staticmethod
     async def _timed(milliseconds: dict[str, float], name: str, work: Awaitable[T]) -> T:
@@ -133,11 +151,18 @@ class Legs:
             for hit in hits
         ]
 
-    async def _words(self, scope: Scope, question: str, depth: int) -> list[Candidate]:
+    async def _words(self, scope: Scope, question: str, depth: int, behind: list[str]) -> list[Candidate]:
+        """Search the keyword index; where it is being built, what it has by now, and why into `behind`."""
         assert self._lexical is not None  # noqa: S101  # else this leg is not run
-        hits = await self._lexical.search(
-            scope.knowledge_base, scope.epoch, question, limit=depth, chunk_filter=scope.chunk_filter
-        )
+        kb, narrowed = scope.knowledge_base, scope.chunk_filter
+        try:
+            hits = await self._lexical.search(kb, scope.epoch, question, limit=depth, chunk_filter=narrowed)
+        except StoreLoadingError:
+            behind.append(
+                f"The keyword index of the knowledge base {kb.name!r} is being built: keyword search does not find the"
+                " latest documents yet."
+            )
+            hits = await self._lexical.available(kb, question, limit=depth, chunk_filter=narrowed)
         kb_id = scope.knowledge_base.id
         return [
             Candidate(

@@ -1,6 +1,6 @@
 """`/knowledge-bases`, with the seed's paths, fields and defaults."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
 
@@ -24,6 +24,8 @@ from api.schemas.knowledge_bases import (
     MadeKnowledgeBaseResponse,
 )
 from api.schemas.search import ExplainBody, ExplanationResponse, SearchAnswer, SearchBody
+
+Told = TypeVar("Told", bound=KnowledgeBaseResponse)
 
 router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_class=IdempotentRoute)
 
@@ -55,7 +57,7 @@ async def list_knowledge_bases(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
     standings = await application.knowledge_bases.standings_of(organization.id, found)
-    listed = [ListedKnowledgeBaseResponse.listed(item) for item in standings]
+    listed = [_told(application, ListedKnowledgeBaseResponse.listed(item)) for item in standings]
     return KnowledgeBaseList(knowledge_bases=listed, total_count=total, skip=skip)
 
 
@@ -151,4 +153,11 @@ async def explain_search(
 
 async def _standing(application: Application, knowledge_base: KnowledgeBase) -> KnowledgeBaseResponse:
     (standing,) = await application.knowledge_bases.standings_of(knowledge_base.organization_id, [knowledge_base])
-    return KnowledgeBaseResponse.of(standing)
+    return _told(application, KnowledgeBaseResponse.of(standing))
+
+
+def _told(application: Application, answer: Told) -> Told:
+    """Say whether the keyword index of this process has every commit."""
+    lexical = application.lexical
+    state = "off" if lexical is None else "building" if lexical.is_building(answer.kb_id) else "ready"
+    return answer.model_copy(update={"keyword_index": state})

@@ -1,6 +1,6 @@
 """Wire shapes of knowledge bases (seed: "API Design")."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
@@ -119,6 +119,10 @@ class KnowledgeBaseResponse(ResponseBody):
         description="`complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some"
         " failed. `failed`: all failed, or the knowledge base did"
     )
+    keyword_index: Literal["ready", "building", "off"] | None = Field(
+        description="`building`: keyword search does not find the latest documents yet, and `degraded` says so; as the"
+        " process that answers has it. Null in events",
+    )
     document_count: int = Field(description="Documents that are searchable")
     failed_document_count: int = Field(
         description="Documents with its tags that could not be read or indexed; list them by `state` and `kb_id`"
@@ -150,6 +154,7 @@ class KnowledgeBaseResponse(ResponseBody):
             vector_store=knowledge_base.vector_store.value,
             status=knowledge_base.status.value,
             health=standing.health,
+            keyword_index=None,
             document_count=knowledge_base.document_count,
             failed_document_count=standing.members.failed,
             waiting_document_count=standing.waiting_document_count,

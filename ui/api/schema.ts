@@ -4365,6 +4365,11 @@ export interface components {
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
             /**
+             * Keyword Index
+             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             */
+            keyword_index: ("ready" | "building" | "off") | null;
+            /**
              * Document Count
              * @description Documents that are searchable
              */
@@ -4620,6 +4625,11 @@ export interface components {
             status: string;
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
+            /**
+             * Keyword Index
+             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             */
+            keyword_index: ("ready" | "building" | "off") | null;
             /**
              * Document Count
              * @description Documents that are searchable

@@ -60,8 +60,13 @@ class Mirror:
         self.epoch: Epoch | None = None
         self.is_closed = False
 
-    async def fresh_view(self, epoch: Epoch, *, wait_seconds: float) -> View:
-        """The view at this epoch or a later one.
+    @property
+    def is_refreshing(self) -> bool:
+        """Whether changes are being indexed."""
+        return self._refresh_task is not None and not self._refresh_task.done()
+
+    async def fresh_view(self, epoch: Epoch, *, wait_seconds: float | None) -> View:
+        """Return the view at this epoch or a later one; `wait_seconds` None: however long that takes.
 
         Raises:
             StoreLoadingError: it takes longer than `wait_seconds`; the work goes on.
@@ -116,7 +121,7 @@ class Mirror:
                 self._place.release()
                 self._place = None
 
-    async def _wait_for_refresh(self, wait_seconds: float) -> None:
+    async def _wait_for_refresh(self, wait_seconds: float | None) -> None:
         """One refresh at a time; a caller who gives up waiting does not stop it."""
         if self._refresh_task is None or self._refresh_task.done():
             self._refresh_task = asyncio.create_task(self._refresh(), name=f"words of {self._knowledge_base.id}")

@@ -56,6 +56,7 @@ class LocalLexicalIndex:
             builds=asyncio.Semaphore(BUILDS_AT_ONCE),
         )
         self._mirrors: dict[str, Mirror] = {}
+        self._expected: set[str] = set()
         self._is_closing = False
         self._chores: set[asyncio.Task[None]] = set()
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -77,7 +78,40 @@ class LocalLexicalIndex:
             StoreLoadingError: the index is still being built; ask again.
             TransientError: the index cannot be read or written; says why.
         """
-        view = await self._fresh_view(knowledge_base, epoch)
+        return await self._searched(
+            await self._fresh_view(knowledge_base, epoch), knowledge_base, question, limit, chunk_filter
+        )
+
+    async def available(
+        self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
+        """See LexicalIndex: the index as it is, which may lack the latest commits."""
+        mirror = self._mirrors.get(knowledge_base.id)
+        view = None if mirror is None else mirror.view
+        return [] if view is None else await self._searched(view, knowledge_base, question, limit, chunk_filter)
+
+    def is_building(self, kb_id: str) -> bool:
+        """See LexicalIndex."""
+        mirror = self._mirrors.get(kb_id)
+        return kb_id in self._expected or (mirror is not None and mirror.is_refreshing)
+
+    def expect(self, kb_id: str) -> None:
+        """Note that a commit is about to be followed."""
+        self._expected.add(kb_id)
+
+    def expect_no_longer(self, kb_id: str) -> None:
+        """Note that every commit that was expected has been followed."""
+        self._expected.discard(kb_id)
+
+    async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
+        """Bring the index up to an epoch, however long that takes; the place among those used last stays as it was."""
+        mirror = self._mirrors.setdefault(knowledge_base.id, Mirror(knowledge_base, self._workshop))
+        await mirror.fresh_view(epoch, wait_seconds=None)
+        self._tidy_now_and_then()
+
+    async def _searched(
+        self, view: View, knowledge_base: KnowledgeBase, question: str, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
         selection = None if chunk_filter is None else chunk_filter.selection
         work = partial(searched, view, question, limit=limit, selection=selection)
         try:

@@ -60,6 +60,16 @@ class MongoLexicalIndex:
             await self._require_index(knowledge_base)
         return [LexicalHit(chunk.generation_id, chunk.document_id, chunk.chunk_index, chunk.score) for chunk in chunks]
 
+    async def available(
+        self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
+        """See LexicalIndex: a search server that cannot be asked has nothing."""
+        return []
+
+    def is_building(self, kb_id: str) -> bool:
+        """See LexicalIndex: a commit waits for the search server."""
+        return False
+
     def forget(self, kb_id: str) -> None:
         """See LexicalIndex: nothing is held."""
 

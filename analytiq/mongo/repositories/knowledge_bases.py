@@ -1,7 +1,7 @@
 """Collections `knowledge_bases` and `kb_epochs`, with its log `kb_changes`."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from typing import Any
 
 from pymongo import IndexModel, ReturnDocument
@@ -361,6 +361,15 @@ class EpochRepository:
             session=session,
         )
         return int(row["epoch"])
+
+    async def watch_commits(self) -> AsyncGenerator[str]:
+        """Yield the id of a knowledge base for each commit to it from now on, by a change stream."""
+        stream = await self._changes.watch(
+            [{"$match": {"operationType": "insert"}}, {"$project": {"fullDocument.kb_id": 1}}], max_await_time_ms=10_000
+        )
+        async with stream:
+            async for change in stream:
+                yield str(change["fullDocument"]["kb_id"])
 
     async def latest_change(self, kb_id: str, *, session: Session | None = None) -> int:
         """The last epoch of the log, at majority; 0 where the log is empty."""
