@@ -78,6 +78,12 @@ class ConflictError(AnalytiqError):
     code = "conflict"
 
 
+class StaleVersionError(ConflictError):
+    """The caller changes another version than the present one; reload, and decide about both changes."""
+
+    code = "stale_version"
+
+
 class AccessDeniedError(AnalytiqError):
     """The caller is not known, or may not do this."""
 

@@ -22,6 +22,7 @@ from analytiq.errors import (
     PermanentError,
     QuotaExceededError,
     RateLimitedError,
+    StaleVersionError,
     TransientError,
 )
 from analytiq.mongo.client import translate
@@ -35,6 +36,7 @@ MEDIA_TYPE = "application/problem+json"
 STATUS_OF: tuple[tuple[type[AnalytiqError], int], ...] = (
     (InvalidInputError, 400),
     (NotFoundError, 404),
+    (StaleVersionError, 412),
     (ConflictError, 409),
     (QuotaExceededError, 402),
     (RateLimitedError, 429),
@@ -57,6 +59,7 @@ TITLE_OF = {
     405: "Method not allowed",
     408: "Too slow",
     409: "Conflict",
+    412: "Changed meanwhile",
     413: "Too large",
     415: "Unsupported media type",
     422: "Cannot be processed",

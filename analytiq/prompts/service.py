@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analytiq import clock
-from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, StaleVersionError
 from analytiq.llm.service import ChatService
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import Prompt, PromptConfiguration, PromptVersion
@@ -120,6 +120,7 @@ class Prompts:
         name: str | None = None,
         changes: Mapping[str, Any],
         runs_on_existing: bool = True,
+        expected_version: int | None = None,
         request_id: str | None = None,
     ) -> Prompt:
         """Rename it, or make a further version with these fields of the configuration; the versions before stay.
@@ -129,8 +130,14 @@ class Prompts:
         Raises:
             InvalidInputError: it would name a tag, a knowledge base or a model that the organization has not.
             ConflictError: the name is taken, or somebody else has changed the prompt meanwhile.
+            StaleVersionError: the prompt has another version than `expected_version`.
         """
         prompt = await self.get(organization.id, prompt_id)
+        if expected_version is not None and prompt.version != expected_version:
+            raise StaleVersionError(
+                f"The prompt {prompt.name!r} was changed meanwhile: it has version {prompt.version}, and the change was"
+                f" made from version {expected_version}. Reload the prompt, then change it again."
+            )
         wanted = PromptConfiguration.model_validate({**prompt.configuration.model_dump(), **changes})
         is_changed = wanted != prompt.configuration
         if is_changed:

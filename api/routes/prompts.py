@@ -8,6 +8,7 @@ from pydantic import StringConstraints
 from analytiq.mongo.repositories.prompts import PromptQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
+from api.preconditions import IfMatch, etag_of, version_of
 from api.schemas.prompt_runs import PromptRunCreate, PromptRunResponse, PromptRunsStarted
 from api.schemas.prompts import (
     ListedPromptResponse,
@@ -18,7 +19,7 @@ from api.schemas.prompts import (
     PromptVersionList,
     PromptVersionResponse,
 )
-from api.schemas.wire import NO_NUL
+from api.schemas.wire import NO_NUL, Problem
 
 router = APIRouter(prefix="/prompts", tags=["prompts"], route_class=IdempotentRoute)
 
@@ -71,20 +72,33 @@ async def list_prompts(
 
 
 @router.get("/{prompt_id}", operation_id="get_prompt")
-async def get_prompt(application: ApplicationOf, organization: CurrentOrganization, prompt_id: str) -> PromptResponse:
-    """One prompt in its latest version."""
-    return PromptResponse.of_prompt(await application.prompts.get(organization.id, prompt_id))
+async def get_prompt(
+    application: ApplicationOf, organization: CurrentOrganization, prompt_id: str, response: Response
+) -> PromptResponse:
+    """Return one prompt in its latest version, with the version as `ETag`."""
+    prompt = await application.prompts.get(organization.id, prompt_id)
+    response.headers["ETag"] = etag_of(prompt.version)
+    return PromptResponse.of_prompt(prompt)
 
 
-@router.put("/{prompt_id}", operation_id="update_prompt")
+@router.put(
+    "/{prompt_id}",
+    operation_id="update_prompt",
+    responses={412: {"model": Problem, "description": "Changed meanwhile"}},
+)
 async def update_prompt(
     application: ApplicationOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     prompt_id: str,
     body: PromptUpdate,
+    response: Response,
+    if_match: IfMatch = None,
 ) -> PromptResponse:
-    """Rename it, or make a further version; versions before it stay, with their runs and results."""
+    """Rename it, or make a further version; versions before it stay, with their runs and results.
+
+    With `If-Match`, only if nobody has made another version meanwhile.
+    """
     await application.prompts.get(organization.id, prompt_id)
     changes = body.changes()
     if "tag_ids" in changes:
@@ -95,8 +109,10 @@ async def update_prompt(
         name=body.name,
         changes=changes,
         runs_on_existing=body.runs_on_existing,
+        expected_version=version_of(if_match),
         request_id=request_id,
     )
+    response.headers["ETag"] = etag_of(changed.version)
     return PromptResponse.of_prompt(changed)
 
 

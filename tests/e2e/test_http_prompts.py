@@ -178,6 +178,23 @@ def test_null_takes_away_and_what_is_left_out_stays(tenant: httpx.Client) -> Non
     assert renamed["version"] == changed["version"] == 2
 
 
+def test_change_of_another_version_than_the_present_one_is_refused_and_changes_nothing(tenant: httpx.Client) -> None:
+    prompt = make_prompt(tenant, temperature=0.5)
+    seen = tenant.get(f"/prompts/{prompt}").headers["etag"]
+    first = tenant.put(f"/prompts/{prompt}", json={"temperature": 0.1}, headers={"If-Match": seen})
+    assert accepted(first)["version"] == 2
+    for change in ({"temperature": 0.9}, {"name": unique("second tab")}):
+        second = tenant.put(f"/prompts/{prompt}", json=change, headers={"If-Match": seen})
+        problem_of(second, 412, code="stale_version")
+    assert accepted(tenant.get(f"/prompts/{prompt}"))["temperature"] == 0.1
+    assert (
+        accepted(tenant.put(f"/prompts/{prompt}", json={"temperature": 0.9}, headers={"If-Match": "*"}))["version"] == 3
+    )
+    again = tenant.put(f"/prompts/{prompt}", json={"temperature": 0.2}, headers={"If-Match": '"3"'})
+    assert again.headers["etag"] == '"4"'
+    problem_of(tenant.put(f"/prompts/{prompt}", json={}, headers={"If-Match": "yesterday"}), 400, field="If-Match")
+
+
 def test_models_are_listed_with_what_they_can_do(tenant: httpx.Client, client: httpx.Client, chat: ChatServer) -> None:
     served = accepted(tenant.get("/models", params={"litellm_provider": "openai", "kind": "chat"}))
     assert [(item["model"], item["source"]) for item in served["models"]] == [

@@ -1079,12 +1079,14 @@ export interface paths {
         };
         /**
          * Get Prompt
-         * @description One prompt in its latest version.
+         * @description Return one prompt in its latest version, with the version as `ETag`.
          */
         get: operations["get_prompt"];
         /**
          * Update Prompt
          * @description Rename it, or make a further version; versions before it stay, with their runs and results.
+         *
+         *     With `If-Match`, only if nobody has made another version meanwhile.
          */
         put: operations["update_prompt"];
         post?: never;
@@ -12057,7 +12059,10 @@ export interface operations {
     update_prompt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` of the version that is changed. Where the present version is another, nothing is changed and the answer is 412 (`stale_version`). Left out: whatever the version */
+                "If-Match"?: string | null;
+            };
             path: {
                 prompt_id: string;
                 /** @description 24 hex digits */
@@ -12109,6 +12114,15 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Changed meanwhile */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
