@@ -43,7 +43,8 @@ OF_PEOPLE = "/v0/auth/"
 """Routes that show nobody's data but those of whoever is signed in: `tests/e2e/test_http_people.py`."""
 ASKING = {
     "search_knowledge_base", "search_knowledge_bases", "explain_search", "forecast_knowledge_base",
-    "create_chat_thread", "ask_chat_thread", "stop_chat_message",
+    "create_chat_thread", "ask_chat_thread", "stop_chat_message", "continue_chat_message",
+    "search_documents_by_path", "get_document_progress",
 }  # fmt: skip
 """Operations that are no GET and change nothing but conversations."""
 SECRET = "The armadillo guards the vault."
