@@ -35,9 +35,9 @@ async def test_new_knowledge_base_knows_the_dimensions_of_its_model(tenant: Tena
     assert remote.status is KnowledgeBaseStatus.INDEXING
 
 
-async def test_model_is_the_providers_where_there_is_a_key(tenant: Tenant) -> None:
+async def test_model_stays_the_local_one_where_there_is_a_key(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base(embedding_model=None)
-    assert kb.embedding_model == "text-embedding-3-small"
+    assert kb.embedding_model == "local/all-minilm-l6-v2"
 
 
 async def test_model_is_the_local_one_where_there_is_no_key(tenant: Tenant, migrated: MongoConnection) -> None:
