@@ -29,7 +29,6 @@ PROVIDER_KEY_VARIABLES = {
     "jina_ai": "JINA_AI_API_KEY",
     "together_ai": "TOGETHERAI_API_KEY",
     "nvidia_nim": "NVIDIA_NIM_API_KEY",
-    "huggingface": "HUGGINGFACE_API_KEY",
 }
 """LiteLLM's provider name → the environment variable that its key is taken from at first start."""
 
@@ -38,6 +37,16 @@ NO_KEY = "no-key"
 
 PROVIDER_BASE_VARIABLES = {"openai": "OPENAI_API_BASE", "azure": "AZURE_API_BASE"}
 """LiteLLM's provider name → the environment variable that holds the address of a compatible server."""
+
+_OWN_VARIABLES = ("ANALYTIQ_", "MONGODB_", "OTEL_")
+_OF_A_PROVIDER = re.compile(
+    r"^(AWS|AZURE|GOOGLE|GCLOUD|GCP|CLOUDSDK|VERTEX|VERTEXAI|GEMINI|OPENAI|ANTHROPIC|COHERE|CO_API|HF|HUGGINGFACE"
+    r"|DATABRICKS|WATSONX|SAGEMAKER|BEDROCK|OLLAMA|LM_STUDIO|HOSTED_VLLM|LITELLM_(?!MODE|LOCAL|LOG))"
+    r"|(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|PRIVATE_KEY|COOKIE)S?(_|$)"
+    r"|(API_BASE|URL|ENDPOINT|ORGANIZATION|ORG_ID|PROJECT|PROJECT_ID|CUSTOM_HEADERS)$",
+    re.IGNORECASE,
+)
+"""Names of variables that hold a credential, an address or an account of a provider."""
 
 
 class _Section(BaseModel):
@@ -492,6 +501,17 @@ def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
         if key:
             found[provider] = (SecretStr(key), base)
     return found
+
+
+def forget_credentials_of_providers() -> None:
+    """Remove other software's credentials and addresses from the environment of this process, own settings excepted.
+
+    LiteLLM and the libraries below it take what a call lacks from the environment: a call of one organization would
+    carry the operator's key. Whatever the platform itself needs has been read by then.
+    """
+    for name in list(os.environ):
+        if _OF_A_PROVIDER.search(name) and not name.startswith(_OWN_VARIABLES):
+            del os.environ[name]
 
 
 def metrics_directory_from_environment() -> str | None:

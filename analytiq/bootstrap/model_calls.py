@@ -81,7 +81,7 @@ async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> Model
         ),
         chat=chat,
         reranking=Reranking(credentials, rate_limits, rows.llm_usage, models.local, settings.llm),
-        catalogue=ModelCatalogue(credentials, chat, [_local_model()]),
+        catalogue=ModelCatalogue(credentials, chat, [_local_model()], default_embedding_model=models.default_model),
         provider_accounts=ProviderAccounts(credentials, models, rate_limits, recovery),
     )
 

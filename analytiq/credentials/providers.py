@@ -14,20 +14,14 @@ from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError,
 from analytiq.models.provider import LlmProvider
 from analytiq.mongo.ids import new_id
 from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.providers.addresses import (
-    OPENAI,
-    check_api_base,
-    check_provider_for_api_base,
-    public_addresses,
-)
+from analytiq.providers.addresses import check_api_base, resolved_addresses
+from analytiq.providers.allowed import check_own_address, rule_of
 from analytiq.providers.litellm_module import NO_KEY
 from analytiq.settings import ProviderSettings
 
 log = structlog.get_logger(__name__)
 
 LONGEST_KEY = 4096
-NEEDS_API_BASE = frozenset({"azure", "azure_ai"})
-"""LiteLLM would take the operator's address for them otherwise, and send the organization's key there."""
 HINT_CHARACTERS = 4
 SHORTEST_HINTED_KEY = 16
 """Of shorter keys, four characters would be too large a part."""
@@ -37,13 +31,14 @@ SHORTEST_HINTED_KEY = 16
 class Credential:
     """What a call to a provider needs. `is_own`: the organization's own, not the platform's.
 
-    `is_guarded`: the organization named the address of a server, so only public addresses may be connected to.
+    `is_guarded`: only public addresses may be connected to. False for the operator's own server, and where the
+    operator allows private addresses.
     """
 
     api_key: SecretStr
     api_base: str | None
     is_own: bool
-    is_guarded: bool = False
+    is_guarded: bool = True
 
     @property
     def is_keyless(self) -> bool:
@@ -82,21 +77,21 @@ class Credentials:
 
         Raises:
             AccessDeniedError: it was encrypted under another secret key.
-            InvalidInputError: it has an address that its provider may not have any more.
+            InvalidInputError: the provider is not allowed (any more), or not with the address that it has.
         """
         provider = await self._providers.find(organization_id, litellm_provider)
         if provider is None:
             return None
         is_own = provider.organization_id is not None
-        is_checked = is_own and not self._settings.allow_private_addresses
-        if is_checked and provider.api_base is not None:
-            # The setting may have been another when it was stored.
-            check_provider_for_api_base(litellm_provider, provider.api_base)
+        if is_own:
+            # The list may have been another when it was stored.
+            check_own_address(litellm_provider, provider.api_base)
+        is_of_operator = not is_own and provider.api_base is not None
         return Credential(
             api_key=self._vault.decrypt(provider.token),
             api_base=provider.api_base,
             is_own=is_own,
-            is_guarded=is_checked and provider.api_base is not None and litellm_provider == OPENAI,
+            is_guarded=not (self._settings.allow_private_addresses or is_of_operator),
         )
 
     async def accounts(self, organization_id: str) -> list[ProviderAccount]:
@@ -109,15 +104,12 @@ class Credentials:
         """Store the organization's own key for a provider, in the place of the one that it had.
 
         Raises:
-            InvalidInputError: the key cannot be one, or the address may not be used; the text never holds the key.
+            InvalidInputError: the provider is not allowed, the key cannot be one, or the address is missing or may not
+                be used. The text never holds the key.
         """
+        rule_of(litellm_provider)
         require_key(api_key)
-        if api_base is not None:
-            await self._check_own_address(litellm_provider, api_base)
-        elif litellm_provider in NEEDS_API_BASE:
-            raise InvalidInputError.of_field(
-                "api_base", f"{litellm_provider!r} has an address for each customer: give yours along with the key"
-            )
+        await self._check_address(litellm_provider, api_base)
         now = clock.now()
         provider = LlmProvider(
             id=new_id(),
@@ -163,16 +155,20 @@ class Credentials:
                 stored.append(litellm_provider)
         return stored
 
-    async def _check_own_address(self, litellm_provider: str, api_base: str) -> None:
-        check_api_base(api_base)
-        if self._settings.allow_private_addresses:
+    async def _check_address(self, litellm_provider: str, api_base: str | None) -> None:
+        if api_base is not None:
+            check_api_base(api_base)
+        check_own_address(litellm_provider, api_base)
+        if api_base is None:
             return
-        check_provider_for_api_base(litellm_provider, api_base)
         host, port = _host_and_port(api_base)
         try:
-            await public_addresses(host, port)
-        except (ProviderRefusedError, TransientError) as error:
+            await resolved_addresses(host, port, is_guarded=not self._settings.allow_private_addresses)
+        except ProviderRefusedError as error:
             raise InvalidInputError.of_field("api_base", error.detail, code=error.code) from None
+        except TransientError as error:
+            if not self._settings.allow_private_addresses:
+                raise InvalidInputError.of_field("api_base", error.detail, code=error.code) from None
 
     def _account(self, provider: LlmProvider) -> ProviderAccount:
         is_own = provider.organization_id is not None

@@ -10,6 +10,7 @@ from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES, Li
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import InvalidInputError
 from analytiq.models.organization import CacheScope, Organization
+from analytiq.providers.allowed import Use
 from analytiq.providers.default_models import DefaultModels
 from analytiq.providers.litellm_module import provider_of
 from analytiq.settings import EmbeddingSettings
@@ -63,7 +64,7 @@ class EmbeddingModels:
         if model == LOCAL_MODEL:
             return ChosenModel(self._local, scope, "")
         # Importing LiteLLM takes seconds: not in the event loop.
-        provider = await asyncio.to_thread(provider_of, model, examples=EMBEDDING_EXAMPLES)
+        provider = await asyncio.to_thread(provider_of, model, use=Use.EMBEDDING, examples=EMBEDDING_EXAMPLES)
         credential = await self._credentials.find(organization.id, provider)
         if credential is None:
             raise InvalidInputError.of_field(
@@ -88,13 +89,11 @@ class EmbeddingModels:
         # The latest last, so that the first is the one that was not used for longest.
         self._remote[identity] = embedder
         if len(self._remote) > MOST_EMBEDDERS:
-            await self._remote.pop(next(iter(self._remote))).close()
+            self._remote.pop(next(iter(self._remote)))
         if credential.is_own and credential.api_base:
             scope = organization.id
         return ChosenModel(embedder, scope, credential.api_base or "")
 
     async def close(self) -> None:
-        """Close the connections that embedders hold."""
-        while self._remote:
-            _, embedder = self._remote.popitem()
-            await embedder.close()
+        """Forget the embedders with their keys."""
+        self._remote.clear()

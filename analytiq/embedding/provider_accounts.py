@@ -1,7 +1,6 @@
 """What an organization does with its providers: look, store a key, forget it, try it."""
 
 import asyncio
-import difflib
 from dataclasses import dataclass
 
 from pydantic import SecretStr
@@ -13,7 +12,8 @@ from analytiq.embedding.provider_recovery import ProviderRecovery
 from analytiq.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES
 from analytiq.errors import AnalytiqError, InvalidInputError, NotFoundError, ProviderUnavailableError, RateLimitedError
 from analytiq.models.organization import Organization
-from analytiq.providers.litellm_module import LOCAL_PROVIDER, known_providers, provider_of
+from analytiq.providers.allowed import Use, rule_of
+from analytiq.providers.litellm_module import provider_of
 from analytiq.rate_limits.limits import RateLimits
 
 TEST_SECONDS = 20.0
@@ -66,10 +66,8 @@ class ProviderAccounts:
         """Store the organization's own key, which counts from the next call on; what waits for it goes on.
 
         Raises:
-            NotFoundError: LiteLLM knows no such provider.
-            InvalidInputError: the key cannot be one, or the address may not be used.
+            InvalidInputError: the provider is not allowed, the key cannot be one, or the address may not be used.
         """
-        await _require_known(litellm_provider)
         before = await self._own(organization_id, litellm_provider)
         stored = await self._credentials.put(organization_id, litellm_provider, api_key=api_key, api_base=api_base)
         is_address_new = before is None or before.api_base != api_base
@@ -91,16 +89,19 @@ class ProviderAccounts:
         The call is made although the provider has asked to wait. Where it is answered, what waits goes on.
 
         Raises:
-            NotFoundError: there is no such provider, or no key for it.
-            InvalidInputError: the model is another provider's, or the provider has no usual one.
+            NotFoundError: there is no key for the provider.
+            InvalidInputError: the provider is not allowed, the model is another provider's, or the provider has no
+                usual one.
         """
         if await self._credentials.find(organization.id, litellm_provider) is None:
-            await _require_known(litellm_provider)
+            rule_of(litellm_provider)
             raise NotFoundError(f"there is no key for the provider {litellm_provider!r}: store one first")
         chosen = model or TEST_MODELS.get(litellm_provider)
         if chosen is None:
             raise InvalidInputError.of_field("model", f"name an embedding model of {litellm_provider!r} to try")
-        provider = await asyncio.to_thread(provider_of, chosen, field="model", examples=EMBEDDING_EXAMPLES)
+        provider = await asyncio.to_thread(
+            provider_of, chosen, use=Use.EMBEDDING, field="model", examples=EMBEDDING_EXAMPLES
+        )
         if provider != litellm_provider:
             raise InvalidInputError.of_field("model", f"{chosen!r} is a model of {provider!r}")
         return await self._try(organization, chosen)
@@ -151,12 +152,3 @@ class ProviderAccounts:
             await self._rate_limits.told_to_wait(organization.id, model, seconds=error.retry_after or 0.0)
             raise
         return int(vectors.shape[1])
-
-
-async def _require_known(litellm_provider: str) -> None:
-    known = await asyncio.to_thread(known_providers)
-    if litellm_provider in known and litellm_provider != LOCAL_PROVIDER:
-        return
-    close = difflib.get_close_matches(litellm_provider, known, n=3)
-    meant = f"; is {' or '.join(map(repr, close))} meant?" if close else ", as LiteLLM names them: openai, cohere, …"
-    raise NotFoundError(f"there is no provider {litellm_provider!r}{meant}")

@@ -1,7 +1,7 @@
 """Which models an organization can ask, and what each can do: by LiteLLM's table, and by asking model servers."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -13,8 +13,10 @@ from analytiq.credentials.providers import Credential, Credentials
 from analytiq.errors import AnalytiqError
 from analytiq.llm.service import ChatService
 from analytiq.models.organization import Organization
-from analytiq.providers.guarded_http import public_only_client
-from analytiq.providers.litellm_module import litellm
+from analytiq.providers.allowed import Use, base_for, destination_of
+from analytiq.providers.guarded_http import bound_for, guarded_client
+from analytiq.providers.litellm_module import litellm, provider_of
+from analytiq.providers.model_names import is_model_name
 
 log = structlog.get_logger(__name__)
 
@@ -23,6 +25,16 @@ LARGEST_LIST_BYTES = 1_000_000
 MOST_OF_A_SERVER = 1000
 _FAMILIES = {"cohere": ("cohere", "cohere_chat"), "vertex_ai": ("vertex_ai", "vertex_ai-language-models")}
 """LiteLLM's names of a provider's models in its table, where they are not the provider's own."""
+_LISTS = {
+    "openai": "/models",
+    "hosted_vllm": "/models",
+    "infinity": "/models",
+    "llamafile": "/models",
+    "lm_studio": "/models",
+    "ollama": "/v1/models",
+    "xinference": "/models",
+}
+"""Providers whose servers list their models as OpenAI does → where, below the address."""
 
 
 class ModelKind(StrEnum):
@@ -80,10 +92,18 @@ class ModelPage:
 class ModelCatalogue:
     """The models that there is a key for, and those of this process."""
 
-    def __init__(self, credentials: Credentials, chat: ChatService, local: Sequence[ListedModel]) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        chat: ChatService,
+        local: Sequence[ListedModel],
+        *,
+        default_embedding_model: Callable[[], Awaitable[str]],
+    ) -> None:
         self._credentials = credentials
         self._chat = chat
         self._local = tuple(local)
+        self._default_embedding_model = default_embedding_model
 
     async def page(self, organization: Organization, query: ModelQuery, *, skip: int, limit: int) -> ModelPage:
         """A page of what the organization can ask, by name; servers of its own are asked for theirs."""
@@ -99,8 +119,27 @@ class ModelCatalogue:
                 unreachable[provider] = outcome
             else:
                 found += outcome
+        found = _with_defaults(found, await self._defaults(organization, providers))
         matching = sorted((model for model in found if _is_meant(model, query)), key=lambda model: model.model)
         return ModelPage(matching[skip : skip + limit], len(matching), unreachable)
+
+    async def _defaults(self, organization: Organization, providers: Sequence[str]) -> list[ListedModel]:
+        """The models that are used where nobody names one, of these providers."""
+        names = {
+            ModelKind.EMBEDDING: await self._default_embedding_model(),
+            ModelKind.CHAT: await self._chat.default_model(organization),
+        }
+        listed: list[ListedModel] = []
+        for kind, name in names.items():
+            if name is None:
+                continue
+            try:
+                provider = await asyncio.to_thread(provider_of, name, field="model")
+            except AnalytiqError:
+                continue
+            if provider in providers:
+                listed.append(_listed(name, provider, litellm().model_cost.get(name) or {"mode": kind.value}))
+        return listed
 
     async def _of_provider(
         self, organization: Organization, provider: str, kind: ModelKind | None
@@ -110,7 +149,7 @@ class ModelCatalogue:
             credential = await self._credentials.find(organization.id, provider)
             if credential is None:
                 return []
-            if credential.api_base is not None and provider not in ("azure", "azure_ai"):
+            if credential.api_base is not None and provider in _LISTS:
                 models = await _of_server(provider, credential)
             else:
                 models = await asyncio.to_thread(_of_table, provider)
@@ -123,6 +162,14 @@ class ModelCatalogue:
             return models
         free = await self._chat.free_models()
         return [model for model in models if _is_free_to_all(model, free, is_for_chat=kind is ModelKind.CHAT)]
+
+
+def _with_defaults(found: Sequence[ListedModel], defaults: Sequence[ListedModel]) -> list[ListedModel]:
+    """Add the default models; one that a server lists under the same name is replaced, as its kind is known then."""
+    known = {model.model for model in found if model.kind is not ModelKind.UNKNOWN}
+    added = [model for model in defaults if model.model not in known]
+    names = {model.model for model in added}
+    return [*(model for model in found if model.model not in names), *added]
 
 
 def _why_not_listed(error: httpx.HTTPError | ValueError) -> str:
@@ -198,25 +245,28 @@ async def _of_server(provider: str, credential: Credential) -> list[ListedModel]
         httpx.HTTPError, ValueError: it does not say.
         ProviderRefusedError, TransientError: its address may not be called, or is not found.
     """
-    client = (
-        public_only_client(timeout_seconds=SERVER_SECONDS)
-        if credential.is_guarded
-        else httpx.AsyncClient(timeout=SERVER_SECONDS, trust_env=False)
-    )
     headers = {"Authorization": f"Bearer {credential.api_key.get_secret_value()}"}
-    address = f"{(credential.api_base or '').rstrip('/')}/models"
-    async with client, client.stream("GET", address, headers=headers) as response:
-        response.raise_for_status()
-        body = b""
-        async for part in response.aiter_bytes():
-            body += part
-            if len(body) > LARGEST_LIST_BYTES:
-                raise ValueError("the list is too long")
+    base = base_for(provider, credential.api_base, Use.CHAT) or ""
+    destination = destination_of(provider, base, is_guarded=credential.is_guarded)
+    with bound_for(destination):
+        async with guarded_client(timeout=SERVER_SECONDS) as client:
+            body = await _read_list(client, base.rstrip("/") + _LISTS[provider], headers)
     names = _names_of(body)
     return [
         ListedModel(f"{provider}/{name}", provider, ModelKind.UNKNOWN, ModelSource.SERVER)
         for name in names[:MOST_OF_A_SERVER]
     ]
+
+
+async def _read_list(client: httpx.AsyncClient, url: str, headers: Mapping[str, str]) -> bytes:
+    body = b""
+    async with client.stream("GET", url, headers=headers) as response:
+        response.raise_for_status()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > LARGEST_LIST_BYTES:
+                raise ValueError("the list is too long")
+    return body
 
 
 def _names_of(body: bytes) -> list[str]:
@@ -226,4 +276,4 @@ def _names_of(body: bytes) -> list[str]:
         raise ValueError("the answer is no list of models")  # noqa: TRY004  # of what a server sent
     entries = [cast("Mapping[str, object]", item) for item in cast("list[object]", items) if isinstance(item, dict)]
     named = [entry.get("id") for entry in entries]
-    return sorted({name for name in named if isinstance(name, str) and 0 < len(name) <= 200})
+    return sorted({name for name in named if isinstance(name, str) and is_model_name(name)})

@@ -1,6 +1,7 @@
 """Every hosted chat model, and every OpenAI-compatible server, through LiteLLM."""
 
 import asyncio
+import functools
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -25,8 +26,9 @@ from analytiq.llm.base import (
 from analytiq.llm.bounding import longest_text
 from analytiq.llm.reading import STUMBLES, Parts, completion_of, estimated
 from analytiq.llm.reasoning import Split
-from analytiq.providers.guarded_http import guarded_openai_client
-from analytiq.providers.litellm_errors import Use, translated
+from analytiq.providers.allowed import Use, destination_of
+from analytiq.providers.guarded_http import Destination, bound_for
+from analytiq.providers.litellm_errors import translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
 CHAT_EXAMPLES = "gpt-4o-mini, anthropic/claude-sonnet-4-5, gemini/gemini-2.5-flash, openai/<model of your own server>"
@@ -44,7 +46,7 @@ class LiteLLMChat:
         api_key: the provider's key; None for a server that asks for none.
         api_base: the address of an OpenAI-compatible server, or None for the provider's own.
         timeout_seconds: of silence; a whole answer may take twice as long, a stream ten times.
-        is_guarded: `api_base` was named by a tenant: connect to public addresses only, and follow no redirect.
+        is_guarded: connect to public addresses only. False for an address of the operator's.
     """
 
     def __init__(
@@ -54,14 +56,13 @@ class LiteLLMChat:
         api_base: str | None = None,
         *,
         timeout_seconds: float = 120.0,
-        is_guarded: bool = False,
+        is_guarded: bool = True,
     ) -> None:
         self._model = model
         self._api_key = api_key
         self._api_base = api_base
         self._timeout_seconds = timeout_seconds
         self._is_guarded = is_guarded
-        self._guarded_client: Any = None
 
     def __repr__(self) -> str:
         return f"LiteLLMChat({self._model!r})"
@@ -118,8 +119,11 @@ class LiteLLMChat:
         try:
             while True:
                 try:
-                    async with asyncio.timeout_at(min(deadline, loop.time() + self._timeout_seconds)):
-                        chunk = await anext(iterator)
+                    limit = min(deadline, loop.time() + self._timeout_seconds)
+                    # Some of LiteLLM's streams connect with their first piece.
+                    with bound_for(self._destination):
+                        async with asyncio.timeout_at(limit):
+                            chunk = await anext(iterator)
                 except StopAsyncIteration:
                     return
                 except TimeoutError:
@@ -140,25 +144,23 @@ class LiteLLMChat:
         module = await asyncio.to_thread(litellm)
         arguments = self._arguments(messages, options, is_stream=is_stream)
         key = self._api_key.get_secret_value() if self._api_key else NO_KEY
-        if self._is_guarded:
-            arguments["client"] = self._client()
         try:
-            return await module.acompletion(**arguments, api_key=key)
+            with bound_for(self._destination):
+                return await module.acompletion(**arguments, api_key=key)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise self._translated(error) from None
 
-    def _client(self) -> Any:
-        if self._guarded_client is None:
-            self._guarded_client = guarded_openai_client(
-                self._api_key, self._api_base, timeout_seconds=self._timeout_seconds
-            )
-        return self._guarded_client
+    @functools.cached_property
+    def _base(self) -> str | None:
+        return address_for(self._provider, self._api_base, Use.CHAT)
 
-    async def close(self) -> None:
-        """Close the connections that are its own."""
-        client, self._guarded_client = self._guarded_client, None
-        if client is not None:
-            await client.close()
+    @functools.cached_property
+    def _destination(self) -> Destination:
+        return destination_of(self._provider, self._base, is_guarded=self._is_guarded)
+
+    @functools.cached_property
+    def _provider(self) -> str:
+        return provider_of(self._model, use=Use.CHAT, field="model", examples=CHAT_EXAMPLES)
 
     def _translated(self, error: Exception) -> Exception:
         key = self._api_key.get_secret_value() if self._api_key else None
@@ -170,7 +172,6 @@ class LiteLLMChat:
         )
 
     def _arguments(self, messages: Sequence[Message], options: Options, *, is_stream: bool) -> dict[str, Any]:
-        provider = provider_of(self._model, field="model", examples=CHAT_EXAMPLES)
         arguments: dict[str, Any] = {
             "model": self._model,
             "messages": [_message(message) for message in messages],
@@ -178,7 +179,7 @@ class LiteLLMChat:
             "num_retries": 0,
             "max_retries": 0,
         }
-        base = address_for(provider, self._api_base)
+        base = self._base
         if base is not None:
             arguments["api_base"] = base
         if options.tools:

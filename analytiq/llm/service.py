@@ -28,6 +28,7 @@ from analytiq.llm.reading import CHARACTERS_PER_TOKEN
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.providers.allowed import Use
 from analytiq.providers.default_models import DefaultModels
 from analytiq.providers.litellm_module import provider_of
 from analytiq.rate_limits.limits import RateLimits
@@ -110,7 +111,7 @@ class ChatService:
                 code="no_chat_model",
             )
         # Importing LiteLLM takes seconds: not in the event loop.
-        provider = await asyncio.to_thread(provider_of, name, field="model", examples=CHAT_EXAMPLES)
+        provider = await asyncio.to_thread(provider_of, name, use=Use.CHAT, field="model", examples=CHAT_EXAMPLES)
         credential = await self._credentials.find(organization.id, provider)
         if credential is None:
             raise InvalidInputError.of_field(
@@ -137,8 +138,7 @@ class ChatService:
         )
         self._models[identity] = chosen  # now the most recently used
         if len(self._models) > MODELS_AT_ONCE:
-            _, oldest = self._models.popitem(last=False)
-            await oldest.close()
+            self._models.popitem(last=False)
         return chosen
 
     async def free_models(self) -> frozenset[str]:
@@ -148,10 +148,8 @@ class ChatService:
         return frozenset(free if chosen is None else free | {chosen})
 
     async def close(self) -> None:
-        """Close the connections that are its own."""
-        while self._models:
-            _, model = self._models.popitem()
-            await model.close()
+        """Forget the models with their keys."""
+        self._models.clear()
 
     async def complete(
         self,

@@ -1,79 +1,192 @@
-"""HTTP that connects to public addresses only, whatever a name resolves to and wherever a server redirects."""
+"""The one transport of every call to a provider: it connects only where the call may go.
 
-import importlib
-from collections.abc import Mapping
-from typing import Any
+A call is bound for its provider's own origins, or for the address that its organization named (`bound_for`). Any
+other origin is refused before a connection is opened, whatever made it: a model's name, a variable of the
+environment, a redirect, a new version of LiteLLM. Names are resolved here, every resolved address is checked, and
+the connection goes to the checked address: between a check and a second look-up a name may change.
+"""
 
+import functools
+import ssl
+import sys
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, cast
+
+import httpcore
 import httpx
-from pydantic import SecretStr
 
-from analytiq.providers.addresses import public_addresses
-from analytiq.providers.litellm_module import NO_KEY
+from analytiq.errors import ProviderRefusedError
+from analytiq.providers.addresses import look_up, origin_of, require_allowed
 
-_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
+CONNECTIONS = 1000
+IDLE_CONNECTIONS = 100
+IDLE_SECONDS = 30.0
+_AUDITED = frozenset({"socket.connect", "socket.sendto"})
 
 
-class PublicOnlyTransport(httpx.AsyncBaseTransport):
-    """Resolves, checks, and connects to what it has checked: between a check and another look-up a name may change."""
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The origins that a call may connect to. `is_guarded`: at public addresses only."""
+
+    origins: frozenset[str]
+    is_guarded: bool = True
+
+
+_destination: ContextVar[Destination | None] = ContextVar("destination", default=None)
+_is_connecting: ContextVar[bool] = ContextVar("is_connecting", default=False)
+
+
+@contextmanager
+def bound_for(destination: Destination) -> Generator[None]:
+    """Let the calls of this block connect to the destination, and to nothing else."""
+    token = _destination.set(destination)
+    try:
+        yield
+    finally:
+        _destination.reset(token)
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """HTTP without proxies and redirects, to the destination that the call is bound for."""
 
     def __init__(self) -> None:
-        self._inner = httpx.AsyncHTTPTransport(trust_env=False)
+        # A connection that was opened for a trusted destination is never reused for a guarded one.
+        self._guarded = _transport(is_guarded=True)
+        self._trusted = _transport(is_guarded=False)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send the request to the first of the host's addresses that takes the connection.
+        """Send the request.
 
         Raises:
-            ProviderRefusedError: the host is not on the public Internet.
-            TransientError: its name cannot be resolved.
-            httpx.HTTPError: as httpx.
+            ProviderRefusedError: the origin is not the call's, its host has an address that may not be connected to,
+                or the server redirects.
+            httpx.HTTPError: as httpx; ConnectError also where the host cannot be resolved.
         """
-        host = request.url.host
-        port = request.url.port or _PORTS[request.url.scheme]
-        *others, last = await public_addresses(host, port)
-        for address in others:
-            try:
-                return await self._inner.handle_async_request(_to(request, address, host))
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                continue
-        return await self._inner.handle_async_request(_to(request, last, host))
+        destination = _destination.get()
+        if destination is None or origin_of(str(request.url)) not in destination.origins:
+            raise _refused(f"Refused to call {request.url.host!r}: it is not the provider's address.")
+        inner = self._guarded if destination.is_guarded else self._trusted
+        response = await inner.handle_async_request(request)
+        if response.has_redirect_location:
+            await response.aclose()
+            raise _refused(
+                "The provider's address answers with a redirect, which is not followed: use the address behind it."
+            )
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._inner.aclose()
+        await self._guarded.aclose()
+        await self._trusted.aclose()
 
 
-def public_only_client(*, timeout_seconds: float) -> httpx.AsyncClient:
-    """A client for addresses that somebody else named; it goes through no proxy and follows no redirect."""
+class RefusingTransport(httpx.BaseTransport):
+    """Refuses synchronous calls: the platform makes none, and they would block the event loop."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Refuse the request.
+
+        Raises:
+            ProviderRefusedError: always.
+        """
+        raise _refused(f"Refused to call {request.url.host!r} synchronously.")
+
+
+def guarded_client(
+    *, timeout: float | httpx.Timeout | None, headers: Mapping[str, str] | None = None
+) -> httpx.AsyncClient:
+    """Return a client over the guarded transport; each call is made in a block of `bound_for`."""
     return httpx.AsyncClient(
-        transport=PublicOnlyTransport(), timeout=timeout_seconds, follow_redirects=False, trust_env=False
+        transport=GuardedTransport(),
+        timeout=timeout,
+        headers=headers,
+        cookies=_no_cookies(),
+        follow_redirects=False,
+        trust_env=False,
     )
 
 
-def guarded_openai_client(api_key: SecretStr | None, api_base: str | None, *, timeout_seconds: float) -> Any:
-    """OpenAI's client over such connections, which LiteLLM takes as `client` in the place of its own; to be closed.
+def refusing_client() -> httpx.Client:
+    """Return a client that refuses every call."""
+    return httpx.Client(transport=RefusingTransport(), trust_env=False)
 
-    Args:
-        api_key: None for a server that asks for none.
-        api_base: the address that a tenant has named.
-        timeout_seconds: for one call.
+
+def refuse_other_sockets() -> None:
+    """Refuse, for the rest of the process, connections of a call to a provider that by-pass the transport.
+
+    For example botocore's and those of `requests`. Interpreters have no way to remove such a hook.
     """
-    # Imported by LiteLLM anyway; by itself it takes a second.
-    openai: Any = importlib.import_module("openai")
-    return openai.AsyncOpenAI(
-        api_key=api_key.get_secret_value() if api_key else NO_KEY,
-        base_url=api_base,
-        http_client=public_only_client(timeout_seconds=timeout_seconds),
-        max_retries=0,
-    )
+    sys.addaudithook(_audit)
 
 
-def _to(request: httpx.Request, address: str, host: str) -> httpx.Request:
-    """The same request to an address, with the name in its Host header and for its certificate."""
-    extensions: dict[str, Any] = {**request.extensions, "sni_hostname": host}
-    return httpx.Request(
-        request.method,
-        request.url.copy_with(host=address),
-        headers=request.headers,
-        stream=request.stream,
-        extensions=extensions,
+def _audit(event: str, _arguments: tuple[Any, ...]) -> None:
+    if event in _AUDITED and _destination.get() is not None and not _is_connecting.get():
+        raise _refused("Refused a connection of a provider's library that by-passes the guarded transport.")
+
+
+class _CheckingBackend(httpcore.AsyncNetworkBackend):
+    """Resolves, checks, and connects to what it has checked."""
+
+    def __init__(self, *, is_guarded: bool) -> None:
+        self._is_guarded = is_guarded
+        # httpcore's types know its methods only where anyio is installed, which they cannot tell.
+        self._inner = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's signature
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            *others, last = addresses = await look_up(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the host {host!r} cannot be resolved") from error
+        require_allowed(host, addresses, is_guarded=self._is_guarded)
+        token = _is_connecting.set(True)
+        try:
+            for address in others:
+                try:
+                    return await self._inner.connect_tcp(address, port, timeout, local_address, socket_options)
+                except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                    continue
+            return await self._inner.connect_tcp(last, port, timeout, local_address, socket_options)
+        finally:
+            _is_connecting.reset(token)
+
+    async def sleep(self, seconds: float) -> None:
+        await self._inner.sleep(seconds)
+
+
+def _transport(*, is_guarded: bool) -> httpx.AsyncHTTPTransport:
+    transport = httpx.AsyncHTTPTransport(trust_env=False)
+    # httpx has no parameter for it. The certificates are the system's, or those of SSL_CERT_FILE.
+    transport._pool = httpcore.AsyncConnectionPool(  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        ssl_context=_ssl_context(),
+        max_connections=CONNECTIONS,
+        max_keepalive_connections=IDLE_CONNECTIONS,
+        keepalive_expiry=IDLE_SECONDS,
+        network_backend=_CheckingBackend(is_guarded=is_guarded),
     )
+    return transport
+
+
+@functools.cache
+def _ssl_context() -> ssl.SSLContext:
+    # Loading the certificates takes 70 ms.
+    return httpx.create_ssl_context()
+
+
+def _no_cookies() -> CookieJar:
+    """Return a jar that keeps nothing: the client is shared by organizations."""
+    return CookieJar(policy=DefaultCookiePolicy(allowed_domains=[]))
+
+
+def _refused(detail: str) -> ProviderRefusedError:
+    return ProviderRefusedError(detail, code="provider_address_forbidden")

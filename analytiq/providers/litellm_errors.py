@@ -11,6 +11,8 @@ from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from typing import Protocol, cast
 
+import httpx
+
 from analytiq.clock import now
 from analytiq.errors import (
     AnalytiqError,
@@ -19,6 +21,7 @@ from analytiq.errors import (
     ProviderUnavailableError,
     RateLimitedError,
 )
+from analytiq.providers.allowed import Use, is_of_known_origin
 from analytiq.providers.failures import what_failed
 
 
@@ -39,14 +42,6 @@ class Verdict(Enum):
     REFUSED = auto()
     BY_STATUS = auto()
     """The class says nothing; the HTTP status decides."""
-
-
-class Use(Enum):
-    """What the call was for: what to do about an error depends on it."""
-
-    EMBEDDING = auto()
-    CHAT = auto()
-    RERANKING = auto()
 
 
 VERDICTS: Mapping[str, Verdict] = {
@@ -284,9 +279,36 @@ def _number(value: str | None) -> float | None:
 
 
 def _excerpt(error: Exception, api_key: str | None) -> str:
-    text = " ".join(str(getattr(error, "message", "")).split())
+    """Quote the message of the provider's error, and nothing else of its answer.
+
+    Whatever answers at an address that somebody named may be no provider: its pages are not shown.
+    """
+    text = " ".join("".join(c if c.isprintable() else " " for c in _message(error)).split())
     if not text or (api_key and (api_key[:_KEY_PIECE] in text or api_key[-_KEY_PIECE:] in text)):
         return ""
     if len(text) > _LONGEST_EXCERPT:
         text = text[:_LONGEST_EXCERPT] + "…"
     return f" The provider says: {text}"
+
+
+def _message(error: Exception) -> str:
+    """Return the message in an error's JSON: of OpenAI's form, or of others where the provider's host is known."""
+    response = _answer(error)
+    if not isinstance(response, httpx.Response):
+        return ""
+    try:
+        body: object = response.json()
+        url = str(response.request.url)
+    except (ValueError, RuntimeError, httpx.StreamError):
+        # No JSON, not read, or of no request.
+        return ""
+    fields = _fields(body)
+    told = fields.get("error")
+    found = [_fields(told).get("message")]
+    if is_of_known_origin(url):
+        found += [told, fields.get("message"), fields.get("detail")]
+    return next((text for text in found if isinstance(text, str)), "")
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}

@@ -8,7 +8,11 @@ import warnings
 from typing import Any
 
 from analytiq.errors import InvalidInputError
+from analytiq.providers.allowed import Use, base_for, canonical_provider, is_allowed, require_use, rule_of
+from analytiq.providers.litellm_transport import guard_litellm
+from analytiq.providers.model_names import check_model_name
 from analytiq.settings import NO_KEY as NO_KEY
+from analytiq.settings import forget_credentials_of_providers
 
 LOCAL_PROVIDER = "local"
 
@@ -17,18 +21,25 @@ LOCAL_PROVIDER = "local"
 OPENAI_BASE = "https://api.openai.com/v1"
 
 
-def provider_of(model: str, *, field: str = "embedding_model", examples: str = "") -> str:
-    """LiteLLM's name of a model's provider, for example `openai`; `local` for the models of this process.
+def provider_of(model: str, *, use: Use | None = None, field: str = "embedding_model", examples: str = "") -> str:
+    """Return the allowed provider of a model, for example `openai`; `local` for the models of this process.
 
-    Imports LiteLLM at the first call, which takes about 3 s: call it in a thread, or at start.
+    The one way from a name that somebody wrote to a call: nothing is called, or asked of LiteLLM, for a name that is
+    an address or whose provider is not allowed. Imports LiteLLM at the first call, which takes about 3 s: call it in a
+    thread, or at start.
 
     Raises:
-        InvalidInputError: no provider is known for the model.
+        InvalidInputError: the name is none, its provider is unknown, not allowed, or does not serve the use.
     """
+    check_model_name(model, field=field)
     prefix, _, name = model.partition("/")
     if prefix == LOCAL_PROVIDER and name:
         return LOCAL_PROVIDER
     module = litellm()
+    known = {str(getattr(item, "value", item)) for item in module.provider_list}
+    if name and prefix in known and not is_allowed(prefix):
+        # Of some providers LiteLLM signs in when asked for the name only.
+        rule_of(prefix, field=field)
     try:
         bare_name, provider, _, _ = module.get_llm_provider(model=model)
     except module.exceptions.BadRequestError:
@@ -36,23 +47,23 @@ def provider_of(model: str, *, field: str = "embedding_model", examples: str = "
     if not bare_name or not provider:
         told = f"; examples are {examples}" if examples else ""
         raise InvalidInputError.of_field(field, f"no provider is known for {model!r}{told}") from None
-    return str(provider)
+    provider = canonical_provider(str(provider))
+    rule_of(provider, field=field)
+    if use is not None:
+        require_use(provider, use, field=field)
+    return provider
 
 
-def known_providers() -> frozenset[str]:
-    """LiteLLM's names of providers; imports it, as `provider_of` does."""
-    return frozenset(str(getattr(name, "value", name)) for name in litellm().provider_list)
-
-
-def address_for(provider: str, api_base: str | None) -> str | None:
-    """Where a call must go: the address that was set, never one of the environment."""
-    return api_base or (OPENAI_BASE if provider == "openai" else None)
+def address_for(provider: str, api_base: str | None, use: Use) -> str | None:
+    """Return the address that a call is made with: the address that was set, never one of the environment."""
+    return base_for(provider, api_base, use) or (OPENAI_BASE if provider == "openai" else None)
 
 
 @functools.cache
 def litellm() -> Any:
     """Import LiteLLM on first use: 2.7 s and 204 MB, which a process that embeds locally does not pay."""
     environment = os.environ  # noqa: TID251  # LiteLLM has no other switch for these, and reads them at import
+    forget_credentials_of_providers()
     # Else the import downloads a list of prices, and reads a `.env` file of the working directory.
     environment.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     environment.setdefault("LITELLM_MODE", "PRODUCTION")
@@ -71,4 +82,5 @@ def litellm() -> Any:
         logging.getLogger(name).setLevel(logging.WARNING)
     # It prints advertising for its issue tracker to standard output on errors otherwise.
     module.suppress_debug_info = True
+    guard_litellm(module)
     return module

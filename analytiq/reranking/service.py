@@ -10,14 +10,14 @@ from analytiq.errors import InvalidInputError, RateLimitedError
 from analytiq.models.llm_usage import LlmOperation, LlmUsage
 from analytiq.models.organization import Organization
 from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
+from analytiq.providers.allowed import Use
 from analytiq.providers.litellm_module import provider_of
 from analytiq.rate_limits.limits import RateLimits
 from analytiq.reranking.base import RerankModel
-from analytiq.reranking.litellm_reranker import LiteLLMReranker
+from analytiq.reranking.litellm_reranker import RERANK_EXAMPLES, LiteLLMReranker
 from analytiq.reranking.max_sim import MaxSim
 from analytiq.settings import LlmSettings
 
-RERANK_EXAMPLES = "cohere/rerank-v3.5, jina_ai/jina-reranker-v2-base-multilingual, voyage/rerank-2, local/maxsim"
 MAX_SIM = "local/maxsim"
 CHARACTERS_PER_TOKEN = 4
 PREFERRED_RERANKERS = {
@@ -94,7 +94,9 @@ class Reranking:
         )
 
     async def _choose(self, organization: Organization, name: str) -> RerankModel:
-        provider = await asyncio.to_thread(provider_of, name, field="rerank_model", examples=RERANK_EXAMPLES)
+        provider = await asyncio.to_thread(
+            provider_of, name, use=Use.RERANKING, field="rerank_model", examples=RERANK_EXAMPLES
+        )
         credential = await self._credentials.find(organization.id, provider)
         if credential is None:
             raise InvalidInputError.of_field(
@@ -111,10 +113,10 @@ class Reranking:
                 f" your own (`analytiq providers put {provider}`)",
                 code="model_not_allowed",
             )
-        if credential.is_guarded:
-            raise InvalidInputError.of_field(
-                "rerank_model", f"{provider!r} has an address of the organization's own, and reranks nowhere else"
-            )
         return LiteLLMReranker(
-            name, credential.api_key, credential.api_base, timeout_seconds=self._settings.timeout_seconds
+            name,
+            credential.api_key,
+            credential.api_base,
+            timeout_seconds=self._settings.timeout_seconds,
+            is_guarded=credential.is_guarded,
         )

@@ -19,7 +19,7 @@ from analytiq.search.request import (
     Turn,
 )
 from analytiq.search.weights import Weights
-from api.schemas.wire import RequestBody, ResponseBody
+from api.schemas.wire import ModelName, RequestBody, ResponseBody
 
 
 def _aware(moment: datetime) -> datetime:
@@ -93,12 +93,12 @@ class SearchBody(RequestBody):
     deduplicate: bool | None = Field(None, description="Leave near-identical passages out; true by default")
     hyde: bool | None = Field(None, description="Search by imagined answers too; needs a chat model")
     rerank: bool | None = Field(None, description="Have the first 50 read by a reranking model")
-    rerank_model: Annotated[str | None, Field(max_length=200)] = None
+    rerank_model: ModelName | None = None
     compress: bool | None = Field(None, description="Give each passage's sentences that answer as its `excerpt`")
     history: Annotated[
         list[HistoryTurn], Field(max_length=50, description="The conversation before; the question is then rewritten")
     ] = Field(default_factory=list[HistoryTurn])
-    model: Annotated[str | None, Field(max_length=200, description="The chat model of steps that need one")] = None
+    model: ModelName | None = Field(None, description="The chat model of steps that need one")
 
     def request(self) -> SearchRequest:
         """The library's shape.

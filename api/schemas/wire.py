@@ -13,11 +13,13 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     PlainSerializer,
+    StringConstraints,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
 from analytiq.models.maker import Maker, MakerKind
+from analytiq.providers.model_names import LONGEST_MODEL_NAME, is_model_name
 
 LARGEST_INTEGER = 2**53 - 1
 """The largest that every reader of JSON holds exactly (RFC 7493); MongoDB holds 64 bits."""
@@ -92,10 +94,21 @@ def _without_nul(text: str) -> str:
 
 
 NO_CONTROLS = AfterValidator(_without_controls)
+
 """For text that is shown in one line: names."""
 
 NO_NUL = AfterValidator(_without_nul)
 """For text with line breaks, and what MongoDB takes as a pattern."""
+
+
+def _named(model: str) -> str:
+    if not is_model_name(model):
+        raise ValueError(f"{model!r} is not a model's name: it holds an address, or characters that no name has")
+    return model
+
+
+ModelName = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_MODEL_NAME), AfterValidator(_named)]
+"""A model as a call names it; never an address."""
 
 
 class ResponseBody(BaseModel):

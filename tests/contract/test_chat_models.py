@@ -39,7 +39,9 @@ def server() -> Iterator[ChatServer]:
 
 
 def model_of(server: ChatServer, *, timeout_seconds: float = 20.0) -> LiteLLMChat:
-    return LiteLLMChat("openai/fake-chat", SecretStr(server.api_key), server.url, timeout_seconds=timeout_seconds)
+    return LiteLLMChat(
+        "openai/fake-chat", SecretStr(server.api_key), server.url, timeout_seconds=timeout_seconds, is_guarded=False
+    )
 
 
 async def streamed(model: LiteLLMChat, options: Options = NOTHING) -> tuple[list[str], Completion]:
@@ -68,7 +70,7 @@ async def test_answer_comes_with_its_usage(server: ChatServer) -> None:
 
 
 async def test_price_is_that_of_the_table_and_unknown_models_have_none(server: ChatServer) -> None:
-    known = LiteLLMChat("gpt-4o-mini", SecretStr(server.api_key), server.url)
+    known = LiteLLMChat("gpt-4o-mini", SecretStr(server.api_key), server.url, is_guarded=False)
     priced = await known.complete(ASKED, NOTHING)
     assert priced.cost_usd is not None
     assert priced.cost_usd > 0
@@ -278,7 +280,7 @@ async def test_answer_of_nothing_is_empty(server: ChatServer) -> None:
 
 
 async def test_key_is_in_no_error(server: ChatServer) -> None:
-    model = LiteLLMChat("openai/fake-chat", SecretStr("wrong-key-of-a-tenant"), server.url)
+    model = LiteLLMChat("openai/fake-chat", SecretStr("wrong-key-of-a-tenant"), server.url, is_guarded=False)
     with pytest.raises(ProviderRefusedError) as refused:
         await model.complete(ASKED, NOTHING)
     assert "wrong-key" not in refused.value.detail

@@ -56,7 +56,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
 
 
 def hosted(server: EmbeddingServer, **options: object) -> LiteLLMEmbedder:
-    arguments = {"api_key": SecretStr(server.api_key), "api_base": server.url, **options}
+    arguments = {"api_key": SecretStr(server.api_key), "api_base": server.url, "is_guarded": False, **options}
     return LiteLLMEmbedder("openai/fake-embedding", **arguments)  # type: ignore[arg-type]
 
 
@@ -198,7 +198,7 @@ async def test_dimensions_are_asked_for_and_demanded(server: EmbeddingServer) ->
 
 
 async def test_model_that_the_provider_does_not_know_is_refused(server: EmbeddingServer) -> None:
-    embedder = LiteLLMEmbedder("openai/unheard-of", SecretStr(server.api_key), server.url)
+    embedder = LiteLLMEmbedder("openai/unheard-of", SecretStr(server.api_key), server.url, is_guarded=False)
     with pytest.raises(ProviderRefusedError, match=r"does not know the model.*HTTP 404"):
         await document(embedder, "a")
 
@@ -235,7 +235,7 @@ async def test_address_of_the_environment_is_never_used(
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     with EmbeddingServer() as official:
         monkeypatch.setattr(litellm_module, "OPENAI_BASE", official.url)
-        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key))
+        embedder = LiteLLMEmbedder("text-embedding-3-small", SecretStr(official.api_key), is_guarded=False)
         await document(embedder, "a")
         assert official.calls == 1
 
@@ -252,7 +252,7 @@ async def test_server_that_answers_numbers_instead_of_base64_is_understood() -> 
 
 
 async def test_input_type_reaches_a_provider_that_has_it(server: EmbeddingServer) -> None:
-    embedder = LiteLLMEmbedder("nvidia_nim/fake-embedding", SecretStr(server.api_key), server.url)
+    embedder = LiteLLMEmbedder("nvidia_nim/fake-embedding", SecretStr(server.api_key), server.url, is_guarded=False)
     await embedder.embed(["who?"], input_type=InputType.QUERY)
     assert server.requests[-1]["input_type"] == "query"
     await embedder.embed(["he"], input_type=InputType.DOCUMENT)

@@ -115,8 +115,11 @@ def test_test_says_in_words_what_happened(tenant: Tenant, provider: EmbeddingSer
         ("openai", {"api_key": "sk-secret", "api_base": "https://u:sk-secret@models.example.com"}, 400, "api_base"),
         ("openai", {"api_key": "sk-secret", "organisation": "x"}, 400, "organisation"),
         ("azure", {"api_key": "sk-secret"}, 400, "api_base"),
-        ("nobody", {"api_key": "sk-secret"}, 404, None),
-        ("local", {"api_key": "sk-secret"}, 404, None),
+        ("nobody", {"api_key": "sk-secret"}, 400, "litellm_provider"),
+        ("local", {"api_key": "sk-secret"}, 400, "litellm_provider"),
+        ("oobabooga", {"api_key": "sk-secret"}, 400, "litellm_provider"),
+        ("sagemaker", {"api_key": "sk-secret"}, 400, "litellm_provider"),
+        ("ollama", {"api_key": "sk-secret"}, 400, "api_base"),
     ],
 )
 def test_wrong_key_is_refused_and_not_repeated(
@@ -126,6 +129,37 @@ def test_wrong_key_is_refused_and_not_repeated(
     problem_of(response, status, field=field)
     assert "sk-secret" not in response.text
     assert accepted(tenant.client.get("/llm-providers"))["total_count"] == 0
+
+
+def test_refusal_of_a_provider_lists_those_that_are_allowed(tenant: Tenant) -> None:
+    refused = tenant.client.put("/llm-providers/oobabooga", json={"api_key": "k"})
+    detail = problem_of(refused, 400, code="provider_not_allowed", field="litellm_provider")["detail"]
+    assert all(f" {name}," in detail for name in ("anthropic", "cohere", "mistral", "openai", "voyage"))
+
+
+def test_model_that_is_an_address_is_refused_wherever_one_is_named_and_never_called(
+    tenant: Tenant, provider: EmbeddingServer
+) -> None:
+    address = f"oobabooga/{provider.url}"
+    accepted(tenant.client.put("/llm-providers/mistral", json={"api_key": "sk-a-key-that-opens-nothing"}))
+    tags = {"tag_ids": [make_tag(tenant.client)]}
+    kb_id = accepted(tenant.client.post("/knowledge-bases", json={"name": unique("k"), **tags}), 201)["kb_id"]
+    thread = accepted(tenant.client.post("/chat/threads", json={"kb_ids": [kb_id]}), 201)
+    refused = [
+        tenant.client.post("/knowledge-bases", json={"name": unique("k"), "embedding_model": address, **tags}),
+        tenant.client.post("/knowledge-bases/forecast", json={"embedding_model": address, **tags}),
+        tenant.client.post("/chat/threads", json={"kb_ids": [kb_id], "model": address}),
+        tenant.client.put(f"/chat/threads/{thread['thread_id']}", json={"model": address}),
+        tenant.client.post("/prompts", json={"name": unique("p"), "text": "Summarize {{text}}", "model": address}),
+        tenant.client.post("/llm-providers/mistral/test", json={"model": address}),
+        tenant.client.post(
+            f"/knowledge-bases/{kb_id}/search", json={"query": "q", "rerank": True, "rerank_model": address}
+        ),
+        tenant.client.post(f"/knowledge-bases/{kb_id}/search", json={"query": "q", "hyde": True, "model": address}),
+    ]
+    for response in refused:
+        assert "is not a model's name" in problem_of(response, 400)["detail"]
+    assert provider.connections == 0
 
 
 def test_key_of_one_organization_is_nothing_to_another(

@@ -11,7 +11,8 @@ from pydantic import SecretStr
 from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.errors import CallRefusedError, DimensionMismatchError, InvalidInputError, ProviderUnavailableError
 from analytiq.providers.addresses import OPENAI
-from analytiq.providers.guarded_http import guarded_openai_client
+from analytiq.providers.allowed import Use, destination_of
+from analytiq.providers.guarded_http import bound_for
 from analytiq.providers.litellm_errors import translated
 from analytiq.providers.litellm_module import NO_KEY, address_for, litellm, provider_of
 
@@ -21,7 +22,7 @@ EMBEDDING_EXAMPLES = (
 
 
 class LiteLLMEmbedder:
-    """One model of one provider with one key; LiteLLM keeps and reuses the connections, except guarded ones.
+    """One model of one provider with one key; LiteLLM keeps and reuses the connections.
 
     Args of the constructor:
         model: LiteLLM's model string, for example `text-embedding-3-small`.
@@ -30,8 +31,7 @@ class LiteLLMEmbedder:
         timeout_seconds: for one call.
         batch_size: the most texts of one call.
         dimensions: asked of the provider and demanded of its answer; None for the model's own.
-        is_guarded: `api_base` was named by a tenant: connect to public addresses only, and follow no redirect.
-            For the provider `openai` only.
+        is_guarded: connect to public addresses only. False for an address of the operator's.
 
     Raises:
         InvalidInputError: no provider has such a model.
@@ -46,7 +46,7 @@ class LiteLLMEmbedder:
         timeout_seconds: float = 60.0,
         batch_size: int = 100,
         dimensions: int | None = None,
-        is_guarded: bool = False,
+        is_guarded: bool = True,
     ) -> None:
         self.model = model
         self.batch_size = batch_size
@@ -55,17 +55,10 @@ class LiteLLMEmbedder:
         self._timeout_seconds = timeout_seconds
         self._dimensions = dimensions
         self._is_guarded = is_guarded
-        self._guarded_client: Any = None
         self._has_base64: bool | None = None
 
     def __repr__(self) -> str:
         return f"LiteLLMEmbedder({self.model!r})"
-
-    async def close(self) -> None:
-        """Close the connections that are its own."""
-        client, self._guarded_client = self._guarded_client, None
-        if client is not None:
-            await client.close()
 
     async def embed(
         self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
@@ -102,16 +95,24 @@ class LiteLLMEmbedder:
     async def _embed_once(self, texts: Sequence[str], input_type: InputType, *, asks_base64: bool) -> Vectors:
         # The first import blocks for seconds.
         module = await asyncio.to_thread(litellm)
-        arguments = self._arguments(texts, input_type, asks_base64=asks_base64)
+        provider = provider_of(self.model, use=Use.EMBEDDING, examples=EMBEDDING_EXAMPLES)
+        base = address_for(provider, self._api_base, Use.EMBEDDING)
+        arguments = self._arguments(provider, base, texts, input_type)
+        if provider == OPENAI and asks_base64:
+            # OpenAI's client asks for this by default, so most compatible servers know it or ignore it; LiteLLM does
+            # not. Numbers instead cost 230 ms a batch (100 texts, 1,536 dimensions) on the event loop.
+            arguments["encoding_format"] = "base64"
         key = self._api_key.get_secret_value() if self._api_key else None
         try:
-            response = await module.aembedding(**arguments, api_key=key or NO_KEY)
+            with bound_for(destination_of(provider, base, is_guarded=self._is_guarded)):
+                response = await module.aembedding(**arguments, api_key=key or NO_KEY)
         except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises is translated, bugs of its own too
             raise translated(error, model=self.model, api_key=key) from None
         return checked_vectors(response.data, len(texts), model=self.model, dimensions=self._dimensions)
 
-    def _arguments(self, texts: Sequence[str], input_type: InputType, *, asks_base64: bool) -> dict[str, Any]:
-        provider = provider_of(self.model, examples=EMBEDDING_EXAMPLES)
+    def _arguments(
+        self, provider: str, base: str | None, texts: Sequence[str], input_type: InputType
+    ) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "model": self.model,
             "input": list(texts),
@@ -120,19 +121,8 @@ class LiteLLMEmbedder:
             "max_retries": 0,
             **input_type_parameters(provider, self.model, input_type),
         }
-        base = address_for(provider, self._api_base)
         if base is not None:
             arguments["api_base"] = base
-        if self._is_guarded:
-            if self._guarded_client is None:
-                self._guarded_client = guarded_openai_client(
-                    self._api_key, self._api_base, timeout_seconds=self._timeout_seconds
-                )
-            arguments["client"] = self._guarded_client
-        if provider == OPENAI and asks_base64:
-            # OpenAI's client asks for this by default, so most compatible servers know it or ignore it; LiteLLM does
-            # not. Numbers instead cost 230 ms a batch (100 texts, 1,536 dimensions) on the event loop.
-            arguments["encoding_format"] = "base64"
         if self._dimensions is not None:
             arguments["dimensions"] = self._dimensions
             # LiteLLM lets OpenAI's own newer models have this only, by their name.
@@ -146,7 +136,7 @@ def input_type_parameters(provider: str, model: str, input_type: InputType) -> d
     is_query = input_type is InputType.QUERY
     name = model.rpartition("/")[2]
     # Cohere's models refuse a call without it, from v3 on.
-    if (provider == "cohere" and "v2" not in name) or (provider == "bedrock" and "cohere.embed" in name):
+    if provider == "cohere" and "v2" not in name:
         return {"input_type": "search_query" if is_query else "search_document"}
     if provider == "voyage":
         return {"input_type": "query" if is_query else "document"}

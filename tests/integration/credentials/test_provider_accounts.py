@@ -140,15 +140,17 @@ async def test_connection_test_that_is_told_to_wait_keeps_the_workers_from_calli
 async def test_test_of_what_cannot_be_tried_says_what_is_missing(tenant: Tenant) -> None:
     with pytest.raises(NotFoundError, match="no key for the provider 'cohere'"):
         await accounts(tenant).test(tenant.organization, "cohere", None)
-    with pytest.raises(NotFoundError, match="is 'openai' or"):
+    with pytest.raises(InvalidInputError, match="Did you mean 'openai'"):
         await accounts(tenant).test(tenant.organization, "opnai", None)
     with pytest.raises(InvalidInputError, match="a model of 'cohere'"):
         await accounts(tenant).test(tenant.organization, "openai", "embed-english-v3.0")
     with pytest.raises(InvalidInputError, match="no provider is known"):
-        await accounts(tenant).test(tenant.organization, "openai", "nobody's model")
-    await accounts(tenant).put(tenant.id, "huggingface", api_key=SecretStr("key"), api_base=None)
+        await accounts(tenant).test(tenant.organization, "openai", "nobodys-model")
+    with pytest.raises(InvalidInputError, match="is not a model's name"):
+        await accounts(tenant).test(tenant.organization, "openai", "openai/http://127.0.0.1/")
+    await accounts(tenant).put(tenant.id, "fireworks_ai", api_key=SecretStr("key"), api_base=None)
     with pytest.raises(InvalidInputError, match="name an embedding model"):
-        await accounts(tenant).test(tenant.organization, "huggingface", None)
+        await accounts(tenant).test(tenant.organization, "fireworks_ai", None)
 
 
 @pytest.mark.parametrize("key", ["", "with space", "line\nbreak", "tab\t", "schlüssel", "x" * 5000])
@@ -159,15 +161,37 @@ async def test_key_that_cannot_be_one_is_refused_and_not_repeated(tenant: Tenant
     assert not key or key not in caught.value.detail
 
 
-async def test_provider_that_litellm_does_not_know_is_not_stored(tenant: Tenant) -> None:
-    for name in ("nobody", "local", "$where", "../openai"):
-        with pytest.raises(NotFoundError):
+async def test_provider_that_is_not_allowed_is_not_stored(tenant: Tenant) -> None:
+    for name in ("nobody", "local", "$where", "../openai", "oobabooga", "sagemaker", "bedrock", "huggingface"):
+        with pytest.raises(InvalidInputError, match="Allowed: anthropic"):
             await accounts(tenant).put(tenant.id, name, api_key=SecretStr("key"), api_base=None)
 
 
 async def test_own_key_goes_to_no_address_of_the_operators(tenant: Tenant) -> None:
     with pytest.raises(InvalidInputError, match="address for each customer"):
         await accounts(tenant).put(tenant.id, "azure", api_key=SecretStr("key"), api_base=None)
+
+
+async def test_provider_that_was_stored_before_it_was_forbidden_is_not_called_and_can_be_deleted(
+    tenant: Tenant, migrated: MongoConnection, own_server: EmbeddingServer
+) -> None:
+    await put(tenant, own_server)
+    await migrated.database["llm_providers"].update_many(
+        {"organization_id": tenant.id}, {"$set": {"litellm_provider": "oobabooga"}}
+    )
+    with pytest.raises(InvalidInputError, match="is not allowed"):
+        await accounts(tenant).test(tenant.organization, "oobabooga", "oobabooga/m")
+    listed, _ = await accounts(tenant).page(tenant.id, skip=0, limit=10)
+    assert [account.litellm_provider for account in listed] == ["oobabooga", "openai"]
+    await accounts(tenant).delete(tenant.id, "oobabooga")
+    assert own_server.connections == 0
+
+
+async def test_metadata_of_a_cloud_is_refused_also_where_the_operator_allows_private_addresses(tenant: Tenant) -> None:
+    for address in ("http://169.254.169.254/v1", "http://168.63.129.16", "http://[fd00:ec2::254]/v1"):
+        with pytest.raises(InvalidInputError) as caught:
+            await accounts(tenant).put(tenant.id, "openai", api_key=SecretStr("key"), api_base=address)
+        assert caught.value.code == "provider_address_forbidden"
 
 
 async def test_key_is_encrypted_at_rest_and_in_no_log(tenant: Tenant, own_server: EmbeddingServer) -> None:

@@ -87,7 +87,9 @@ async def test_single_text_that_is_refused_fails_its_document_and_the_others_are
 
 
 async def test_field_that_a_strict_server_refuses_is_left_out_from_then_on(strict_server: EmbeddingServer) -> None:
-    embedder = LiteLLMEmbedder(REMOTE_MODEL, api_key=SecretStr(strict_server.api_key), api_base=strict_server.url)
+    embedder = LiteLLMEmbedder(
+        REMOTE_MODEL, api_key=SecretStr(strict_server.api_key), api_base=strict_server.url, is_guarded=False
+    )
     repeated: list[str] = []
 
     async def before_repeat() -> None:

@@ -78,7 +78,10 @@ async def test_crowd_of_workers_hits_a_closed_provider_once_each_at_most(
     async def worker(connection: MongoConnection) -> None:
         limits = RateLimits(RateLimitRepository(connection), RateLimitSettings())
         embedder = LiteLLMEmbedder(
-            REMOTE_MODEL, api_key=SecretStr(embedding_server.api_key), api_base=embedding_server.url
+            REMOTE_MODEL,
+            api_key=SecretStr(embedding_server.api_key),
+            api_base=embedding_server.url,
+            is_guarded=False,
         )
         while left:
             batch = left.pop()

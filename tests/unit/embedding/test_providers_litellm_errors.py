@@ -179,14 +179,43 @@ def test_rate_limit_carries_the_wait_and_says_it() -> None:
     assert "try again in 7 s" in error.detail
 
 
+def refused_with(body: object, *, host: str = "models.example.com", status: int = 400) -> Exception:
+    """LiteLLM's error for an answer of a server."""
+    response = httpx.Response(status, json=body, request=httpx.Request("POST", f"https://{host}/v1/embeddings"))
+    inner = openai.BadRequestError("as the SDK words it", response=response, body=None)
+    return made_of(inner, litellm.exceptions.BadRequestError(f"LiteLLM's words: {response.text}", "m", "openai"))
+
+
 def test_refusal_quotes_the_provider_briefly() -> None:
-    raised = litellm.exceptions.BadRequestError("dimensions must be <= 3072 " + "x" * 1000, "m", "openai")
+    raised = refused_with({"error": {"message": "dimensions must be <= 3072 " + "x" * 1000}})
     detail = translated(raised, model="m", api_key=KEY).detail
-    assert "dimensions must be <= 3072" in detail
+    assert "The provider says: dimensions must be <= 3072" in detail
     assert len(detail) < 600
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"message": "secret=abc123"}, {"detail": "secret=abc123"}, {"error": "secret=abc123"}, ["secret=abc123"]],
+)
+def test_answer_of_a_server_that_is_no_provider_is_not_shown(body: object) -> None:
+    assert "abc123" not in translated(refused_with(body), model="m", api_key=KEY).detail
+
+
+def test_page_of_a_server_is_not_shown() -> None:
+    page = httpx.Response(404, text="<h1>secret=abc123</h1>", request=httpx.Request("POST", "https://x.example.com/"))
+    inner = openai.NotFoundError("secret=abc123", response=page, body=None)
+    raised = made_of(inner, litellm.exceptions.NotFoundError("secret=abc123", "m", "openai"))
+    assert "abc123" not in translated(raised, model="m", api_key=KEY).detail
+
+
+def test_message_of_a_known_provider_is_quoted_in_its_own_form() -> None:
+    raised = refused_with({"message": "invalid request: model 'x'\r\nnot found"}, host="api.cohere.com")
+    assert (
+        "The provider says: invalid request: model 'x' not found" in translated(raised, model="m", api_key=KEY).detail
+    )
 
 
 @pytest.mark.parametrize("piece", [KEY, KEY[:8] + "*****", "****" + KEY[-6:]])
 def test_refusal_that_repeats_a_piece_of_the_key_is_not_quoted(piece: str) -> None:
-    raised = litellm.exceptions.BadRequestError(f"bad key {piece}", "m", "openai")
+    raised = refused_with({"error": {"message": f"bad key {piece}"}})
     assert "bad key" not in translated(raised, model="m", api_key=KEY).detail

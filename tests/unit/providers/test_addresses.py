@@ -11,11 +11,26 @@ from hypothesis import strategies as st
 from analytiq.errors import InvalidInputError, ProviderRefusedError, TransientError
 from analytiq.providers.addresses import (
     check_api_base,
-    check_provider_for_api_base,
     is_public,
-    public_addresses,
+    origin_of,
+    resolved_addresses,
 )
 
+SERVICES_OF_CLOUDS = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "168.63.129.16",
+    "100.100.100.200",
+    "192.0.0.192",
+    "192.80.8.124",
+    "161.26.0.10",
+    "166.9.1.1",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+    "fe80::a9fe:a9fe",
+    "::ffff:168.63.129.16",
+    "64:ff9b::a83f:8110",
+]
 INSIDE = [
     "127.0.0.1",
     "127.9.9.9",
@@ -46,6 +61,7 @@ INSIDE = [
     "2001:db8::1",
     "2001:0:4136:e378:8000:63bf:3fff:fdd2",
     "64:ff9b:1::a00:1",
+    *SERVICES_OF_CLOUDS,
 ]
 
 
@@ -105,24 +121,34 @@ def test_address_of_a_server_is_taken_as_it_is(api_base: str) -> None:
     assert check_api_base(api_base) == api_base
 
 
-def test_own_address_is_for_servers_of_openais_protocol_and_for_azures_resources_only() -> None:
-    check_provider_for_api_base("openai", "https://models.example.com/v1")
-    check_provider_for_api_base("azure", "https://mine.openai.azure.com")
-    for provider, api_base in (
-        ("cohere", "https://models.example.com"),
-        ("azure", "https://models.example.com"),
-        ("azure", "http://mine.openai.azure.com"),
-        ("azure", "https://mine.openai.azure.com.example.com"),
-        ("huggingface", "https://mine.openai.azure.com"),
-    ):
-        with pytest.raises(InvalidInputError):
-            check_provider_for_api_base(provider, api_base)
+@pytest.mark.parametrize("address", SERVICES_OF_CLOUDS)
+async def test_service_of_a_cloud_is_refused_also_where_private_addresses_are_allowed(address: str) -> None:
+    with pytest.raises(ProviderRefusedError) as caught:
+        await resolved_addresses(address, 80, is_guarded=False)
+    assert caught.value.code == "provider_address_forbidden"
+
+
+async def test_private_address_passes_where_the_operator_allows_it() -> None:
+    assert await resolved_addresses("127.0.0.1", 80, is_guarded=False) == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://Models.Example.com/v1", "https://models.example.com:443"),
+        ("http://models.example.com", "http://models.example.com:80"),
+        ("https://models.example.com:8443/v1", "https://models.example.com:8443"),
+        ("https://models.example.com@evil.example.com/", "https://evil.example.com:443"),
+    ],
+)
+def test_origin_is_scheme_host_and_port(url: str, origin: str) -> None:
+    assert origin_of(url) == origin
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "127.1", "::1", "169.254.169.254"])
 async def test_host_that_leads_inside_is_refused_however_it_is_written(host: str) -> None:
     with pytest.raises(ProviderRefusedError) as caught:
-        await public_addresses(host, 80)
+        await resolved_addresses(host, 80, is_guarded=True)
     assert caught.value.code == "provider_address_forbidden"
     assert "ANALYTIQ_PROVIDERS__ALLOW_PRIVATE_ADDRESSES" in caught.value.detail
 
@@ -133,7 +159,7 @@ async def test_name_with_one_address_inside_is_refused_whole(monkeypatch: pytest
 
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     with pytest.raises(ProviderRefusedError):
-        await public_addresses("models.example.com", 443)
+        await resolved_addresses("models.example.com", 443, is_guarded=True)
 
 
 async def test_name_that_does_not_resolve_is_transient(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,5 +168,5 @@ async def test_name_that_does_not_resolve_is_transient(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(socket, "getaddrinfo", unresolved)
     with pytest.raises(TransientError) as caught:
-        await public_addresses("models.example.com", 443)
+        await resolved_addresses("models.example.com", 443, is_guarded=True)
     assert caught.value.code == "provider_unknown"

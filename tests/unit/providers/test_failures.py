@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from analytiq.errors import AnalytiqError, TransientError
+from analytiq.providers.addresses import origin_of
+from analytiq.providers.guarded_http import Destination, bound_for
 from analytiq.providers.litellm_errors import translated
 from analytiq.providers.litellm_module import litellm
 
@@ -79,18 +81,19 @@ async def error_of(use: str, base: str) -> AnalytiqError:
     messages = [{"role": "user", "content": "hello"}]
     module = litellm()
     try:
-        match use:
-            case "chat" | "stream":
-                answer = await module.acompletion(
-                    model="hosted_vllm/m", messages=messages, stream=use == "stream", max_retries=0, **common
-                )
-                if use == "stream":
-                    async for _ in answer:
-                        pass
-            case "embedding":
-                await module.aembedding(model="openai/m", input=["hello"], max_retries=0, **common)
-            case _:
-                await module.arerank(model="cohere/m", query="hello", documents=["hello"], **common)
+        with bound_for(Destination(frozenset({origin_of(base)}), is_guarded=False)):
+            match use:
+                case "chat" | "stream":
+                    answer = await module.acompletion(
+                        model="hosted_vllm/m", messages=messages, stream=use == "stream", max_retries=0, **common
+                    )
+                    if use == "stream":
+                        async for _ in answer:
+                            pass
+                case "embedding":
+                    await module.aembedding(model="openai/m", input=["hello"], max_retries=0, **common)
+                case _:
+                    await module.arerank(model="cohere/m", query="hello", documents=["hello"], **common)
     except Exception as error:  # noqa: BLE001  # whatever LiteLLM raises
         return translated(error, model="m", api_key=None)
     raise AssertionError("the call succeeded")

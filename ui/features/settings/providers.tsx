@@ -18,7 +18,7 @@ import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";
 
 type Provider = Schemas["LlmProviderResponse"];
-const KNOWN = ["openai", "cohere", "azure", "mistral", "gemini", "voyage", "jina_ai", "together_ai", "nvidia_nim", "huggingface"];
+const KNOWN = ["openai", "cohere", "azure", "mistral", "gemini", "voyage", "jina_ai", "together_ai", "nvidia_nim"];
 
 export function Providers() {
   const { data, error, refetch } = useQuery({
