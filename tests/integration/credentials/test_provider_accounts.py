@@ -99,7 +99,7 @@ async def test_keys_put_at_the_same_moment_leave_one(tenant: Tenant, migrated: M
         (Failure.REFUSED, "provider_refused", "refuses the call"),
         (Failure.RATE_LIMITED, "rate_limited", "asks to slow down"),
         (Failure.SERVER_ERROR, "provider_unavailable", "HTTP 500"),
-        (Failure.CUT, "provider_unavailable", "failed"),
+        (Failure.CUT, "provider_unavailable", "broke the connection off"),
         (Failure.NOT_A_NUMBER, "malformed_answer", "not finite"),
     ],
 )
