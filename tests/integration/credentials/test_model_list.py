@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from analytiq.bootstrap import Application
 from analytiq.llm.catalogue import ListedModel, ModelKind, ModelQuery
+from analytiq.settings import LlmSettings
 from tests.fakes.chat_server import ChatServer
 from tests.integration.tenant import Tenant, new_tenant
 
@@ -28,7 +29,7 @@ async def listed(tenant: Tenant, query: ModelQuery) -> dict[str, ListedModel]:
 async def test_default_models_are_listed_at_an_address_of_the_operators(
     compose_application: Compose, chat_server: ChatServer
 ) -> None:
-    tenant = await new_tenant(await compose_application())
+    tenant = await new_tenant(await compose_application(llm=LlmSettings(default_model="gpt-4o-mini")))
     rows = tenant.application.connection.database["llm_providers"]
     await rows.delete_many({})
     await tenant.application.credentials.store_platform_defaults(
@@ -49,5 +50,5 @@ async def test_server_that_an_organization_names_is_asked_and_its_defaults_are_l
         tenant.id, "openai", api_key=SecretStr(chat_server.api_key), api_base=chat_server.url
     )
     models = await listed(tenant, ModelQuery(litellm_provider="openai"))
-    assert {"openai/fake-chat", "openai/fake-chat-small", "gpt-4o-mini"} <= set(models)
+    assert {"openai/fake-chat", "openai/fake-chat-small"} <= set(models)
     assert models["openai/fake-chat"].kind is ModelKind.UNKNOWN
