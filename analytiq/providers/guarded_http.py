@@ -116,7 +116,7 @@ def refusing_client() -> httpx.Client:
 
 
 def refuse_other_sockets() -> None:
-    """Refuse, for the rest of the process, connections of a call to a provider that by-pass the transport.
+    """Refuse, for the rest of the process, connections of a call to a provider that bypass the transport.
 
     For example botocore's and those of `requests`. Interpreters have no way to remove such a hook.
     """
@@ -125,7 +125,7 @@ def refuse_other_sockets() -> None:
 
 def _audit(event: str, _arguments: tuple[Any, ...]) -> None:
     if event in _AUDITED and _destination.get() is not None and not _is_connecting.get():
-        raise _refused("Refused a connection of a provider's library that by-passes the guarded transport.")
+        raise _refused("Refused a connection of a provider's library that bypasses the guarded transport.")
 
 
 class _CheckingBackend(httpcore.AsyncNetworkBackend):
