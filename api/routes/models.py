@@ -26,7 +26,8 @@ async def list_models(
     """A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs."""
     query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
     page = await application.models.page(organization, query, skip=skip, limit=limit)
-    return ModelList.of(page, skip=skip)
+    default = await application.chat.default_model(organization)
+    return ModelList.of(page, skip=skip, default_chat_model=default)
 
 
 @router.get("/defaults", operation_id="get_default_models")

@@ -48,9 +48,18 @@ class ModelList(ResponseBody):
     total_count: int
     skip: int
     unreachable: dict[str, str] = Field(description="Provider → why the models of its server are not in the list")
+    default_chat_model: str | None = Field(
+        description="The model of chats and prompts that name none; null: none is configured, and they must name one"
+    )
 
     @classmethod
-    def of(cls, page: ModelPage, *, skip: int) -> "ModelList":
+    def of(cls, page: ModelPage, *, skip: int, default_chat_model: str | None) -> "ModelList":
         """From the library's shape."""
         models = [ModelResponse.of(model) for model in page.models]
-        return cls(models=models, total_count=page.total_count, skip=skip, unreachable=page.unreachable)
+        return cls(
+            models=models,
+            total_count=page.total_count,
+            skip=skip,
+            unreachable=page.unreachable,
+            default_chat_model=default_chat_model,
+        )

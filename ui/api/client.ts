@@ -43,7 +43,10 @@ interface Answer<Data> {
 Throws ApiError for anything but success; a session that is not valid any more ends. */
 export async function answered<Data>(call: Promise<Answer<Data>>): Promise<Data> {
   const { data, error, response } = await call;
-  if (response.ok) return data as Data;
+  if (response.ok) {
+    session.noteAnswer();
+    return data as Data;
+  }
   if (response.status === 401) session.end();
   throw new ApiError(response.status, error, response.headers);
 }

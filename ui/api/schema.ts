@@ -4959,6 +4959,11 @@ export interface components {
             /** @description `complete`: every document is searchable. `indexing`: some are in progress. `incomplete`: some failed. `failed`: all failed, or the knowledge base did */
             health: components["schemas"]["KnowledgeBaseHealth"];
             /**
+             * Keyword Index
+             * @description `building`: keyword search does not find the latest documents yet, and `degraded` says so; as the process that answers has it. Null in events
+             */
+            keyword_index: ("ready" | "building" | "off") | null;
+            /**
              * Document Count
              * @description Documents that are searchable
              */
@@ -5148,6 +5153,11 @@ export interface components {
             unreachable: {
                 [key: string]: string;
             };
+            /**
+             * Default Chat Model
+             * @description The model of chats and prompts that name none; null: none is configured, and they must name one
+             */
+            default_chat_model: string | null;
         };
         /**
          * ModelResponse

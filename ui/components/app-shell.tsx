@@ -10,7 +10,7 @@ import { DESTINATIONS } from "@/components/navigation";
 import { BottomBar, Sidebar, UploadsLink } from "@/components/navigation-bars";
 import { LiveUpdates } from "@/components/live-updates";
 import { UploadTray } from "@/components/upload-tray";
-import { useSession } from "@/lib/session";
+import { resumeSession, session as held, useEndedSession, useSession } from "@/lib/session";
 import { useShortcuts } from "@/lib/shortcuts";
 
 // Loaded when they are first wanted.
@@ -18,19 +18,28 @@ const CommandPalette = dynamic(() => import("@/components/command-palette").then
 const ShortcutsDialog = dynamic(() => import("@/components/shortcuts-dialog").then((module) => module.ShortcutsDialog), { ssr: false });
 
 /** What surrounds every page: navigation, palette, shortcuts, uploads; only for those who are signed in. */
-export function AppShell({ children }: { children: React.ReactNode }) {
+export function AppShell({ children, signedOut }: { children: React.ReactNode; /** Shown over a page whose session ended. */ signedOut: React.ReactNode }) {
   const session = useSession();
+  const ended = useEndedSession();
+  const isOpen = Boolean(session) || ended !== null;
   const router = useRouter();
   const pathname = usePathname();
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const [areShortcutsOpen, setShortcutsOpen] = useState(false);
 
   useEffect(() => {
-    if (session === null) {
-      const here = `${pathname}${location.search}`;
-      router.replace(`/sign-in/?next=${encodeURIComponent(here)}`);
-    }
-  }, [session, router, pathname]);
+    if (session !== null || ended !== null) return;
+    let isHere = true;
+    // A new tab of a person who is signed in asks who they are; only others are led away.
+    void resumeSession().then((isResumed) => {
+      if (!isHere || isResumed) return;
+      const next = encodeURIComponent(`${pathname}${location.search}`);
+      router.replace(`/sign-in/?next=${next}${held.hasExpired() ? "&ended=true" : ""}`);
+    });
+    return () => {
+      isHere = false;
+    };
+  }, [session, ended, router, pathname]);
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -58,21 +67,22 @@ export function AppShell({ children }: { children: React.ReactNode }) {
       <a href="#main" className="button sr-only z-50 focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
         Skip to content
       </a>
-      <div className="flex h-dvh">
+      <div className="relative flex h-dvh overflow-clip">
         <Sidebar onSearch={() => setPaletteOpen(true)} onShortcuts={() => setShortcutsOpen(true)} />
         <div className="flex min-w-0 flex-1 flex-col">
           <ConnectionNotice />
           <main id="main" className="flex min-h-0 min-w-0 flex-1 flex-col" tabIndex={-1} style={{ outline: "none" }}>
-            {session ? children : <SkeletonBlock lines={6} />}
+            {isOpen ? children : <SkeletonBlock lines={6} />}
           </main>
           <UploadsLink className="h-10 border-t border-line px-4 md:hidden" />
           <BottomBar onShortcuts={() => setShortcutsOpen(true)} />
         </div>
       </div>
+      {isOpen && <UploadTray />}
+      {ended !== null && signedOut}
       {session && (
         <>
           <LiveUpdates organizationId={session.organizationId} />
-          <UploadTray />
           {isPaletteOpen && <CommandPalette open onOpenChange={setPaletteOpen} />}
           {areShortcutsOpen && <ShortcutsDialog open onOpenChange={setShortcutsOpen} />}
         </>

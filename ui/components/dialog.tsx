@@ -59,6 +59,7 @@ export function ConfirmDialog({
   children,
   action,
   typed,
+  isSafe = false,
   onConfirm,
 }: {
   open: boolean;
@@ -67,6 +68,8 @@ export function ConfirmDialog({
   children: React.ReactNode;
   action: string;
   typed?: string;
+  /** Nothing is lost by it. */
+  isSafe?: boolean;
   onConfirm: () => void;
 }) {
   const [text, setText] = useState("");
@@ -91,7 +94,7 @@ export function ConfirmDialog({
           <button type="button" className="button" onClick={() => change(false)}>
             Cancel
           </button>
-          <button type="button" className="button button-danger" disabled={!isAllowed} onClick={confirm}>
+          <button type="button" className={`button ${isSafe ? "button-primary" : "button-danger"}`} disabled={!isAllowed} onClick={confirm}>
             {action}
           </button>
         </>

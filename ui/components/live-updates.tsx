@@ -11,6 +11,10 @@ import { Happenings, type LiveDocument, movesInLists, withDocument, withKnowledg
 /** Lists are asked for anew at most this often, however much happens. */
 const LIST_MILLISECONDS = 1_000;
 const SUMMARY_MILLISECONDS = 10_000;
+/** An answer that is younger was asked for while the connection was being made. */
+const FRESH_MILLISECONDS = 5_000;
+/** What events tell of. */
+const FOLLOWED = ["documents", "kbs", "jobs"] as const;
 
 /** Keeps what the page shows as it is now: events change the answers that it holds, or have them asked for anew. */
 export function LiveUpdates({ organizationId }: { organizationId: string }) {
@@ -19,8 +23,13 @@ export function LiveUpdates({ organizationId }: { organizationId: string }) {
   useEffect(() => {
     const stale = new StaleKeys(client);
     const happenings = new Happenings();
+    let wasReady = false;
     const stopHearing = onLiveEvents((events) => {
-      for (const event of events) apply(client, stale, happenings, event);
+      for (const event of events) {
+        if (event.name === "ready" && !wasReady) refreshOlder(client);
+        else apply(client, stale, happenings, event);
+        wasReady ||= event.name === "ready";
+      }
     });
     const stopFollowing = followOrganization(organizationId);
     const telling = setInterval(() => setSummary(happenings.summary()), SUMMARY_MILLISECONDS);
@@ -36,6 +45,16 @@ export function LiveUpdates({ organizationId }: { organizationId: string }) {
       {summary}
     </div>
   );
+}
+
+/** The first connection of a page: what it asked for a moment ago is not asked for again. */
+function refreshOlder(client: QueryClient): void {
+  for (const key of FOLLOWED) {
+    void client.invalidateQueries({
+      queryKey: [key],
+      predicate: ({ queryKey, state }) => !UNTOUCHED.has(queryKey[1]) && state.fetchStatus === "idle" && state.dataUpdatedAt < Date.now() - FRESH_MILLISECONDS,
+    });
+  }
 }
 
 function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { name, data }: LiveEvent): void {
@@ -66,7 +85,7 @@ function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { 
     case "ready":
     case "closed":
       // Of what changed before the connection stood, nothing was told; a caller who may not know is told so by the calls.
-      for (const key of ["documents", "kbs", "jobs"]) stale.add(key);
+      for (const key of FOLLOWED) stale.add(key);
       break;
     default:
       break;

@@ -39,6 +39,10 @@ export interface SignedIn {
 const KEY = "analytiq.session";
 const listeners = new Set<() => void>();
 let current: Session | null | undefined;
+/** The session that the API ended while a page was in use: the page stays as it is until its person signs in again. */
+let ended: Session | null = null;
+let wasAnswered = false;
+let hasExpired = false;
 
 /** Of a person who is in several organizations: the one that was open last, in this browser. */
 const LAST = "analytiq.organization";
@@ -65,8 +69,10 @@ function read(): Session | null {
   return current;
 }
 
-function write(session: Session | null): void {
+function write(session: Session | null, before: Session | null = null): void {
   current = session;
+  ended = before;
+  wasAnswered = false;
   try {
     if (session === null) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, JSON.stringify(session));
@@ -95,7 +101,22 @@ export const session = {
     return true;
   },
   /** The API says that it is over, or a token is to be forgotten. */
-  end: (): void => write(null),
+  end: (): void => {
+    const held = read();
+    if (held === null) return;
+    hasExpired = true;
+    write(null, wasAnswered ? held : null);
+  },
+  /** The API answered: there is a page in use. */
+  noteAnswer: (): void => {
+    wasAnswered ||= read() !== null;
+  },
+  ended: (): Session | null => ended,
+  /** Whether a session ended on its own since the page was loaded: sign-in says so. */
+  hasExpired: (): boolean => hasExpired,
+  /** Leave the page as it was, and sign in from the start. */
+  abandon: (): void => write(null),
+  onChange: (listener: () => void): (() => void) => subscribe(listener),
   /** Sign out: the cookie is gone before the page is. */
   signOut: async (everywhere = false): Promise<void> => {
     const held = read();
@@ -113,7 +134,7 @@ export const session = {
     return isPerson(held) ? { "X-CSRF-Token": held.csrfToken } : { Authorization: `Bearer ${held.token}` };
   },
   /** Of the organization that is open; a page behind the gate always has one. */
-  organizationId: (): string => read()?.organizationId ?? "",
+  organizationId: (): string => (read() ?? ended)?.organizationId ?? "",
 };
 
 /** Whoever is signed in by the cookie of another tab, or of yesterday; asked only where there is one. */
@@ -125,6 +146,12 @@ export async function cookiePerson(): Promise<SignedIn | null> {
   } catch {
     return null;
   }
+}
+
+/** Begin the session of the browser's cookie; false where there is none, or its person is a member of no organization. */
+export async function resumeSession(): Promise<boolean> {
+  const person = await cookiePerson();
+  return person !== null && session.beginAs(person);
 }
 
 function lastOrganization(): string | null {
@@ -151,6 +178,11 @@ function subscribe(listener: () => void): () => void {
 /** undefined until the browser has been asked: the export is rendered without one. */
 export function useSession(): Session | null | undefined {
   return useSyncExternalStore<Session | null | undefined>(subscribe, read, () => undefined);
+}
+
+/** The session that ended while this page was in use, until somebody signs in again. */
+export function useEndedSession(): Session | null {
+  return useSyncExternalStore(subscribe, () => ended, () => null);
 }
 
 /** What was pasted: the text of connection.json, or a token alone. */

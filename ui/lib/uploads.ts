@@ -207,6 +207,8 @@ export function progressOf({ uploads }: Pick<UploadState, "uploads">): UploadPro
 }
 
 function sendNext(): void {
+  // Whoever was signed out signs in again first; files wait for it.
+  if (session.current() === null) return;
   const sending = state.uploads.filter((upload) => upload.phase === "sending").length;
   const waiting = state.uploads.filter((upload) => upload.phase === "waiting");
   for (const upload of waiting.slice(0, Math.max(0, AT_ONCE - sending))) {
@@ -229,16 +231,23 @@ async function send(upload: Upload): Promise<void> {
       tellTaken();
     }
   } catch (error) {
+    if (error instanceof ApiError && error.status === 401) {
+      put(upload, { phase: "waiting" });
+      session.end();
+      return;
+    }
     put(upload, { phase: "refused", reason: error instanceof Error ? error.message : "The file could not be sent." });
   }
   sendNext();
 }
 
 /** One file by XMLHttpRequest: fetch does not tell how much it has sent. */
-function post({ organizationId, tagIds, policy }: Batch, { file }: Upload, onProgress: (sentBytes: number) => void): Promise<UploadedDocument> {
+function post({ organizationId, tagIds, policy }: Batch, { file, path }: Upload, onProgress: (sentBytes: number) => void): Promise<UploadedDocument> {
   const form = new FormData();
   for (const tagId of tagIds) form.append("tag_ids", tagId);
   form.append("on_duplicate", policy);
+  // Before the file: then the server knows which document the file is while it comes in.
+  if (path !== null) form.append("paths", `${path}/${file.name}`);
   form.append("files", file, file.name);
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -264,6 +273,11 @@ function parsed(text: string): unknown {
     return null;
   }
 }
+
+session.onChange(() => {
+  if (session.current() !== null) sendNext();
+  else if (session.ended() === null) change(NOTHING);
+});
 
 let telling: ReturnType<typeof setTimeout> | null = null;
 

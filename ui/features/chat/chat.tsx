@@ -14,9 +14,11 @@ import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
+import { Banner } from "@/components/state";
+import { usePermissions } from "@/lib/permissions";
 
 import { Conversation } from "./conversation";
-import { type Thread, threadsQuery } from "./queries";
+import { chatModelsQuery, type Thread, threadsQuery } from "./queries";
 
 /** Conversations with knowledge bases: which there are, and the one that is open. */
 export function Chat() {
@@ -25,12 +27,17 @@ export function Chat() {
   const { data, error, refetch } = useQuery(threadsQuery());
   const [kbIds, setKbIds] = useState<string[]>([]);
   const [leaving, setLeaving] = useState<Thread | null>(null);
+  const models = useQuery(chatModelsQuery());
+  const [chosenModel, setChosenModel] = useState<string | null>(null);
+  const hasDefault = models.data === undefined || models.data.default_chat_model !== null;
+  const model = hasDefault ? null : (chosenModel ?? models.data?.models[0]?.model ?? null);
+  const hasNoModel = !hasDefault && model === null;
   const create = useMutation({
     mutationFn: () =>
       answered(
         api.POST("/v0/orgs/{organization_id}/chat/threads", {
           params: { path: organizationPath() },
-          body: { kb_ids: kbIds, title: "", searches_again: true },
+          body: { kb_ids: kbIds, title: "", searches_again: true, ...(model !== null && { model }) },
           headers: idempotencyKey(),
         }),
       ),
@@ -38,7 +45,7 @@ export function Chat() {
       await client.invalidateQueries({ queryKey: ["chat", "threads"] });
       void setThreadId(made.thread_id);
     },
-    onError: (failure) => tellFailure("The conversation was not begun", failure),
+    onError: (failure) => tellFailure("Couldn't start the conversation", failure),
   });
   const remove = useMutation({
     mutationFn: (thread: Thread) =>
@@ -59,10 +66,18 @@ export function Chat() {
     <>
       <PageHead title="Chat">
         <BasePicker kbIds={kbIds} onChange={setKbIds} />
-        <button type="button" className="button button-primary" disabled={kbIds.length === 0 || create.isPending} onClick={() => create.mutate()}>
+        {model !== null && (
+          <select className="field w-auto! max-w-[220px]" aria-label="Model" value={model} onChange={(event) => setChosenModel(event.target.value)}>
+            {models.data?.models.map((item) => (
+              <option key={item.model}>{item.model}</option>
+            ))}
+          </select>
+        )}
+        <button type="button" className="button button-primary" disabled={kbIds.length === 0 || hasNoModel || create.isPending} onClick={() => create.mutate()}>
           <MessageSquarePlus aria-hidden size={14} /> New conversation
         </button>
       </PageHead>
+      {hasNoModel && <NoModel />}
       <div className="flex min-h-0 flex-1 max-md:flex-col">
         <ScrollArea label="Conversations" className="max-w-[260px] border-r border-line p-2 max-md:max-h-[28dvh] max-md:max-w-none max-md:flex-none max-md:border-r-0 max-md:border-b">
           {error && !data ? (
@@ -70,7 +85,7 @@ export function Chat() {
           ) : data === undefined ? (
             <SkeletonBlock lines={5} />
           ) : threads.length === 0 ? (
-            <p className="px-2 py-3 text-text-2">{hasNoBases ? "No conversations yet." : "Choose knowledge bases above, and begin a conversation with them."}</p>
+            <p className="px-2 py-3 text-text-2">{hasNoBases ? "No conversations yet." : "Pick one or more knowledge bases to start."}</p>
           ) : (
             <ul className="flex flex-col gap-0.5">
               {threads.map((thread) => (
@@ -105,12 +120,12 @@ export function Chat() {
                 </May>
               }
             >
-              It gathers every document that shares its tags; answers come from there, with the page that each statement stands on.
+              Answers come from the documents of a knowledge base, with a page citation for each statement.
             </EmptyState>
           ) : threadId === "" ? (
-            <EmptyState title="No conversation is open">Answers come from the documents of the knowledge bases, with the page that each statement stands on.</EmptyState>
+            <EmptyState title="No conversation is open">Answers come from your documents, with a page citation for each statement.</EmptyState>
           ) : (
-            <Conversation key={threadId} threadId={threadId} {...(open && { thread: open })} />
+            <Conversation key={threadId} threadId={threadId} canAsk={!hasNoModel || open?.model !== null} {...(open && { thread: open })} />
           )}
         </div>
       </div>
@@ -124,5 +139,28 @@ export function Chat() {
         Only you see it. Its questions and answers are gone. This cannot be undone.
       </ConfirmDialog>
     </>
+  );
+}
+
+/** Told before a question is written, with the way to change it. */
+function NoModel() {
+  const { isKnown, may, whoMay } = usePermissions();
+  if (!isKnown) return null;
+  return (
+    <div className="border-b border-line p-3">
+      <Banner tone="warning">
+        <div className="flex flex-wrap items-center gap-3">
+          <span className="min-w-[220px] flex-1">
+            <strong className="font-semibold">Chat needs a chat model.</strong> Add the key of a provider, such as OpenAI or Mistral, to ask questions.
+            {!may("put_llm_provider") && ` ${whoMay("put_llm_provider")} can add one.`}
+          </span>
+          {may("put_llm_provider") && (
+            <Link href="/settings/providers/?add=key" className="button">
+              Add a provider key
+            </Link>
+          )}
+        </div>
+      </Banner>
+    </div>
   );
 }

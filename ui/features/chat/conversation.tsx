@@ -3,19 +3,22 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { SendHorizontal, Square } from "lucide-react";
 import Link from "next/link";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Banner } from "@/components/state";
-import { passageHref } from "@/components/viewer/passage";
 
 import { splitAtCitations } from "./citations";
 import { follow } from "./follow";
-import { type Message, messagesQuery, type Thread } from "./queries";
+import { type Message, messagesQuery, placeOf, type Thread } from "./queries";
+
+// Loaded with the first answer: a fifth of what the page needs.
+const AnswerText = lazy(() => import("./answer-text"));
+const NO_CITATIONS: Message["citations"] = [];
 
 /** One conversation: what was said, what is being said, and the question to come. */
-export function Conversation({ threadId, thread }: { threadId: string; thread?: Thread }) {
+export function Conversation({ threadId, thread, canAsk = true }: { threadId: string; thread?: Thread; /** A model is there to answer. */ canAsk?: boolean }) {
   const client = useQueryClient();
   const { data: messages, error, refetch } = useQuery(messagesQuery(threadId));
   const [question, setQuestion] = useState("");
@@ -66,7 +69,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
       setQuestion("");
       await client.invalidateQueries({ queryKey: ["chat"] });
     },
-    onError: (failure) => tellFailure("The question was not asked", failure),
+    onError: (failure) => tellFailure("Couldn't send your question", failure),
   });
   const stop = useMutation({
     mutationFn: (messageId: string) =>
@@ -98,7 +101,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
     return () => window.removeEventListener("keydown", onKey);
   }, [runningId, stopAnswer]);
   const send = () => {
-    if (question.trim() !== "" && !ask.isPending && runningId === undefined) ask.mutate(question.trim());
+    if (canAsk && question.trim() !== "" && !ask.isPending && runningId === undefined) ask.mutate(question.trim());
   };
   if (error && !messages) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
@@ -108,7 +111,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
           <SkeletonBlock lines={6} />
         ) : (
           <div className="mx-auto flex max-w-[760px] flex-col gap-5 px-4 py-5">
-            {messages.length === 0 && <p className="text-text-2">Ask something that the documents answer.</p>}
+            {messages.length === 0 && <p className="text-text-2">Ask a question about your documents.</p>}
             {messages.map((message) => (
               <Said
                 key={message.message_id}
@@ -133,7 +136,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
           className="field min-h-10 flex-1 resize-y"
           rows={2}
           aria-label="Question"
-          placeholder="Ask the documents"
+          placeholder="Ask a question about your documents"
           maxLength={20_000}
           value={question}
           onChange={(event) => setQuestion(event.target.value)}
@@ -145,7 +148,7 @@ export function Conversation({ threadId, thread }: { threadId: string; thread?: 
           }}
         />
         {runningId === undefined ? (
-          <button type="submit" className="button button-primary" disabled={question.trim() === "" || ask.isPending}>
+          <button type="submit" className="button button-primary" disabled={!canAsk || question.trim() === "" || ask.isPending}>
             <SendHorizontal aria-hidden size={14} /> Ask
           </button>
         ) : (
@@ -189,7 +192,11 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
           <p className="border-l-2 border-line pl-3 whitespace-pre-wrap break-words">{reasoning}</p>
         </details>
       )}
-      {text && <p className="whitespace-pre-wrap break-words">{live ? text : <WithCitations message={message} />}</p>}
+      {text && (
+        <Suspense fallback={<p className="whitespace-pre-wrap break-words">{live ? text : <WithCitations message={message} />}</p>}>
+          <AnswerText text={text} citations={live ? NO_CITATIONS : message.citations} />
+        </Suspense>
+      )}
       {live?.doing && (
         <p className="text-text-2" role="status">
           {live.doing}
@@ -204,7 +211,7 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
         </button>
       )}
       {!live && message.state === "done" && ending === undefined && message.is_grounded === false && (
-        <Banner tone="warning">The documents do not say this: nothing of it is cited.</Banner>
+        <Banner tone="warning">No source found for this answer.</Banner>
       )}
       {message.citations.length > 0 && (
         <ol className="flex flex-col gap-1 border-l-2 border-line pl-3 text-text-2" aria-label="Citations">
@@ -227,12 +234,6 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
       )}
     </article>
   );
-}
-
-type Citation = Message["citations"][number];
-
-function placeOf(citation: Citation): string {
-  return passageHref(citation.document_id, { firstPage: citation.page, lastPage: citation.page, start: citation.start, end: citation.end });
 }
 
 /** What was used until an answer was stopped. */

@@ -1,9 +1,16 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { passageHref } from "@/components/viewer/passage";
 
 export type Thread = Schemas["ChatThreadResponse"];
 export type Message = Schemas["ChatMessageResponse"];
+export type Citation = Message["citations"][number];
+
+/** The address of the passage that an answer cites. */
+export function placeOf(citation: Citation): string {
+  return passageHref(citation.document_id, { firstPage: citation.page, lastPage: citation.page, start: citation.start, end: citation.end });
+}
 
 export function threadsQuery() {
   return queryOptions({
@@ -27,5 +34,15 @@ export function messagesQuery(threadId: string) {
       return latest.messages as Message[];
     },
     enabled: threadId !== "",
+  });
+}
+
+/** The chat models that can be asked, and the one that is asked where nobody names one. */
+export function chatModelsQuery() {
+  return queryOptions({
+    queryKey: ["models", "of-chat"],
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/models", { params: { path: organizationPath(), query: { kind: "chat", limit: 100 } }, signal })),
+    staleTime: 60_000,
   });
 }

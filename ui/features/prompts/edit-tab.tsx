@@ -1,10 +1,12 @@
 "use client";
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import Link from "next/link";
 import { useEffect, useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
+import { ApiError } from "@/api/errors";
 
 import { bodyOf, type Draft, draftOf, isSameDraft } from "./draft";
 import { PromptForm } from "./prompt-form";
@@ -24,18 +26,26 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
     mutationFn: ({ runsOnExisting }: { runsOnExisting: boolean }) =>
       answered(
         api.PUT("/v0/orgs/{organization_id}/prompts/{prompt_id}", {
-          params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id } },
+          params: {
+            path: { ...organizationPath(), prompt_id: prompt.prompt_id },
+            // Where it is told that there is a later version, saving is meant to follow it.
+            header: { "If-Match": `"${isOvertaken ? prompt.version : begun.version}"` },
+          },
           body: { ...bodyOf(draft), runs_on_existing: runsOnExisting },
         }),
       ),
     onSuccess: async (saved) => {
-      toast(saved.version === begun.version ? "Saved" : `Saved as version ${saved.version}`);
+      if (saved.version === begun.version) toast("Saved");
+      else toast(`Saved as version ${saved.version}`, { description: "Results of earlier versions are kept under Results." });
       setBegun(saved);
       setDraft(draftOf(saved, saved.name));
       client.setQueryData(["prompts", "one", prompt.prompt_id], saved);
       await client.invalidateQueries({ queryKey: ["prompts"] });
     },
+    // Somebody was faster: their version is loaded, and told below.
+    onError: () => client.invalidateQueries({ queryKey: ["prompts", "one", prompt.prompt_id] }),
   });
+  const isConflict = save.error instanceof ApiError && save.error.code === "stale_version";
   const discard = () => {
     save.reset();
     setBegun(prompt);
@@ -55,7 +65,7 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
       <PromptForm
         key={`${begun.updated_at} ${begun.version} ${discarded}`}
         initial={initial}
-        error={save.error}
+        error={isConflict ? null : save.error}
         isSaving={save.isPending}
         onChange={setDraft}
         onSave={(_, runsOnExisting) => save.mutate({ runsOnExisting })}
@@ -84,8 +94,12 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
               </>
             )}
             {isOvertaken && isDirty && (
-              <span className="basis-full text-warn">
-                Somebody has saved version {prompt.version} meanwhile. Saving makes yours the latest; theirs stays under Versions.
+              <span className="basis-full text-warn" role="alert">
+                Someone saved version {prompt.version} while you were editing. Your text is still here. Saving makes it version {prompt.version + 1}; theirs stays under{" "}
+                <Link className="underline" href={`/prompts/view/?id=${prompt.prompt_id}&tab=versions`} target="_blank">
+                  Versions
+                </Link>
+                .
               </span>
             )}
           </div>

@@ -134,6 +134,30 @@ export function resultsQuery({ promptId, version, isVerified }: ResultFilter, sk
   });
 }
 
+/** How many earlier versions are looked through for results. */
+const MOST_VERSIONS = 20;
+
+/** The latest version before `before` that has results, with their number; null where none has. */
+export function earlierResultsQuery(promptId: string, before: number) {
+  return queryOptions({
+    queryKey: ["results", "earlier", promptId, before],
+    queryFn: async ({ signal }) => {
+      const count = async (version: number, isVerified?: boolean) => {
+        const query = { version, limit: 1, ...(isVerified !== undefined && { is_verified: isVerified }) };
+        const page = await answered(
+          api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results", { params: { path: ofPrompt(promptId), query }, signal }),
+        );
+        return page.total_count;
+      };
+      for (let version = before - 1; version >= Math.max(1, before - MOST_VERSIONS); version -= 1) {
+        const total = await count(version);
+        if (total > 0) return { version, total, verified: await count(version, true) };
+      }
+      return null;
+    },
+  });
+}
+
 /** By document, the results of a version that a run would replace; the first MOST_COMPARED of them. */
 export function replacedQuery(promptId: string, version: number) {
   return queryOptions({

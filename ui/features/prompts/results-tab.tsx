@@ -9,12 +9,12 @@ import { documentQuery } from "@/api/queries";
 import { BusyLine, EmptyState, ErrorState, SkeletonBlock, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { Time } from "@/components/time";
-import { formatCount } from "@/lib/format";
+import { formatCount, plural } from "@/lib/format";
 import { useLastPage } from "@/lib/use-last-page";
 
 import type { JsonObject } from "./answer-schema";
 import { type Column, columnsOf, shortly, valueAt } from "./answer-values";
-import { type Prompt, type PromptVersion, type Result, resultsQuery, versionsQuery } from "./queries";
+import { earlierResultsQuery, type Prompt, type PromptVersion, type Result, resultsQuery, versionsQuery } from "./queries";
 import { ResultDialog } from "./result-dialog";
 
 const PAGE = 50;
@@ -68,7 +68,9 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
       <BusyLine isBusy={isPlaceholderData} />
       <div role="region" aria-label="Results" tabIndex={0} className="min-h-0 flex-1 overflow-auto">
         {isEmpty ? (
-          <Nothing isFiltered={url.check !== "all"} version={number} clear={() => void setUrl({ check: null })} />
+          <Nothing isFiltered={url.check !== "all"} version={number} clear={() => void setUrl({ check: null })}>
+            <EarlierResults promptId={prompt.prompt_id} before={number} onShow={(v) => void setUrl({ v, page: 1 }, { history: "push" })} />
+          </Nothing>
         ) : (
           <ResultTable version={version} results={data?.results} onOpen={(document) => void setUrl({ document }, { history: "push" })} />
         )}
@@ -90,7 +92,24 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
   );
 }
 
-function Nothing({ isFiltered, version, clear }: { isFiltered: boolean; version: number; clear: () => void }) {
+/** The latest earlier version that has results: a new version begins without any, and theirs stay. */
+function EarlierResults({ promptId, before, onShow }: { promptId: string; before: number; onShow: (version: number) => void }) {
+  const { data: earlier } = useQuery(earlierResultsQuery(promptId, before));
+  if (!earlier) return null;
+  return (
+    <>
+      <p>
+        Version {earlier.version} has {plural(earlier.total, "result")}
+        {earlier.verified > 0 && `, ${formatCount(earlier.verified)} of them verified`}. They are kept with their version.
+      </p>
+      <button type="button" className="button button-primary mt-3" onClick={() => onShow(earlier.version)}>
+        Show results of version {earlier.version}
+      </button>
+    </>
+  );
+}
+
+function Nothing({ isFiltered, version, clear, children }: { isFiltered: boolean; version: number; clear: () => void; children: React.ReactNode }) {
   return isFiltered ? (
     <EmptyState
       title="No result is in this state"
@@ -101,7 +120,10 @@ function Nothing({ isFiltered, version, clear }: { isFiltered: boolean; version:
       }
     />
   ) : (
-    <EmptyState title={`Version ${version} has no results yet`}>Run it on documents: each run that succeeds leaves a row here.</EmptyState>
+    <EmptyState title={`Version ${version} has no results yet`}>
+      <p>Run this version on documents. Each run that succeeds adds a row here.</p>
+      {children}
+    </EmptyState>
   );
 }
 

@@ -2,6 +2,7 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
+import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
@@ -26,7 +27,9 @@ export function Providers() {
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
   });
-  const [edited, setEdited] = useState<string | null>(null);
+  // Pages that need a key lead to its form.
+  const [asked] = useQueryState("add", parseAsString);
+  const [edited, setEdited] = useState<string | null>(asked === null ? null : "");
   const add = useMay("put_llm_provider") && (
     <button type="button" className="button button-primary" onClick={() => setEdited("")}>
       <Plus aria-hidden size={14} /> Add a key
@@ -52,7 +55,7 @@ export function Providers() {
           </ul>
         )}
       </div>
-      {edited !== null && <KeyDialog name={edited} onClose={() => setEdited(null)} />}
+      {edited !== null && add && <KeyDialog name={edited} onClose={() => setEdited(null)} />}
     </>
   );
 }
@@ -69,7 +72,7 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
   });
   const forget = useMutation({
     mutationFn: () => answered(api.DELETE("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}", { params: { path } })),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["providers"] }),
+    onSuccess: () => Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]),
     onError: (error) => tellFailure("The key is kept", error),
   });
   return (
@@ -127,7 +130,7 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
       ),
     onSuccess: async (stored) => {
       toast(`The key of ${stored.litellm_provider} is stored; test it`);
-      await client.invalidateQueries({ queryKey: ["providers"] });
+      await Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]);
       onClose();
     },
   });

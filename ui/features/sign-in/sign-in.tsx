@@ -42,6 +42,7 @@ export function SignIn() {
   return (
     <Frame title="Sign in to Analytiq">
       {problem && <Banner tone="failed">{problem}</Banner>}
+      {parameters.get("ended") && !problem && <Banner tone="warning">Your session has ended. Sign in to continue where you were.</Banner>}
       {isWithToken ? (
         <WithToken onDone={goOn} />
       ) : (

@@ -20,7 +20,7 @@ export function WithToken({ onDone }: { onDone: () => void }) {
       try {
         return await client.fetchQuery({ ...organizationQuery(), retry: false });
       } catch (error) {
-        session.end();
+        session.abandon();
         throw error;
       }
     },
