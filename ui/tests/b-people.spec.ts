@@ -52,7 +52,7 @@ test("an invited owner joins, invites somebody, signs out and in again, and it i
   await visitor.getByRole("dialog").getByRole("button", { name: "Invite" }).click();
   const link = await visitor.getByLabel("Invitation link").inputValue();
   await visitor.getByRole("button", { name: "Done" }).click();
-  await expect(visitor.getByRole("row", { name: /bob@example\.com \(invited\)/ })).toBeVisible();
+  await expect(visitor.getByRole("row", { name: /bob@example\.com \(invited by ada@example\.com\)/ })).toBeVisible();
   await expectAccessible(visitor);
 
   const other = await browser.newPage();
