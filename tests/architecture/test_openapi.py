@@ -14,8 +14,8 @@ from api.openapi import schema_text
 COMMITTED = Path(__file__).parents[2] / "docs" / "reference" / "openapi.json"
 METHODS = {"get", "put", "post", "delete"}
 VERBS = {
-    "accept", "ask", "begin", "cancel", "change", "create", "declare", "delete", "download", "end", "explain",
-    "extract", "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset",
+    "accept", "ask", "begin", "cancel", "change", "continue", "create", "declare", "delete", "download", "end",
+    "explain", "extract", "finish", "follow", "forecast", "get", "list", "locate", "preview", "put", "replay", "request", "reset",
     "retry", "revoke", "run", "search", "sign", "stop", "take", "test", "update", "upload", "watch",
 }  # fmt: skip
 PREFIX = "/v0/orgs/{organization_id}"

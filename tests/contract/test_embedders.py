@@ -16,8 +16,10 @@ from analytiq.embedding.base import Embedder, InputType
 from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import (
+    CallRefusedError,
     DimensionMismatchError,
     ProviderRefusedError,
+    ProviderUnavailableError,
     RateLimitedError,
     TransientError,
 )
@@ -133,18 +135,19 @@ async def test_wait_until_a_moment_is_passed_on_in_seconds(server: EmbeddingServ
 @pytest.mark.parametrize(
     ("status", "message", "expected"),
     [
-        (400, "Error 429: too many requests, rate limit, retry after 500", ProviderRefusedError),
-        (422, "503 service unavailable timeout", ProviderRefusedError),
+        (400, "Error 429: too many requests, rate limit, retry after 500", CallRefusedError),
+        (422, "503 service unavailable timeout", CallRefusedError),
         (404, "429", ProviderRefusedError),
-        (500, "401 Unauthorized: invalid api key 400", TransientError),
-        (503, "400 bad request: content policy violation", TransientError),
+        (500, "401 Unauthorized: invalid api key 400", ProviderUnavailableError),
+        (503, "400 bad request: content policy violation", ProviderUnavailableError),
         (429, "insufficient permissions 403", RateLimitedError),
     ],
 )
 async def test_status_decides_whatever_digits_the_text_contains(
     server: EmbeddingServer, status: int, message: str, expected: type[Exception]
 ) -> None:
-    server.script(Reply(status, message))
+    # A refused call is made once more, without the parameter that strict servers refuse.
+    server.script(*[Reply(status, message)] * (2 if expected is CallRefusedError else 1))
     with pytest.raises(expected) as caught:
         await document(hosted(server), "a")
     assert type(caught.value) is expected
@@ -163,7 +166,7 @@ async def test_call_that_takes_too_long_is_given_up() -> None:
     with EmbeddingServer() as slow:
         slow.script(Failure.SLOW)
         started = time.monotonic()
-        with pytest.raises(TransientError, match="Timeout"):
+        with pytest.raises(TransientError, match="did not answer in time"):
             await document(hosted(slow, timeout_seconds=0.3), "a")
         assert time.monotonic() - started >= 0.3
 
@@ -210,7 +213,7 @@ async def test_key_is_in_no_error_repr_or_log(
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    server.script(failure)
+    server.script(*[failure] * (2 if failure is Failure.REFUSED else 1))
     embedder = hosted(server)
     with caplog.at_level("DEBUG"), pytest.raises(ProviderRefusedError) as caught:
         await document(embedder, "a")

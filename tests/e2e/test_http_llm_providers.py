@@ -106,7 +106,7 @@ def test_test_says_in_words_what_happened(tenant: Tenant, provider: EmbeddingSer
 @pytest.mark.parametrize(
     ("provider_name", "body", "status", "field"),
     [
-        ("openai", {}, 400, "api_key"),
+        ("openai", {}, 400, "body"),
         ("openai", {"api_key": ""}, 400, "api_key"),
         ("openai", {"api_key": "sk-secret value"}, 400, "api_key"),
         ("openai", {"api_key": "sk-secret\nX-Header: y"}, 400, "api_key"),
