@@ -86,7 +86,7 @@ function DeadJobs() {
 function FailedCount() {
   const isSignedIn = Boolean(useSession());
   const { data } = useQuery({ ...documentCountsQuery(), enabled: isSignedIn });
-  return data?.failed ? <Badge count={formatCount(data.failed)} what="failed documents" /> : null;
+  return data?.failed ? <Badge count={formatCount(data.failed)} what={data.failed === 1 ? "failed document" : "failed documents"} /> : null;
 }
 
 function Badge({ count, what }: { count: string; what: string }) {

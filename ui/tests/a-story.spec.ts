@@ -171,9 +171,10 @@ test("a job that was given up is found by its number and replayed from the keybo
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
 
-  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
   await page.keyboard.press("r");
   await expect(page.getByText("It waits to run again")).toBeVisible();
+  // A good key resumes what failed for its lack, so the replay has to come first.
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
   await page.goto("/documents/?q=remote");
   await expect(page.getByRole("row", { name: /remote\.txt/ })).toContainText("Ready", { timeout: 60_000 });
 });
