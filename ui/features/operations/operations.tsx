@@ -6,7 +6,7 @@ import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } f
 import { useState } from "react";
 import { toast } from "sonner";
 
-import { knowledgeBaseQuery } from "@/api/queries";
+import { documentCountsQuery, knowledgeBaseQuery } from "@/api/queries";
 import { ConfirmDialog } from "@/components/dialog";
 import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
@@ -54,6 +54,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const page = Math.max(1, url.page);
   const { data, error, isPlaceholderData, refetch } = useQuery(jobPageQuery(filter, (page - 1) * PAGE, PAGE));
   useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
+  // What stands below the failed documents waits for them: it would jump when they come.
+  const counts = useQuery(documentCountsQuery());
   const base = useQuery({ ...knowledgeBaseQuery(url.kb ?? ""), enabled: url.kb !== null });
   const [cursor, setCursor] = useState(-1);
   const { held, release } = useHeldRows(
@@ -162,7 +164,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
       <BusyLine isBusy={isPlaceholderData} />
       <div className="min-h-0 flex-1 overflow-auto">
         {!hasFilter && <FailedDocuments />}
-        {!hasFilter && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
+        {!hasFilter && !counts.isPending && <QueueDepth onOpen={(kind, state) => void setUrl({ kind, state, page: 1 })} />}
         {url.state === "dead" && <ErrorGroups filter={filter} onOnly={(error) => void setUrl({ error, page: 1 })} />}
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
           <div className="flex justify-center border-b border-line bg-working-bg">
@@ -188,7 +190,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
               Jobs appear here while files are read and indexed. What was done is in the history of each document.
             </EmptyState>
           )
-        ) : (
+        ) : counts.isPending && !hasFilter ? null : (
           <JobTable jobs={data && jobs} isGone={isGone} cursor={cursor} onPeek={(job) => void setUrl({ peek: job.job_id })} onReplay={replay} onCancel={cancel} />
         )}
       </div>
