@@ -175,7 +175,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         )}
         {error && !data ? (
           <ErrorState error={error} retry={() => void refetch()} />
-        ) : data?.total_count === 0 && jobs.length === 0 ? (
+        ) : counts.isPending && !hasFilter ? null : data?.total_count === 0 && jobs.length === 0 ? (
           hasFilter ? (
             <EmptyState
               title={url.state === "dead" ? "Nothing was given up" : "No job matches"}
@@ -190,7 +190,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
               Jobs appear here while files are read and indexed. What was done is in the history of each document.
             </EmptyState>
           )
-        ) : counts.isPending && !hasFilter ? null : (
+        ) : (
           <JobTable jobs={data && jobs} isGone={isGone} cursor={cursor} onPeek={(job) => void setUrl({ peek: job.job_id })} onReplay={replay} onCancel={cancel} />
         )}
       </div>
