@@ -60,6 +60,7 @@ from analytiq.prompts.export import ResultExport
 from analytiq.prompts.results import PromptResults
 from analytiq.prompts.runs import PromptRuns
 from analytiq.prompts.service import Prompts
+from analytiq.providers.guarded_http import close_idle_connections
 from analytiq.queue.history import History
 from analytiq.queue.operations import Jobs
 from analytiq.queue.registry import WorkerRegistry
@@ -248,4 +249,5 @@ class Application:
             await self.lexical.close()
         await self.embedding_models.close()
         await self.chat.close()
+        await close_idle_connections()
         await self.connection.close()

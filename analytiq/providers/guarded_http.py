@@ -6,6 +6,7 @@ environment, a redirect, a new version of LiteLLM. Names are resolved here, ever
 the connection goes to the checked address: between a check and a second look-up a name may change.
 """
 
+import asyncio
 import functools
 import ssl
 import sys
@@ -15,6 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import httpcore
 import httpx
@@ -83,6 +85,38 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         await self._guarded.aclose()
         await self._trusted.aclose()
 
+    async def close_idle(self) -> None:
+        """Close the connections that no call is using."""
+        for transport in (self._guarded, self._trusted):
+            for connection in _pool_of(transport).connections:
+                if connection.is_idle():
+                    await connection.aclose()
+
+
+class _SharedTransport(httpx.AsyncBaseTransport):
+    """Sends through the one transport of the running event loop.
+
+    LiteLLM makes a client for each key and address, keeps 200 and lets the oldest go without closing it: a pool of
+    each client's own would leave its connections open.
+    """
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        loop = asyncio.get_running_loop()
+        transport = _transports.get(loop)
+        if transport is None:
+            transport = _transports[loop] = GuardedTransport()
+        return await transport.handle_async_request(request)
+
+
+_transports: WeakKeyDictionary[asyncio.AbstractEventLoop, GuardedTransport] = WeakKeyDictionary()
+
+
+async def close_idle_connections() -> None:
+    """Close the running event loop's connections to providers that no call is using."""
+    transport = _transports.get(asyncio.get_running_loop())
+    if transport is not None:
+        await transport.close_idle()
+
 
 class RefusingTransport(httpx.BaseTransport):
     """Refuses synchronous calls: the platform makes none, and they would block the event loop."""
@@ -101,7 +135,7 @@ def guarded_client(
 ) -> httpx.AsyncClient:
     """Return a client over the guarded transport; each call is made in a block of `bound_for`."""
     return httpx.AsyncClient(
-        transport=GuardedTransport(),
+        transport=_SharedTransport(),
         timeout=timeout,
         headers=headers,
         cookies=_no_cookies(),
@@ -175,6 +209,11 @@ def _transport(*, is_guarded: bool) -> httpx.AsyncHTTPTransport:
         network_backend=_CheckingBackend(is_guarded=is_guarded),
     )
     return transport
+
+
+def _pool_of(transport: httpx.AsyncHTTPTransport) -> httpcore.AsyncConnectionPool:
+    pool = transport._pool  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return cast("httpcore.AsyncConnectionPool", pool)
 
 
 @functools.cache

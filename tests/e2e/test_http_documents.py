@@ -176,7 +176,7 @@ def test_page_that_is_none_is_refused_in_either_format(client: httpx.Client) -> 
         problem_of(client.get(path, params={"page": 0, "format": output}), 400, field="page")
     problem_of(client.get(path, params={"format": "xml"}), 400, field="format")
     problem_of(client.get(path, params={"limit": 1001}), 400, field="limit")
-    assert accepted(client.get(path, params={"skip": 10**9}))["pages"] == []
+    assert accepted(client.get(path, params={"skip": 10**6}))["pages"] == []
 
 
 def test_original_is_answered_byte_for_byte_as_an_attachment_that_no_browser_opens(client: httpx.Client) -> None:

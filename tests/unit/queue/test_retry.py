@@ -37,7 +37,9 @@ FINAL = (
     errors.ProviderRefusedError,
     errors.CallRefusedError,
 )
-WORTH_ANOTHER_TRY = (errors.ConflictError, errors.TransientError, errors.StoreLoadingError, TruthChangedError)
+WORTH_ANOTHER_TRY = (
+    errors.ConflictError, errors.StaleVersionError, errors.TransientError, errors.StoreLoadingError, TruthChangedError,
+)  # fmt: skip
 NOT_ITS_FAULT = (errors.RateLimitedError, errors.QuotaExceededError, errors.ProviderUnavailableError)
 
 
