@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 
-import { connection, expect, test } from "./fixtures";
+import { call, connection, expect, test } from "./fixtures";
 import { routes, settled } from "./routes";
 
 /** A phone; and a window of 1440 by 860 at 400 % zoom, which is one of a fourth at four times the density. */
@@ -125,8 +125,21 @@ function findTooNarrow(page: Page, limit: number): Promise<string[]> {
   }, limit);
 }
 
+/** A job that failed, so that the list of jobs has a row: stories before this one leave none. */
+async function makeFailedJob(): Promise<void> {
+  const name = `refused ${Date.now()}`;
+  const provider = { api_base: process.env.UI_TEST_PROVIDER };
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "fake-secret-key-0123456789" });
+  const { tag_id: tag } = await call<{ tag_id: string }>("POST", "/tags", { name });
+  await call("POST", "/knowledge-bases", { name, tag_ids: [tag], embedding_model: "openai/fake-embedding" });
+  await call("PUT", "/llm-providers/openai", { ...provider, api_key: "a-key-that-is-not-valid" });
+  await call("POST", "/documents", { documents: [{ name: `${name}.txt`, content: Buffer.from(name).toString("base64"), tag_ids: [tag] }] });
+  await expect.poll(async () => (await call<{ dead: number }>("GET", "/jobs/counts")).dead, { timeout: 60_000 }).toBeGreaterThan(0);
+}
+
 for (const where of WITH_TABLES) {
   test(`names in tables are readable at every width from 320 to 1920: ${where}`, async ({ page }) => {
+    if (where === "operations") await makeFailedJob();
     await openInFrame(page, (await routes())[where] ?? "");
     expect(await findTooNarrow(page, NARROWEST_NAME)).toEqual([]);
   });
