@@ -30,7 +30,7 @@ _REPEATED = re.compile(r"(.+?)\1+")
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a password withstands.
+    """The strength of a password.
 
     Attributes:
         guesses_log10: the power of ten of the number of guesses.

@@ -36,7 +36,7 @@ class OpenInvitation:
     invitation: Invitation
     organization_name: str
     role: Role
-    """What it makes of its follower now: less than it said where its maker may do less."""
+    """The role that the invitation gives now; lower than it was made with if its maker's role is lower."""
 
 
 class Invitations:

@@ -135,7 +135,9 @@ class Oidc:
             raise _refused("the provider does not say which address is yours, or has not checked it")
         user = await self._users.with_email(email) or await self._people.admit(email, _name_of(claims))
         if user is None:
-            raise _refused(f"Nobody has invited {email}. Ask an administrator of your organization for an invitation.")
+            raise _refused(
+                f"No open invitation for {email}. Ask an administrator of your organization for an invitation."
+            )
         if not await self._users.bind_subject(user.id, issuer, subject):
             raise _refused(f"somebody else at the provider signs in as {email} already")
         # Whoever invites an address sees the invitation's link, and could have chosen a password in its owner's name

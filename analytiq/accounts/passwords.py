@@ -50,7 +50,7 @@ class Passwords:
             return await asyncio.to_thread(_hasher.hash, password)
 
     async def is_right(self, password: str, password_hash: str | None, *, address: str = "") -> bool:
-        """Whether the password fits. Takes as long where there is none, so that time tells nobody who exists.
+        """Check a password; take as long for an unknown person, so that the time does not tell who exists.
 
         Raises:
             RateLimitedError: too many calls wait for their turn, of all or of this address.

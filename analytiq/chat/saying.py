@@ -1,4 +1,4 @@
-"""What a model says in one round, into the draft as it comes."""
+"""The answer of a model in one round, written into the draft as it streams."""
 
 from analytiq.chat.draft import Draft
 from analytiq.llm.base import Completion, ReasoningDelta, TextDelta

@@ -1,4 +1,4 @@
-"""What threads are begun with, and who reads them."""
+"""The settings of new threads, and the reader of existing ones."""
 
 from dataclasses import dataclass
 
