@@ -21,7 +21,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version $(OLDE
 	--no-emit-index-url --no-annotate --no-header --quiet --extra embedded --extra local-model --group build
 
 .PHONY: help setup setup-python setup-dev ocr-data demo test check check-install lint audit bench eval-retrieval bench-peers lock \
-	clean ui ui-beside ui-if-possible ui-dev ui-check ui-e2e
+	clean ui ui-beside ui-if-possible ui-dev ui-lint ui-check ui-e2e
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -116,6 +116,9 @@ ui/.built: ui/node_modules/.installed $(UI_SOURCES)
 ui-dev: ui/node_modules/.installed ## Serve the UI at :3100 and renew it as files change; ANALYTIQ_API_URL says where the API is
 	NEXT_TELEMETRY_DISABLED=1 $(NPM) run dev
 
+ui-lint: ui/node_modules/.installed ## Check the UI's format
+	$(NPM) run --silent format:check
+
 ui-check: ui/node_modules/.installed ## Check the UI's types and generated client, run its unit tests
 	$(NPM) run --silent generate -- --check
 	$(NPM) run --silent types
@@ -138,13 +141,15 @@ check: lint ## What `lint` does, and unit tests: under a minute
 check-install: setup-dev ## Install the wheel with the oldest supported pip, and read a document of each kind
 	@.ci/check-install $(BIN) $(OLDEST_PIP)
 
-lint: setup-dev ## Lint, format, types, import contracts, spelling
+lint: setup-dev ## Lint, format, types, import contracts, spelling; of the UI too where Node is
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/validate-pyproject pyproject.toml
+	@if $(NODE_IS_THERE); then $(MAKE) --no-print-directory ui-lint; \
+		else echo "Note: the management UI is not linted. $(HOW_TO_GET_NODE)"; fi
 
 audit: setup-dev ui/node_modules/.installed ## Look for known vulnerabilities of the packages that are installed
 	$(BIN)/pip-audit --requirement requirements/runtime.lock --no-deps --disable-pip --progress-spinner off

@@ -16,8 +16,7 @@ const MOST_TAGS = 2_000;
 export function organizationQuery() {
   return queryOptions({
     queryKey: ["organization"],
-    queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}", { params: { path: organizationPath() }, signal })),
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}", { params: { path: organizationPath() }, signal })),
     staleTime: 60_000,
   });
 }

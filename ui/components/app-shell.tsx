@@ -18,7 +18,13 @@ const CommandPalette = dynamic(() => import("@/components/command-palette").then
 const ShortcutsDialog = dynamic(() => import("@/components/shortcuts-dialog").then((module) => module.ShortcutsDialog), { ssr: false });
 
 /** What surrounds every page: navigation, palette, shortcuts, uploads; only for those who are signed in. */
-export function AppShell({ children, signedOut }: { children: React.ReactNode; /** Shown over a page whose session ended. */ signedOut: React.ReactNode }) {
+export function AppShell({
+  children,
+  signedOut,
+}: {
+  children: React.ReactNode;
+  /** Shown over a page whose session ended. */ signedOut: React.ReactNode;
+}) {
   const session = useSession();
   const ended = useEndedSession();
   const isOpen = Boolean(session) || ended !== null;

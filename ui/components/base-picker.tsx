@@ -21,7 +21,8 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   const bases = data && stillMatching(data.knowledge_bases, isAwaited, (base) => base.name, text);
   const active = useActiveItem(bases?.map((base) => base.kb_id) ?? []);
   const names = chosen.map((query) => query.data?.name ?? (query.error ? "unknown" : "…"));
-  const label = names.length === 0 ? "Choose a knowledge base" : names.length <= 2 ? names.join(" and ") : `${names.length} knowledge bases`;
+  const label =
+    names.length === 0 ? "Choose a knowledge base" : names.length <= 2 ? names.join(" and ") : `${names.length} knowledge bases`;
   const toggle = (id: string) => {
     if (kbIds.includes(id)) onChange(kbIds.filter((other) => other !== id));
     else if (kbIds.length < MOST) onChange([...kbIds, id]);
@@ -35,7 +36,13 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
         </button>
       </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content className="layer appear z-50 w-[300px] overflow-hidden" align="end" sideOffset={4} collisionPadding={8} aria-label="Knowledge bases">
+        <Popover.Content
+          className="layer appear z-50 w-[300px] overflow-hidden"
+          align="end"
+          sideOffset={4}
+          collisionPadding={8}
+          aria-label="Knowledge bases"
+        >
           <Command shouldFilter={false} label="Knowledge bases" {...active}>
             <Command.Input
               autoFocus

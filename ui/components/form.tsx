@@ -19,7 +19,19 @@ export function formError(error: unknown, shownFields: readonly string[]): strin
   return error.message;
 }
 
-export function Field({ label, hint, children, error, field }: { label: string; hint?: string; children: React.ReactNode; error?: unknown; field?: string }) {
+export function Field({
+  label,
+  hint,
+  children,
+  error,
+  field,
+}: {
+  label: string;
+  hint?: string;
+  children: React.ReactNode;
+  error?: unknown;
+  field?: string;
+}) {
   return (
     <label className="flex flex-col gap-1">
       <span className="font-medium">{label}</span>

@@ -52,7 +52,8 @@ function refreshOlder(client: QueryClient): void {
   for (const key of FOLLOWED) {
     void client.invalidateQueries({
       queryKey: [key],
-      predicate: ({ queryKey, state }) => !UNTOUCHED.has(queryKey[1]) && state.fetchStatus === "idle" && state.dataUpdatedAt < Date.now() - FRESH_MILLISECONDS,
+      predicate: ({ queryKey, state }) =>
+        !UNTOUCHED.has(queryKey[1]) && state.fetchStatus === "idle" && state.dataUpdatedAt < Date.now() - FRESH_MILLISECONDS,
     });
   }
 }

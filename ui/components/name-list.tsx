@@ -58,7 +58,11 @@ export function NameList({
   const field = useRef<HTMLInputElement>(null);
   const [text, setText] = useTypedText(list.search, list.find);
   useShortcuts([{ keys: "/", label: "Filter by name", group: "List", run: () => field.current?.focus() }]);
-  const place = useListPlace({ name: title, view: JSON.stringify([list.search, list.page]), isReady: data !== undefined && !isPlaceholderData });
+  const place = useListPlace({
+    name: title,
+    view: JSON.stringify([list.search, list.page]),
+    isReady: data !== undefined && !isPlaceholderData,
+  });
   useLastPage(list.page, isPlaceholderData ? undefined : data?.total_count, list.rowsPerPage, list.replacePage);
   const hasNoRows = data !== undefined && rows === 0 && !isPlaceholderData;
   return (

@@ -91,7 +91,10 @@ function FailedCount() {
 
 function Badge({ count, what }: { count: string; what: string }) {
   return (
-    <span title={`${count} ${what}`} className="rounded bg-failed-bg px-1.5 text-xs font-semibold text-failed max-lg:absolute max-lg:-top-1 max-lg:right-0">
+    <span
+      title={`${count} ${what}`}
+      className="rounded bg-failed-bg px-1.5 text-xs font-semibold text-failed max-lg:absolute max-lg:-top-1 max-lg:right-0"
+    >
       {count}
       <span className="sr-only"> {what}</span>
     </span>
@@ -138,12 +141,7 @@ export function BottomBar({ onShortcuts }: { onShortcuts: () => void }) {
       {shown.map((destination) => {
         const isCurrent = isWithin(pathname, destination);
         return (
-          <Link
-            key={destination.href}
-            href={destination.href}
-            aria-current={isCurrent ? "page" : undefined}
-            className={style(isCurrent)}
-          >
+          <Link key={destination.href} href={destination.href} aria-current={isCurrent ? "page" : undefined} className={style(isCurrent)}>
             <destination.icon aria-hidden size={18} />
             {destination.short ?? destination.label}
           </Link>
@@ -226,7 +224,10 @@ function MoreMenu({
             <span className="flex-1">Keyboard shortcuts</span>
             <span className="kbd">?</span>
           </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void session.signOut().catch((error: unknown) => tellFailure("You are still signed in", error))}>
+          <DropdownMenu.Item
+            className="menu-item"
+            onSelect={() => void session.signOut().catch((error: unknown) => tellFailure("You are still signed in", error))}
+          >
             <LogOut aria-hidden size={15} /> Sign out
           </DropdownMenu.Item>
         </DropdownMenu.Content>

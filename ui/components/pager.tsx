@@ -54,7 +54,13 @@ export function Pager({
       <span className="tabular-nums">
         Page {formatCount(page)} of {formatCount(pageCount)}
       </span>
-      <button type="button" className="button button-icon" onClick={() => onPage(page + 1)} disabled={page >= pageCount} aria-label="Next page">
+      <button
+        type="button"
+        className="button button-icon"
+        onClick={() => onPage(page + 1)}
+        disabled={page >= pageCount}
+        aria-label="Next page"
+      >
         <ChevronRight aria-hidden size={16} />
       </button>
     </nav>

@@ -18,7 +18,9 @@ export function usePromptUses(of: { tagId: string } | { kbId: string } | null): 
   const { data } = useQuery({
     queryKey: ["prompts", "using", query],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/prompts", { params: { path: organizationPath(), query: { ...query, limit: NAMED } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/prompts", { params: { path: organizationPath(), query: { ...query, limit: NAMED } }, signal }),
+      ),
     enabled: of !== null,
     staleTime: 0,
   });

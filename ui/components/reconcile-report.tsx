@@ -75,7 +75,12 @@ export function Report({ runId }: { runId: string }) {
         <h2 className="text-lg font-semibold">{run.dry_run ? "Dry run" : "Run"}</h2>
         <RunState run={run} />
         <span className="text-text-2">
-          {plural(run.checked, "document")} looked at{run.ended_at && <>, ended <Time at={run.ended_at} /></>}
+          {plural(run.checked, "document")} looked at
+          {run.ended_at && (
+            <>
+              , ended <Time at={run.ended_at} />
+            </>
+          )}
         </span>
       </div>
       {run.error && <Banner tone="failed">{run.error.detail}</Banner>}
@@ -85,9 +90,7 @@ export function Report({ runId }: { runId: string }) {
           <h3 className="font-semibold">
             {driftWords(kind)}: {formatCount(count)}
           </h3>
-          {NEEDS_A_PERSON.has(kind) && (
-            <p className="text-warn">No repair brings it back: upload the file again, or restore a backup.</p>
-          )}
+          {NEEDS_A_PERSON.has(kind) && <p className="text-warn">No repair brings it back: upload the file again, or restore a backup.</p>}
           <ul className="pl-4">
             {run.drift
               .filter((found) => found.kind === kind && (found.document_id !== null || found.detail !== null))

@@ -6,7 +6,19 @@ import { Dialog } from "@/components/dialog";
 import { copyText } from "@/components/feedback";
 
 /** Shows a secret the only time that it can be shown, to be copied. */
-export function SecretOnce({ title, description, label, secret, onClose }: { title: string; description: string; label: string; secret: string; onClose: () => void }) {
+export function SecretOnce({
+  title,
+  description,
+  label,
+  secret,
+  onClose,
+}: {
+  title: string;
+  description: string;
+  label: string;
+  secret: string;
+  onClose: () => void;
+}) {
   return (
     <Dialog
       open

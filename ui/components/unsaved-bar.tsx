@@ -10,7 +10,11 @@ export function UnsavedBar({ isSaving, onDiscard, form }: { isSaving: boolean; o
     return () => removeEventListener("beforeunload", ask);
   }, []);
   return (
-    <div role="region" aria-label="Unsaved changes" className="flex shrink-0 flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2">
+    <div
+      role="region"
+      aria-label="Unsaved changes"
+      className="flex shrink-0 flex-wrap items-center gap-2 border-t border-line bg-surface px-4 py-2"
+    >
       <span className="flex-1 font-medium" role="status">
         Unsaved changes
       </span>

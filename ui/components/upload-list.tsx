@@ -11,7 +11,18 @@ import { POLICY_LABELS, UploadOptionsForm } from "@/components/upload-options";
 import { UploadRow } from "@/components/upload-row";
 import { plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
-import { addMissingTags, type Batch, chooseFiles, chooseFolder, closeTray, draftOf, progressOf, untagged, type Upload, type UploadState } from "@/lib/uploads";
+import {
+  addMissingTags,
+  type Batch,
+  chooseFiles,
+  chooseFolder,
+  closeTray,
+  draftOf,
+  progressOf,
+  untagged,
+  type Upload,
+  type UploadState,
+} from "@/lib/uploads";
 
 /** The batches of files that were dropped or chosen: options of the one to send, and a row for each file. */
 export function UploadList({ state }: { state: UploadState }) {
@@ -24,7 +35,9 @@ export function UploadList({ state }: { state: UploadState }) {
       className="layer appear fixed right-3 bottom-3 z-30 flex max-h-[70dvh] w-[400px] max-w-[calc(100vw-24px)] flex-col max-md:bottom-[68px]"
     >
       <div className="flex items-center gap-2 border-b border-line px-3 py-2">
-        <h2 ref={heading} tabIndex={-1} className="min-w-0 flex-1 truncate font-semibold outline-none">{titleOf(state)}</h2>
+        <h2 ref={heading} tabIndex={-1} className="min-w-0 flex-1 truncate font-semibold outline-none">
+          {titleOf(state)}
+        </h2>
         <button type="button" className="button button-small" onClick={chooseFiles}>
           Add files
         </button>
@@ -69,8 +82,11 @@ function BatchFiles({
       {hasHeading && (
         <div className="flex min-h-8 items-center gap-2 border-b border-line bg-sunken px-3 py-1 text-xs text-text-2">
           <span className="shrink-0 font-medium">{label}</span>
-          {batch.isSent && (batch.tagIds.length > 0 ? <TagChips tagIds={batch.tagIds} index={tagIndex} most={3} /> : <span>without tags</span>)}
-          {batch.isSent && batch.policy !== "return" && <span className="ml-auto shrink-0">Existing files: {POLICY_LABELS[batch.policy].toLowerCase()}</span>}
+          {batch.isSent &&
+            (batch.tagIds.length > 0 ? <TagChips tagIds={batch.tagIds} index={tagIndex} most={3} /> : <span>without tags</span>)}
+          {batch.isSent && batch.policy !== "return" && (
+            <span className="ml-auto shrink-0">Existing files: {POLICY_LABELS[batch.policy].toLowerCase()}</span>
+          )}
         </div>
       )}
       <MissingTags batch={batch} uploads={uploads} nameOf={nameOf} />

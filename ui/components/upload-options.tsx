@@ -14,7 +14,15 @@ export const POLICY_LABELS: Record<DuplicatePolicy, string> = {
 };
 
 /** Tags and the duplicate policy of the files that are not sent yet. */
-export function UploadOptionsForm({ draft, count, tagIndex }: { draft: Batch; count: number; tagIndex: ReadonlyMap<string, Tag> | undefined }) {
+export function UploadOptionsForm({
+  draft,
+  count,
+  tagIndex,
+}: {
+  draft: Batch;
+  count: number;
+  tagIndex: ReadonlyMap<string, Tag> | undefined;
+}) {
   const { tagIds } = draft;
   const without = (id: string) => tagIds.filter((other) => other !== id);
   return (

@@ -32,7 +32,12 @@ export function UploadRow({ upload, nameOf }: { upload: Upload; nameOf: (tagId: 
         </span>
         <span className="shrink-0 text-xs text-text-3 tabular-nums">{formatBytes(upload.file.size)}</span>
         {(upload.phase === "chosen" || upload.phase === "refused") && (
-          <button type="button" className="button button-quiet button-small" aria-label={`Remove ${name}`} onClick={() => removeUpload(upload.id)}>
+          <button
+            type="button"
+            className="button button-quiet button-small"
+            aria-label={`Remove ${name}`}
+            onClick={() => removeUpload(upload.id)}
+          >
             <X aria-hidden size={13} />
           </button>
         )}

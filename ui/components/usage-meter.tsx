@@ -1,5 +1,15 @@
 /** What of a quota is used; without a quota, only how much it is. */
-export function UsageMeter({ label, used, most, format }: { label: string; used: number; most: number | null; format: (value: number) => string }) {
+export function UsageMeter({
+  label,
+  used,
+  most,
+  format,
+}: {
+  label: string;
+  used: number;
+  most: number | null;
+  format: (value: number) => string;
+}) {
   const share = most === null ? 0 : most === 0 ? 1 : Math.min(1, used / most);
   const tone = share >= 1 ? "bg-failed" : share >= 0.9 ? "bg-warn" : "bg-accent";
   return (

@@ -3,7 +3,13 @@ export function browserName(userAgent: string | null): string {
   if (userAgent === null || userAgent.trim() === "") return "Unknown browser";
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
-  if (browser === undefined) return userAgent.trim().split(/[\s/;(]/)[0]?.slice(0, 40) || "Unknown browser";
+  if (browser === undefined)
+    return (
+      userAgent
+        .trim()
+        .split(/[\s/;(]/)[0]
+        ?.slice(0, 40) || "Unknown browser"
+    );
   return system === undefined ? browser : `${browser} on ${system}`;
 }
 

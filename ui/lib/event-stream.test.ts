@@ -31,6 +31,9 @@ describe("forEachBlock", () => {
     });
     const names: unknown[] = [];
     await forEachBlock(new Response(body), ({ name, data }) => names.push([name, data]));
-    expect(names).toEqual([["a", "Zürich"], ["b", 2]]);
+    expect(names).toEqual([
+      ["a", "Zürich"],
+      ["b", 2],
+    ]);
   });
 });

@@ -27,7 +27,11 @@ export function holdRows<Row>(
 }
 
 /** Whether the server's rows are to be held anew: for another page, when nothing is there to move, or while released. */
-export function holdsAnew(hold: { key: string; ids: readonly string[]; isReleased: boolean } | null, key: string, isOther: boolean): boolean {
+export function holdsAnew(
+  hold: { key: string; ids: readonly string[]; isReleased: boolean } | null,
+  key: string,
+  isOther: boolean,
+): boolean {
   return hold === null || hold.key !== key || (isOther && (hold.isReleased || hold.ids.length === 0));
 }
 

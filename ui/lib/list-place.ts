@@ -34,7 +34,10 @@ function memory(): Kept {
   if (kept !== null) return kept;
   kept = { places: new Map(), leavings: new Map() };
   try {
-    const { places, leavings } = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as { places?: [string, Place][]; leavings?: [string, Leaving][] };
+    const { places, leavings } = JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as {
+      places?: [string, Place][];
+      leavings?: [string, Leaving][];
+    };
     kept = { places: new Map(places), leavings: new Map(leavings) };
   } catch {
     // Storage is switched off or holds something else: places are remembered until the next reload.
@@ -103,7 +106,11 @@ function subscribe(): () => void {
 
 /** Where a page of one item leads back to, with what to call when that way is taken. */
 export function useWayBack(path: string, item: string | null = null): { href: string; take: () => void } {
-  const href = useSyncExternalStore(subscribe, () => wayBack(path, item), () => path);
+  const href = useSyncExternalStore(
+    subscribe,
+    () => wayBack(path, item),
+    () => path,
+  );
   return { href, take: () => arriveAt(href) };
 }
 
@@ -113,7 +120,17 @@ export function useWayBack(path: string, item: string | null = null): { href: st
  * `view` names what the list shows (its filters and page), `isReady` says that its rows are those of the view. Rows carry
  * `data-item`; `onBack` is told which of them was opened from here.
  */
-export function useListPlace({ name, view, isReady, onBack }: { name: string; view: string; isReady: boolean; onBack?: (item: string) => void }) {
+export function useListPlace({
+  name,
+  view,
+  isReady,
+  onBack,
+}: {
+  name: string;
+  view: string;
+  isReady: boolean;
+  onBack?: (item: string) => void;
+}) {
   const scroller = useRef<HTMLDivElement>(null);
   const shown = useRef<string | null>(null);
   const key = `${name} ${view}`;

@@ -39,7 +39,18 @@ describe("withDocument", () => {
   });
 
   it("tells of the row where it stands in its knowledge bases now", () => {
-    const base = { kb_id: "k", name: "K", state: "indexed", is_searchable: true, reason: null, error: null, progress: null, waiting_since: null, chunk_count: 1, indexed_at: null };
+    const base = {
+      kb_id: "k",
+      name: "K",
+      state: "indexed",
+      is_searchable: true,
+      reason: null,
+      error: null,
+      progress: null,
+      waiting_since: null,
+      chunk_count: 1,
+      indexed_at: null,
+    };
     const held = { documents: [{ ...row(document()), knowledge_bases: [] }] };
     const next = withDocument(held, document({ knowledge_bases: [base] }));
     expect(next.documents[0]?.knowledge_bases).toEqual([base]);

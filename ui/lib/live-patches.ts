@@ -52,7 +52,10 @@ export function movesInLists(before: Document | undefined, now: LiveDocument): b
 }
 
 /** How far extractions are, with this document's; the same map where nothing changed. */
-export function withProgress(held: ReadonlyMap<string, Progress> | undefined, document: LiveDocument): ReadonlyMap<string, Progress> | undefined {
+export function withProgress(
+  held: ReadonlyMap<string, Progress> | undefined,
+  document: LiveDocument,
+): ReadonlyMap<string, Progress> | undefined {
   const before = held?.get(document.document_id);
   const now = document.extraction;
   if (now === null && before === undefined) return held;

@@ -16,10 +16,7 @@ export interface LiveEvent {
 /** `live`: events come. `lost`: they should and do not. `none`: this page polls, there is nothing to wait for. */
 export type LiveState = "lost" | "live" | "none";
 
-type Message =
-  | { kind: "events"; events: LiveEvent[]; lastId: string | null }
-  | { kind: "state"; state: LiveState }
-  | { kind: "ask" };
+type Message = { kind: "events"; events: LiveEvent[]; lastId: string | null } | { kind: "state"; state: LiveState } | { kind: "ask" };
 
 const AGAIN_MILLISECONDS = 2_000;
 /** The organization has as many connections as it may: polling will do for a while. */
@@ -155,9 +152,13 @@ async function connectOnce(organizationId: string, tell: (message: Message) => v
 function pause(milliseconds: number, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);
-    over.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    }, { once: true });
+    over.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
   });
 }

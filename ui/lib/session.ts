@@ -182,7 +182,11 @@ export function useSession(): Session | null | undefined {
 
 /** The session that ended while this page was in use, until somebody signs in again. */
 export function useEndedSession(): Session | null {
-  return useSyncExternalStore(subscribe, () => ended, () => null);
+  return useSyncExternalStore(
+    subscribe,
+    () => ended,
+    () => null,
+  );
 }
 
 /** What was pasted: the text of connection.json, or a token alone. */

@@ -10,13 +10,16 @@ const chosen = (name: string) => ({ file: new File(["text"], name), path: null }
 describe("upload batches", () => {
   beforeEach(() => {
     // Requests that never end: what counts here is what they were given.
-    vi.stubGlobal("XMLHttpRequest", class {
-      upload = { addEventListener: () => undefined };
-      open = () => undefined;
-      setRequestHeader = () => undefined;
-      addEventListener = () => undefined;
-      send = () => undefined;
-    });
+    vi.stubGlobal(
+      "XMLHttpRequest",
+      class {
+        upload = { addEventListener: () => undefined };
+        open = () => undefined;
+        setRequestHeader = () => undefined;
+        addEventListener = () => undefined;
+        send = () => undefined;
+      },
+    );
     vi.stubGlobal("sessionStorage", { getItem: () => null });
   });
 

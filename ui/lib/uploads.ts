@@ -242,7 +242,11 @@ async function send(upload: Upload): Promise<void> {
 }
 
 /** One file by XMLHttpRequest: fetch does not tell how much it has sent. */
-function post({ organizationId, tagIds, policy }: Batch, { file, path }: Upload, onProgress: (sentBytes: number) => void): Promise<UploadedDocument> {
+function post(
+  { organizationId, tagIds, policy }: Batch,
+  { file, path }: Upload,
+  onProgress: (sentBytes: number) => void,
+): Promise<UploadedDocument> {
   const form = new FormData();
   for (const tagId of tagIds) form.append("tag_ids", tagId);
   form.append("on_duplicate", policy);

@@ -1,7 +1,12 @@
 import { useState } from "react";
 
 /** While the answer to what was typed is awaited, the items of the one before are there still: those that match. */
-export function stillMatching<Item>(items: readonly Item[], isAwaited: boolean, nameOf: (item: Item) => string, typed: string): readonly Item[] {
+export function stillMatching<Item>(
+  items: readonly Item[],
+  isAwaited: boolean,
+  nameOf: (item: Item) => string,
+  typed: string,
+): readonly Item[] {
   return isAwaited ? items.filter((item) => nameOf(item).toLowerCase().includes(typed.trim().toLowerCase())) : items;
 }
 

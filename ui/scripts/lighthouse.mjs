@@ -34,8 +34,12 @@ for (const path of paths) {
     runs.push(lhr);
     await page.close();
   }
-  const scores = CATEGORIES.map((category) => `${category} ${Math.round(100 * middle(runs.map(({ categories }) => categories[category].score)))}`);
-  const times = TIMES.map((id) => `${id} ${middle(runs.map(({ audits }) => audits[id].numericValue)).toFixed(id.endsWith("shift") ? 3 : 0)}`);
+  const scores = CATEGORIES.map(
+    (category) => `${category} ${Math.round(100 * middle(runs.map(({ categories }) => categories[category].score)))}`,
+  );
+  const times = TIMES.map(
+    (id) => `${id} ${middle(runs.map(({ audits }) => audits[id].numericValue)).toFixed(id.endsWith("shift") ? 3 : 0)}`,
+  );
   const failed = CATEGORIES.slice(1).flatMap((category) =>
     runs[0].categories[category].auditRefs.map(({ id }) => runs[0].audits[id]).filter(({ score }) => score !== null && score < 1),
   );

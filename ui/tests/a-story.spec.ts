@@ -36,7 +36,9 @@ test("files are uploaded with a new tag, a bad one fails alone, and the others b
   await page.goto("/documents/");
   const choosing = page.waitForEvent("filechooser");
   await page.getByRole("banner").or(page.locator("header")).getByRole("button", { name: "Upload" }).click();
-  await (await choosing).setFiles([
+  await (
+    await choosing
+  ).setFiles([
     sample("service-agreement.pdf"),
     sample("pump-manual.md"),
     { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7 nothing that can be read") },

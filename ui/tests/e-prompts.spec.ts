@@ -32,12 +32,24 @@ test.beforeAll(async () => {
   // After a failure a new process prepares again what is there already.
   if ((await call<{ total_count: number }>("GET", "/tags?name_search=agreements")).total_count > 0) return;
   const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "agreements" });
-  await call("POST", "/knowledge-bases", { name: "Agreements", tag_ids: [tag.tag_id], chunk_size: 96, chunk_overlap: 0, embedding_model: LOCAL_MODEL });
+  await call("POST", "/knowledge-bases", {
+    name: "Agreements",
+    tag_ids: [tag.tag_id],
+    chunk_size: 96,
+    chunk_overlap: 0,
+    embedding_model: LOCAL_MODEL,
+  });
   const { documents } = await call<{ documents: { document_id: string }[] }>("POST", "/documents", {
     documents: [{ name: "agreement-7.pdf", content: AGREEMENT.toString("base64"), tag_ids: [tag.tag_id] }],
   });
   await expect
-    .poll(async () => (await call<{ knowledge_bases: { is_searchable: boolean }[] }>("GET", `/documents/${documents[0]?.document_id}`)).knowledge_bases.map((base) => base.is_searchable), { timeout: 45_000 })
+    .poll(
+      async () =>
+        (
+          await call<{ knowledge_bases: { is_searchable: boolean }[] }>("GET", `/documents/${documents[0]?.document_id}`)
+        ).knowledge_bases.map((base) => base.is_searchable),
+      { timeout: 45_000 },
+    )
     .toEqual([true]);
 });
 
@@ -62,7 +74,11 @@ test("a prompt with fields is made with the schema builder, and an unsaved one i
   await expect(page.getByRole("dialog")).toContainText("Leave without saving?");
   await page.getByRole("button", { name: "Cancel" }).click();
 
-  await page.getByLabel("Text", { exact: false }).and(page.locator("textarea")).first().fill("How much notice is needed?\nSay where it says so.");
+  await page
+    .getByLabel("Text", { exact: false })
+    .and(page.locator("textarea"))
+    .first()
+    .fill("How much notice is needed?\nSay where it says so.");
   await page.getByRole("button", { name: /^Model/ }).click();
   await page.getByPlaceholder("Find a model").fill("fake-chat");
   await page.getByRole("option", { name: "openai/fake-chat", exact: true }).click();
@@ -105,12 +121,19 @@ test("a schema that the server refuses is told at its field", async ({ visitor }
   await visitor.getByRole("radio", { name: "Fields" }).check();
   await visitor.getByRole("button", { name: "JSON", exact: true }).click();
   const code = { type: "string", pattern: "(?=x)" };
-  await visitor.getByLabel("JSON schema of an object").fill(JSON.stringify({ type: "object", properties: { name: { type: "string" }, code } }));
+  await visitor
+    .getByLabel("JSON schema of an object")
+    .fill(JSON.stringify({ type: "object", properties: { name: { type: "string" }, code } }));
   await visitor.getByRole("button", { name: "Builder" }).click();
   await visitor.getByRole("button", { name: "Save the prompt" }).click();
   const refused = visitor.getByRole("listitem").filter({ has: visitor.getByLabel("Remove code") });
   await expect(refused.getByRole("alert")).toContainText("no pattern that can be checked in linear time");
-  await expect(visitor.getByRole("listitem").filter({ has: visitor.getByLabel("Remove name") }).getByRole("alert")).toHaveCount(0);
+  await expect(
+    visitor
+      .getByRole("listitem")
+      .filter({ has: visitor.getByLabel("Remove name") })
+      .getByRole("alert"),
+  ).toHaveCount(0);
   await expect(visitor.getByText("The answer's schema is not valid: look below.")).toBeVisible();
 });
 
@@ -132,7 +155,10 @@ test("it runs on a chosen document, and its steps lead to the page", async ({ pa
   await expect(page.getByRole("heading", { name: "Answer", exact: true })).toBeVisible();
   await expect(page.getByText("price not known")).toBeVisible();
   await expectAccessible(page);
-  await page.getByRole("link", { name: /^Citation 1: agreement-7\.pdf/ }).first().click();
+  await page
+    .getByRole("link", { name: /^Citation 1: agreement-7\.pdf/ })
+    .first()
+    .click();
   await expect(page.getByRole("heading", { name: "agreement-7.pdf", level: 1 })).toBeVisible();
   await expect(page.getByRole("region", { name: "Text" }).locator("mark").first()).toBeVisible();
 });
@@ -157,7 +183,9 @@ test("a result is corrected, verified and exported, and a re-run says what it re
 
   const csv = page.waitForEvent("download");
   await page.getByRole("button", { name: "CSV" }).click();
-  const lines = readFileSync(await (await csv).path(), "utf8").trim().split(/\r?\n/);
+  const lines = readFileSync(await (await csv).path(), "utf8")
+    .trim()
+    .split(/\r?\n/);
   expect(lines[0]).toMatch(/document_name.*notice_days,sources$/);
   expect(lines[1]).toMatch(/agreement-7\.pdf.*,90,/);
   const json = page.waitForEvent("download");
@@ -200,7 +228,11 @@ test("a run that fails says what to do, and one that takes too long is cancelled
 test("a changed text is a version to compare with, and the old one is restored", async ({ page }) => {
   await page.goto("/prompts/");
   await page.getByRole("link", { name: "Notice" }).click();
-  await page.getByLabel("Text", { exact: false }).and(page.locator("textarea")).first().fill("How much notice is needed, in days?\nSay where it says so.");
+  await page
+    .getByLabel("Text", { exact: false })
+    .and(page.locator("textarea"))
+    .first()
+    .fill("How much notice is needed, in days?\nSay where it says so.");
   await page.getByLabel("Rounds").fill("3");
   await page.getByRole("button", { name: "Save as version 2" }).click();
   await expect(page.getByText("Saved as version 2")).toBeVisible();
@@ -219,9 +251,18 @@ test("a changed text is a version to compare with, and the old one is restored",
 });
 
 test("deleting a knowledge base that a prompt searches names the prompt, and takes it off", async ({ page }) => {
-  const { kb_id: kb } = await call<{ kb_id: string }>("POST", "/knowledge-bases", { name: "Leaving", tag_ids: [], embedding_model: LOCAL_MODEL });
+  const { kb_id: kb } = await call<{ kb_id: string }>("POST", "/knowledge-bases", {
+    name: "Leaving",
+    tag_ids: [],
+    embedding_model: LOCAL_MODEL,
+  });
   const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "leaving" });
-  const { prompt_id: id } = await call<{ prompt_id: string }>("POST", "/prompts", { name: "Attached", text: "Say yes.", kb_id: kb, tag_ids: [tag.tag_id] });
+  const { prompt_id: id } = await call<{ prompt_id: string }>("POST", "/prompts", {
+    name: "Attached",
+    text: "Say yes.",
+    kb_id: kb,
+    tag_ids: [tag.tag_id],
+  });
   await page.goto(`/kbs/view/?id=${kb}`);
   await page.getByRole("button", { name: "Delete the knowledge base" }).click();
   const dialog = page.getByRole("dialog");
@@ -270,7 +311,15 @@ for (const theme of ["light", "dark"] as const) {
     const { prompts } = await call<{ prompts: { prompt_id: string }[] }>("GET", "/prompts?name_search=Notice");
     const id = prompts[0]?.prompt_id;
     const { runs } = await call<{ runs: { run_id: string }[] }>("GET", `/runs?prompt_id=${id}&status=succeeded`);
-    const routes = ["/prompts/", "/prompts/new/", `/prompts/view/?id=${id}`, `/prompts/view/?id=${id}&tab=versions&v=2`, `/prompts/view/?id=${id}&tab=runs`, `/prompts/view/?id=${id}&tab=results&v=1`, `/prompts/run/?id=${runs.at(-1)?.run_id}`];
+    const routes = [
+      "/prompts/",
+      "/prompts/new/",
+      `/prompts/view/?id=${id}`,
+      `/prompts/view/?id=${id}&tab=versions&v=2`,
+      `/prompts/view/?id=${id}&tab=runs`,
+      `/prompts/view/?id=${id}&tab=results&v=1`,
+      `/prompts/run/?id=${runs.at(-1)?.run_id}`,
+    ];
     for (const route of routes) {
       await page.setViewportSize({ width: 1440, height: 860 });
       await page.goto(route);

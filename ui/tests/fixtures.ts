@@ -30,10 +30,7 @@ export const test = base.extend<{ page: Page; visitor: Page }>({
   },
   page: async ({ page }, use) => {
     const { organization_id: organizationId, token } = connection();
-    await page.addInitScript(
-      (session) => sessionStorage.setItem("analytiq.session", session),
-      JSON.stringify({ organizationId, token }),
-    );
+    await page.addInitScript((session) => sessionStorage.setItem("analytiq.session", session), JSON.stringify({ organizationId, token }));
     await slowDown(page);
     const complaints = watch(page);
     await use(page);

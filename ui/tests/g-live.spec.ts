@@ -45,7 +45,10 @@ function operate(...command: string[]): void {
 
 async function upload(name: string, content: Buffer, tagIds: string[] = []): Promise<string> {
   const file = { name, content: content.toString("base64"), tag_ids: tagIds };
-  const { documents } = await call<{ documents: { document_id: string }[] }>("POST", "/documents", { documents: [file], on_duplicate: "create" });
+  const { documents } = await call<{ documents: { document_id: string }[] }>("POST", "/documents", {
+    documents: [file],
+    on_duplicate: "create",
+  });
   return documents[0]?.document_id ?? "";
 }
 
@@ -80,22 +83,23 @@ test("a document's state advances on screen without a refresh, pages counted", a
   await page.exposeFunction("noteState", (text: string) => labels.add(text));
   await page.evaluate(() => {
     const main = document.querySelector("main");
-    const note = () => (window as unknown as { noteState: (text: string) => void }).noteState(main?.querySelector("tbody")?.textContent ?? "");
+    const note = () =>
+      (window as unknown as { noteState: (text: string) => void }).noteState(main?.querySelector("tbody")?.textContent ?? "");
     if (main) new MutationObserver(note).observe(main, { subtree: true, childList: true, characterData: true });
   });
   await upload("live-long.pdf", longPdf(9500));
   const row = page.getByRole("row", { name: /live-long\.pdf/ });
   await expect(row).toContainText("Not in a knowledge base", { timeout: 120_000 });
-  expect([...labels].some((text) => /Extracting [\d,]+ of 9,500/.test(text)), [...labels].join("\n")).toBe(true);
+  expect(
+    [...labels].some((text) => /Extracting [\d,]+ of 9,500/.test(text)),
+    [...labels].join("\n"),
+  ).toBe(true);
   await expectAccessible(page);
 });
 
 test("eight tabs share one connection, all follow it, and the API still answers", async ({ page, context }) => {
   const { organization_id: organizationId, token } = connection();
-  await context.addInitScript(
-    (session) => sessionStorage.setItem("analytiq.session", session),
-    JSON.stringify({ organizationId, token }),
-  );
+  await context.addInitScript((session) => sessionStorage.setItem("analytiq.session", session), JSON.stringify({ organizationId, token }));
   const streams = streamsOf(context);
   const id = await upload("live-tabs.txt", Buffer.from("Eight tabs."));
   const first = await context.newPage();
@@ -106,7 +110,8 @@ test("eight tabs share one connection, all follow it, and the API still answers"
 
   const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "seen by all tabs" });
   await call("PUT", `/documents/${id}`, { tag_ids: [tag.tag_id] });
-  for (const tab of pages) await expect(tab.getByRole("row", { name: /live-tabs\.txt/ }).getByRole("button", { name: /Tags of/ })).not.toContainText("Add tag");
+  for (const tab of pages)
+    await expect(tab.getByRole("row", { name: /live-tabs\.txt/ }).getByRole("button", { name: /Tags of/ })).not.toContainText("Add tag");
 
   // The tab that has the connection is closed: another one takes over.
   await first.close();
@@ -142,10 +147,7 @@ test("a document that waits for quota goes on by itself on screen", async ({ pag
 test("a network cut is told, and what happened meanwhile is there afterwards", async ({ browser }) => {
   const { organization_id: organizationId, token, url } = connection();
   const context = await browser.newContext({ baseURL: url });
-  await context.addInitScript(
-    (session) => sessionStorage.setItem("analytiq.session", session),
-    JSON.stringify({ organizationId, token }),
-  );
+  await context.addInitScript((session) => sessionStorage.setItem("analytiq.session", session), JSON.stringify({ organizationId, token }));
   const page = await context.newPage();
   const id = await upload("live-cut.txt", Buffer.from("Cut off."));
   await page.goto("/documents/?q=live-cut");

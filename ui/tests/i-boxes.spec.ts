@@ -12,18 +12,13 @@ async function uploaded(name: string, pages: readonly MadePage[]): Promise<strin
     documents: [{ name, content: pdfOf(pages).toString("base64") }],
   });
   const id = documents[0]?.document_id ?? "";
-  await expect
-    .poll(async () => (await call<{ state: string }>("GET", `/documents/${id}`)).state, { timeout: 30_000 })
-    .toBe("extracted");
+  await expect.poll(async () => (await call<{ state: string }>("GET", `/documents/${id}`)).state, { timeout: 30_000 }).toBe("extracted");
   return id;
 }
 
 /** Where a text stands in the document, as the viewer's address names it. */
 async function addressOf(id: string, text: string): Promise<string> {
-  const answer = await call<{ pages: { page_number: number; start: number; text: string }[] }>(
-    "GET",
-    `/documents/${id}/text?limit=100`,
-  );
+  const answer = await call<{ pages: { page_number: number; start: number; text: string }[] }>("GET", `/documents/${id}/text?limit=100`);
   const found = answer.pages.find((page) => page.text.includes(text));
   if (!found) throw new Error(`${text} is on no page`);
   const start = found.start + found.text.indexOf(text);

@@ -23,7 +23,10 @@ async function focused(page: Page): Promise<{ name: string; isVisible: boolean }
     const label = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels?.[0]?.textContent : null;
     // The field of a menu that opens shows it by its border and the caret; a scrolled region is outlined as well.
     const isTypedInto = element instanceof HTMLInputElement && style.caretColor !== "transparent";
-    return { name: (element.getAttribute("aria-label") ?? label ?? element.textContent ?? "").trim(), isVisible: isInWindow && (isOutlined || isTypedInto) };
+    return {
+      name: (element.getAttribute("aria-label") ?? label ?? element.textContent ?? "").trim(),
+      isVisible: isInWindow && (isOutlined || isTypedInto),
+    };
   });
 }
 
@@ -43,7 +46,13 @@ async function tabTo(page: Page, wanted: RegExp, key = "Tab"): Promise<void> {
 test("a file is uploaded with a tag, found by a search, and its citation opened, by the keyboard alone", async ({ page }) => {
   test.setTimeout(180_000);
   const { tag_id: tagId } = await call<{ tag_id: string }>("POST", "/tags", { name: NAME });
-  await call("POST", "/knowledge-bases", { name: NAME, tag_ids: [tagId], chunk_size: 96, chunk_overlap: 0, embedding_model: "local/all-minilm-l6-v2" });
+  await call("POST", "/knowledge-bases", {
+    name: NAME,
+    tag_ids: [tagId],
+    chunk_size: 96,
+    chunk_overlap: 0,
+    embedding_model: "local/all-minilm-l6-v2",
+  });
 
   await page.goto("/documents/");
   await expect(page.getByRole("heading", { name: "Documents", level: 1 })).toBeVisible();

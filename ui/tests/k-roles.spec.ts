@@ -22,7 +22,11 @@ interface Furnished {
 async function furnish(): Promise<Furnished> {
   const name = `roles ${Date.now()}`;
   const tag = await call<{ tag_id: string }>("POST", "/tags", { name, color: "#2d5bd0", description: "" });
-  const base = await call<{ kb_id: string }>("POST", "/knowledge-bases", { name, tag_ids: [tag.tag_id], embedding_model: "local/all-minilm-l6-v2" });
+  const base = await call<{ kb_id: string }>("POST", "/knowledge-bases", {
+    name,
+    tag_ids: [tag.tag_id],
+    embedding_model: "local/all-minilm-l6-v2",
+  });
   const { documents } = await call<{ documents: { document_id: string }[] }>("POST", "/documents", {
     documents: [{ name: `${name}.txt`, content: Buffer.from("The keeper counts ships.").toString("base64"), tag_ids: [tag.tag_id] }],
   });
@@ -45,7 +49,9 @@ function pagesOf({ documentId, kbId, promptId }: Furnished): string[] {
     "/chat/",
     "/prompts/",
     "/prompts/new/",
-    ...(promptId ? [`/prompts/view/?id=${promptId}`, `/prompts/view/?id=${promptId}&tab=versions`, `/prompts/view/?id=${promptId}&tab=runs`] : []),
+    ...(promptId
+      ? [`/prompts/view/?id=${promptId}`, `/prompts/view/?id=${promptId}&tab=versions`, `/prompts/view/?id=${promptId}&tab=runs`]
+      : []),
     "/usage/",
     "/operations/",
     "/operations/?state=dead",
@@ -67,10 +73,17 @@ async function findNothingForbidden(page: Page, paths: readonly string[]): Promi
     await page.goto(path);
     await told;
     await settled(page);
-    const named = await page.locator("main").evaluate((main) =>
-      [...main.querySelectorAll("button, a")].map((element) => (element.getAttribute("aria-label") ?? element.textContent ?? "").trim()),
-    );
-    expect.soft(named.filter((name) => FORBIDDEN.test(name)), path).toEqual([]);
+    const named = await page
+      .locator("main")
+      .evaluate((main) =>
+        [...main.querySelectorAll("button, a")].map((element) => (element.getAttribute("aria-label") ?? element.textContent ?? "").trim()),
+      );
+    expect
+      .soft(
+        named.filter((name) => FORBIDDEN.test(name)),
+        path,
+      )
+      .toEqual([]);
     expect.soft(complaints.splice(0), path).toEqual([]);
   }
 }
@@ -91,7 +104,10 @@ async function withToken(browser: Browser, scope: string): Promise<Page> {
   const { token } = await call<{ token: string }>("POST", "/access-tokens", { name: `${scope} ${Date.now()}`, scope });
   const context = await browser.newContext({ baseURL: connection().url });
   const page = await context.newPage();
-  await page.addInitScript((session) => sessionStorage.setItem("analytiq.session", session), JSON.stringify({ organizationId: connection().organization_id, token }));
+  await page.addInitScript(
+    (session) => sessionStorage.setItem("analytiq.session", session),
+    JSON.stringify({ organizationId: connection().organization_id, token }),
+  );
   return page;
 }
 

@@ -26,7 +26,9 @@ test.beforeAll(async () => {
   kbId = made.kb_id;
   const content = Buffer.from("Dense retrieval finds the otters.").toString("base64");
   await call("POST", "/documents", { documents: [{ name: "chat-otters.txt", content, tag_ids: [tagId] }] });
-  await expect.poll(async () => (await call<{ chunk_count: number }>("GET", `/knowledge-bases/${kbId}`)).chunk_count, { timeout: 60_000 }).toBe(1);
+  await expect
+    .poll(async () => (await call<{ chunk_count: number }>("GET", `/knowledge-bases/${kbId}`)).chunk_count, { timeout: 60_000 })
+    .toBe(1);
 });
 
 test.afterAll(async () => {
@@ -34,7 +36,9 @@ test.afterAll(async () => {
 });
 
 test("chat without a model says so before a question is written, and leads to the form of a key", async ({ page }) => {
-  await page.route("**/models?*", (route) => route.fulfill({ json: { models: [], total_count: 0, skip: 0, unreachable: {}, default_chat_model: null } }));
+  await page.route("**/models?*", (route) =>
+    route.fulfill({ json: { models: [], total_count: 0, skip: 0, unreachable: {}, default_chat_model: null } }),
+  );
   await page.goto("/chat/");
   await expect(page.getByText("Chat needs a chat model.")).toBeVisible();
   await expect(page.getByRole("button", { name: "New conversation" })).toBeDisabled();
@@ -43,9 +47,16 @@ test("chat without a model says so before a question is written, and leads to th
   await expect(page.getByRole("dialog")).toContainText("Add a provider’s key");
 });
 
-test("an answer's Markdown is formatted, loads nothing from elsewhere, and its links are shown before they are followed", async ({ page }) => {
+test("an answer's Markdown is formatted, loads nothing from elsewhere, and its links are shown before they are followed", async ({
+  page,
+}) => {
   await call("PUT", "/llm-providers/hosted_vllm", { api_key: "fake-chat-key-0123456789", api_base: chat.url });
-  const thread = await call<{ thread_id: string }>("POST", "/chat/threads", { kb_ids: [kbId], model: "hosted_vllm/fake-chat", searches_again: false, score_threshold: 0 });
+  const thread = await call<{ thread_id: string }>("POST", "/chat/threads", {
+    kb_ids: [kbId],
+    model: "hosted_vllm/fake-chat",
+    searches_again: false,
+    score_threshold: 0,
+  });
   const elsewhere: string[] = [];
   page.on("request", (request) => {
     if (request.url().includes(".invalid")) elsewhere.push(request.url());

@@ -31,7 +31,8 @@ test("a deletion in a live list leaves no row of what is gone", async ({ page })
   await fill("middle", 30);
   await page.goto("/documents/?q=middle-&size=25&sort=document_name");
   await expect(page.getByRole("row")).toHaveCount(26);
-  for (const at of ["003", "004", "005", "006", "007", "008", "009"]) await page.getByRole("checkbox", { name: `Select middle-${at}.txt` }).check();
+  for (const at of ["003", "004", "005", "006", "007", "008", "009"])
+    await page.getByRole("checkbox", { name: `Select middle-${at}.txt` }).check();
   await page.getByRole("button", { name: "Delete…" }).click();
   await page.getByRole("button", { name: "Delete 7 documents" }).click();
   await expect(page.getByText("7 deleted")).toBeVisible();

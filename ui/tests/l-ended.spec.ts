@@ -13,13 +13,19 @@ test("a session that ends leaves the page as it was typed until its person signs
   await visitor.getByRole("button", { name: "New tag" }).first().click();
   await visitor.getByRole("dialog").getByLabel("Name").fill("typed before the end");
   await visitor.context().clearCookies();
-  await visitor.getByRole("dialog").getByRole("button", { name: /^(Create|Make|Save)/ }).click();
+  await visitor
+    .getByRole("dialog")
+    .getByRole("button", { name: /^(Create|Make|Save)/ })
+    .click();
   const again = visitor.getByRole("dialog", { name: "You were signed out" });
   await expect(again.getByLabel("E-mail address")).toHaveValue("ended@example.com");
   await again.getByLabel("Password").fill(PASSWORD);
   await again.getByRole("button", { name: "Sign in", exact: true }).click();
   await expect(again).toHaveCount(0);
   await expect(visitor.getByRole("dialog").getByLabel("Name")).toHaveValue("typed before the end");
-  await visitor.getByRole("dialog").getByRole("button", { name: /^(Create|Make|Save)/ }).click();
+  await visitor
+    .getByRole("dialog")
+    .getByRole("button", { name: /^(Create|Make|Save)/ })
+    .click();
   await expect(visitor.getByRole("row", { name: /typed before the end/ })).toBeVisible();
 });

@@ -7,9 +7,17 @@ interface Asked {
 
 async function makeBase(name: string, text: string, other: string | null = null): Promise<string> {
   const { tag_id: tagId } = await call<{ tag_id: string }>("POST", "/tags", { name });
-  const { kb_id: kbId } = await call<{ kb_id: string }>("POST", "/knowledge-bases", { name, tag_ids: [tagId], embedding_model: "local/all-minilm-l6-v2" });
+  const { kb_id: kbId } = await call<{ kb_id: string }>("POST", "/knowledge-bases", {
+    name,
+    tag_ids: [tagId],
+    embedding_model: "local/all-minilm-l6-v2",
+  });
   const texts = { [`${name}.txt`]: text, ...(other !== null && { [`${name}-too.txt`]: other }) };
-  const documents = Object.entries(texts).map(([file, content]) => ({ name: file, content: Buffer.from(content).toString("base64"), tag_ids: [tagId] }));
+  const documents = Object.entries(texts).map(([file, content]) => ({
+    name: file,
+    content: Buffer.from(content).toString("base64"),
+    tag_ids: [tagId],
+  }));
   await call("POST", "/documents", { documents });
   const chunks = async () => (await call<{ chunk_count: number }>("GET", `/knowledge-bases/${kbId}`)).chunk_count;
   await expect.poll(chunks, { timeout: 60_000 }).toBe(documents.length);

@@ -5,16 +5,29 @@ import { call, expect, test } from "./fixtures";
 // Low, so that lists have to be scrolled.
 test.use({ viewport: { width: 1440, height: 520 } });
 
-const SENTENCES = Array.from({ length: 120 }, (_, at) => `Heron ${at} stood in the reeds of pond ${at * 7} and waited for the water to clear.`);
+const SENTENCES = Array.from(
+  { length: 120 },
+  (_, at) => `Heron ${at} stood in the reeds of pond ${at * 7} and waited for the water to clear.`,
+);
 
 /** Everything that these tests come back to, of their own: documents, one of them long, and knowledge bases. */
 async function fill(): Promise<string> {
   const tag = await call<{ tag_id: string }>("POST", "/tags", { name: "herons" });
-  const texts = Array.from({ length: 40 }, (_, at) => ({ name: `place ${String(at).padStart(2, "0")}.txt`, content: Buffer.from(`Place ${at}.`).toString("base64") }));
+  const texts = Array.from({ length: 40 }, (_, at) => ({
+    name: `place ${String(at).padStart(2, "0")}.txt`,
+    content: Buffer.from(`Place ${at}.`).toString("base64"),
+  }));
   await call("POST", "/documents", { documents: texts });
-  await call("POST", "/documents", { documents: [{ name: "herons.txt", content: Buffer.from(SENTENCES.join("\n")).toString("base64"), tag_ids: [tag.tag_id] }] });
+  await call("POST", "/documents", {
+    documents: [{ name: "herons.txt", content: Buffer.from(SENTENCES.join("\n")).toString("base64"), tag_ids: [tag.tag_id] }],
+  });
   for (let at = 0; at < 16; at += 1) await call("POST", "/knowledge-bases", { name: `place ${String(at).padStart(2, "0")}` });
-  const { kb_id: id } = await call<{ kb_id: string }>("POST", "/knowledge-bases", { name: "place of herons", tag_ids: [tag.tag_id], chunk_size: 48, chunk_overlap: 0 });
+  const { kb_id: id } = await call<{ kb_id: string }>("POST", "/knowledge-bases", {
+    name: "place of herons",
+    tag_ids: [tag.tag_id],
+    chunk_size: 48,
+    chunk_overlap: 0,
+  });
   const chunkCount = async () => (await call<{ chunk_count: number }>("GET", `/knowledge-bases/${id}`)).chunk_count;
   await expect.poll(chunkCount, { timeout: 150_000 }).toBeGreaterThan(20);
   return id;
@@ -57,7 +70,10 @@ test("Back, Escape and the way up from a document lead to the list as it was lef
   await expect(page).toHaveURL(address);
   await expect.poll(() => topOf(list)).toBe(top);
 
-  for (const leave of [() => page.keyboard.press("Escape"), () => page.getByRole("banner").or(page.locator("header")).getByRole("link", { name: "Documents" }).click()]) {
+  for (const leave of [
+    () => page.keyboard.press("Escape"),
+    () => page.getByRole("banner").or(page.locator("header")).getByRole("link", { name: "Documents" }).click(),
+  ]) {
     await page.keyboard.press("Enter");
     await expect(page.getByRole("heading", { name: "place 37.txt", level: 1 })).toBeVisible();
     await leave();

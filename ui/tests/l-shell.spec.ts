@@ -8,7 +8,12 @@ test("the end of a long form is the end of scrolling: the application stays in t
   await expect(page.getByRole("heading", { name: "New prompt", level: 1 })).toBeVisible();
   await page.mouse.move(720, 400);
   for (let turn = 0; turn < 6; turn += 1) await page.mouse.wheel(0, 2000);
-  await expect(page.getByRole("button", { name: "Create the prompt" }).or(page.getByRole("button", { name: /^(Create|Save)/ })).last()).toBeInViewport();
+  await expect(
+    page
+      .getByRole("button", { name: "Create the prompt" })
+      .or(page.getByRole("button", { name: /^(Create|Save)/ }))
+      .last(),
+  ).toBeInViewport();
   expect(await page.evaluate(() => [scrollY, document.documentElement.scrollHeight - innerHeight])).toEqual([0, 0]);
   await expect(page.getByRole("heading", { name: "New prompt", level: 1 })).toBeInViewport();
 });

@@ -55,7 +55,10 @@ test("a second batch begins without tags, and leaves those of the first alone", 
   const people = await makeTag("upload people");
   await page.goto("/documents/?q=batch-");
   const release = await holdUploads(page);
-  await chooseFirst(page, Array.from({ length: 6 }, (_, at) => textFile(`batch-first-${at}.txt`)));
+  await chooseFirst(
+    page,
+    Array.from({ length: 6 }, (_, at) => textFile(`batch-first-${at}.txt`)),
+  );
   await pickTag(page, "upload engineering");
   await tray(page).getByRole("button", { name: "Upload 6 files" }).click();
   await choose(page, tray(page).getByRole("button", { name: "Add files" }), [textFile("batch-second.txt")]);
@@ -76,7 +79,14 @@ test("a retried file has the tags of its own batch", async ({ page }) => {
   const first = await makeTag("retry first");
   await makeTag("retry second");
   await page.goto("/documents/?q=retried-");
-  await page.route("**/documents", (route) => (route.request().method() === "POST" ? route.fulfill({ status: 200, json: { documents: [{ document_id: null, outcome: "failed", error: { detail: "the disk is full" } }] } }) : route.continue()));
+  await page.route("**/documents", (route) =>
+    route.request().method() === "POST"
+      ? route.fulfill({
+          status: 200,
+          json: { documents: [{ document_id: null, outcome: "failed", error: { detail: "the disk is full" } }] },
+        })
+      : route.continue(),
+  );
   await chooseFirst(page, [textFile("retried-one.txt")]);
   await pickTag(page, "retry first");
   await tray(page).getByRole("button", { name: "Upload 1 file" }).click();
@@ -147,6 +157,10 @@ test("a folder is uploaded with the folders in it", async ({ page }) => {
   await expect(tray(page)).toContainText("contracts/2024/folder-inner.txt");
   await tray(page).getByRole("button", { name: "Upload 3 files" }).click();
   await expect(tray(page).getByRole("heading")).toContainText("3 files sent");
-  expect(Object.keys(await tagsByName("folder-")).toSorted()).toEqual(["contracts/2024/folder-inner.txt", "contracts/folder-top.txt", "folder-beside.txt"]);
+  expect(Object.keys(await tagsByName("folder-")).toSorted()).toEqual([
+    "contracts/2024/folder-inner.txt",
+    "contracts/folder-top.txt",
+    "folder-beside.txt",
+  ]);
   rmSync(folder, { recursive: true });
 });

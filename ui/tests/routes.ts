@@ -22,7 +22,8 @@ export async function settled(page: Page): Promise<void> {
   await expect.poll(awaited).toEqual([]);
 }
 
-const first = async <Item>(path: string, list: string): Promise<Item | undefined> => (await call<Record<string, Item[]>>("GET", path))[list]?.[0];
+const first = async <Item>(path: string, list: string): Promise<Item | undefined> =>
+  (await call<Record<string, Item[]>>("GET", path))[list]?.[0];
 
 /** Every page by its name, with what the stories before have made: these specs run after all others. */
 export async function routes(): Promise<Record<string, string>> {

@@ -40,7 +40,8 @@ for (const theme of ["light", "dark"] as const) {
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
         expect.soft(wider, `${name} at ${size.width}`).toBeLessThanOrEqual(0);
         // Between the two themes only the colours differ, between the widths what is shown.
-        if (size.width !== 768) await expectAccessible(page, `${name} at ${size.width}, ${theme}`, theme === "dark" ? ["color-contrast"] : null);
+        if (size.width !== 768)
+          await expectAccessible(page, `${name} at ${size.width}, ${theme}`, theme === "dark" ? ["color-contrast"] : null);
         if (PICTURES) await page.screenshot({ path: join(PICTURES, `${name}-${theme}-${size.width}.png`) });
       }
     }

@@ -12,7 +12,8 @@ const WINDOWS = [
 /** What makes somebody scroll sideways, or lies where they cannot scroll to; paper is two-dimensional and may. */
 function findTooWide(page: Page): Promise<string[]> {
   return page.evaluate(() => {
-    const named = (element: Element) => `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""} “${element.textContent?.slice(0, 40)}”`;
+    const named = (element: Element) =>
+      `${element.tagName.toLowerCase()}.${element.getAttribute("class") ?? ""} “${element.textContent?.slice(0, 40)}”`;
     const found: string[] = [];
     if (document.documentElement.scrollWidth > innerWidth) found.push("the page");
     for (const element of document.querySelectorAll("main *, nav *")) {
@@ -30,7 +31,9 @@ function findTooWide(page: Page): Promise<string[]> {
 /** Controls of the page that cannot be brought into the window above the bar at its foot. */
 function findOutOfReach(page: Page): Promise<string[]> {
   return page.evaluate(() => {
-    const foot = [...document.querySelectorAll("nav")].find((nav) => getComputedStyle(nav).display !== "none" && nav.getBoundingClientRect().bottom >= innerHeight);
+    const foot = [...document.querySelectorAll("nav")].find(
+      (nav) => getComputedStyle(nav).display !== "none" && nav.getBoundingClientRect().bottom >= innerHeight,
+    );
     const limit = foot?.getBoundingClientRect().top ?? innerHeight;
     const found: string[] = [];
     for (const control of document.querySelectorAll<HTMLElement>("main a, main button, main input, main select, main textarea")) {
@@ -38,7 +41,10 @@ function findOutOfReach(page: Page): Promise<string[]> {
       control.scrollIntoView({ block: "center" });
       const { top, bottom } = control.getBoundingClientRect();
       const middle = (top + bottom) / 2;
-      if (middle < 0 || middle > limit) found.push(`${control.tagName.toLowerCase()} “${control.getAttribute("aria-label") ?? control.textContent?.slice(0, 40)}” at ${Math.round(middle)} of ${Math.round(limit)}`);
+      if (middle < 0 || middle > limit)
+        found.push(
+          `${control.tagName.toLowerCase()} “${control.getAttribute("aria-label") ?? control.textContent?.slice(0, 40)}” at ${Math.round(middle)} of ${Math.round(limit)}`,
+        );
     }
     return found;
   });
@@ -82,7 +88,12 @@ const WITH_TABLES = [
 
 /** The page in a frame, which takes another width faster than a window does. */
 async function openInFrame(page: Page, address: string): Promise<void> {
-  await page.route("**/frame-host", (route) => route.fulfill({ contentType: "text/html", body: `<iframe src="${address.replaceAll('"', "&quot;")}" style="border:0;width:1440px;height:860px"></iframe>` }));
+  await page.route("**/frame-host", (route) =>
+    route.fulfill({
+      contentType: "text/html",
+      body: `<iframe src="${address.replaceAll('"', "&quot;")}" style="border:0;width:1440px;height:860px"></iframe>`,
+    }),
+  );
   await page.route("**/*", async (route) => {
     if (route.request().resourceType() !== "document" || route.request().url().endsWith("/frame-host")) return route.fallback();
     const response = await route.fetch();
@@ -117,7 +128,8 @@ function findTooNarrow(page: Page, limit: number): Promise<string[]> {
         for (const name of names) {
           const cell = row?.cells[heads.indexOf(name)] ?? name;
           const wide = cell.getBoundingClientRect().width;
-          if (framed.getComputedStyle(cell).display !== "none" && wide < narrowest) found.push(`${title}, ${name.textContent}: ${Math.round(wide)} px`);
+          if (framed.getComputedStyle(cell).display !== "none" && wide < narrowest)
+            found.push(`${title}, ${name.textContent}: ${Math.round(wide)} px`);
         }
       }
     }

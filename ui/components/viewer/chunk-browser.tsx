@@ -32,14 +32,20 @@ export function ChunkBrowser({
   onOpen: (chunkId: string | null) => void;
 }) {
   const { data, error, refetch, isPlaceholderData } = useQuery(chunksQuery(kbId, documentId, page));
-  const place = useListPlace({ name: "chunks", view: JSON.stringify([kbId, documentId, page]), isReady: data !== undefined && !isPlaceholderData });
+  const place = useListPlace({
+    name: "chunks",
+    view: JSON.stringify([kbId, documentId, page]),
+    isReady: data !== undefined && !isPlaceholderData,
+  });
   useShortcuts(opened === null ? [] : [{ keys: "Escape", label: "Close the page beside", group: "Document", run: () => onOpen(null) }]);
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   if (!data) return <SkeletonBlock lines={10} />;
   if (data.total_count === 0) {
     return (
       <EmptyState title="No chunks yet">
-        {documentId === null ? "They appear here as documents are indexed." : "This document is not indexed in the knowledge base, or has no text."}
+        {documentId === null
+          ? "They appear here as documents are indexed."
+          : "This document is not indexed in the knowledge base, or has no text."}
       </EmptyState>
     );
   }

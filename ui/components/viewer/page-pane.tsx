@@ -65,10 +65,7 @@ export function PagePane({
         <SkeletonBlock lines={8} />
       ) : isPdf ? (
         // Its place is kept while it is drawn; 1.3 is a little less than the shape of a page.
-        <div
-          className="mx-auto bg-paper shadow-[0_0_0_1px_var(--border)]"
-          style={{ width: drawnWidth, minHeight: drawnWidth * 1.3 }}
-        >
+        <div className="mx-auto bg-paper shadow-[0_0_0_1px_var(--border)]" style={{ width: drawnWidth, minHeight: drawnWidth * 1.3 }}>
           <PdfPage
             file={file}
             page={page}
@@ -86,17 +83,7 @@ export function PagePane({
   );
 }
 
-function ImagePage({
-  file,
-  name,
-  width,
-  boxes,
-}: {
-  file: Blob;
-  name: string;
-  width: number;
-  boxes: readonly PageBox[];
-}) {
+function ImagePage({ file, name, width, boxes }: { file: Blob; name: string; width: number; boxes: readonly PageBox[] }) {
   const [isDrawn, setDrawn] = useState(false);
   const [url, setUrl] = useState<string | null>(null);
   useEffect(() => {

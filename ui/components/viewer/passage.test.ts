@@ -7,12 +7,9 @@ describe("readPassage", () => {
     expect(readPassage("3-4:1200-1450")).toEqual({ firstPage: 3, lastPage: 4, start: 1200, end: 1450 });
   });
 
-  it.each([null, "", "3", "3-4", "4-3:1-2", "0-1:1-2", "1-1:5-5", "1-1:9-5", "a-b:c-d", "1-1:1-2 "])(
-    "refuses %j",
-    (text) => {
-      expect(readPassage(text)).toBeNull();
-    },
-  );
+  it.each([null, "", "3", "3-4", "4-3:1-2", "0-1:1-2", "1-1:5-5", "1-1:9-5", "a-b:c-d", "1-1:1-2 "])("refuses %j", (text) => {
+    expect(readPassage(text)).toBeNull();
+  });
 });
 
 describe("passageHref", () => {

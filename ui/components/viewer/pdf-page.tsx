@@ -78,9 +78,7 @@ export default function PdfPage({
           renderAnnotationLayer={false}
           customTextRenderer={draw}
           loading={<SkeletonBlock lines={8} />}
-          onGetTextSuccess={({ items }) =>
-            setPieces({ page, texts: items.map((item) => ("str" in item ? item.str : "")) })
-          }
+          onGetTextSuccess={({ items }) => setPieces({ page, texts: items.map((item) => ("str" in item ? item.str : "")) })}
           onRenderTextLayerSuccess={showMark}
           onRenderSuccess={() => setDrawn(page)}
           onLoadError={(error) => onFailure(error.message)}

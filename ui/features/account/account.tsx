@@ -31,7 +31,9 @@ export function Account() {
           </div>
         ) : (
           held && (
-            <EmptyState title="You are signed in with an access token">A token belongs to an organization, and has no account. Sign in with your e-mail address to see yours.</EmptyState>
+            <EmptyState title="You are signed in with an access token">
+              A token belongs to an organization, and has no account. Sign in with your e-mail address to see yours.
+            </EmptyState>
           )
         )}
       </ScrollArea>
@@ -65,7 +67,12 @@ function Person({ person }: { person: PersonSession }) {
                 {organization.organization_id === person.organizationId ? (
                   <span className="text-text-2">Open</span>
                 ) : (
-                  <button type="button" className="button button-small" aria-label={`Switch to ${organization.organization_name}`} onClick={() => openOrganization(organization.organization_id)}>
+                  <button
+                    type="button"
+                    className="button button-small"
+                    aria-label={`Switch to ${organization.organization_name}`}
+                    onClick={() => openOrganization(organization.organization_id)}
+                  >
                     Switch
                   </button>
                 )}
@@ -95,7 +102,13 @@ function SignOut() {
           Sign out everywhere
         </button>
       </div>
-      <ConfirmDialog open={isAsking} onOpenChange={setAsking} title="Sign out everywhere?" action="Sign out everywhere" onConfirm={() => void session.signOut(true).catch(failed)}>
+      <ConfirmDialog
+        open={isAsking}
+        onOpenChange={setAsking}
+        title="Sign out everywhere?"
+        action="Sign out everywhere"
+        onConfirm={() => void session.signOut(true).catch(failed)}
+      >
         Every browser that you are signed in with is signed out at once, this one too. Access tokens stay valid.
       </ConfirmDialog>
     </section>

@@ -36,7 +36,14 @@ export function ChangeName({ person, name }: { person: PersonSession; name: stri
     >
       {general && <Banner tone="failed">{general}</Banner>}
       <Field label="Name" hint="As the other members of your organizations see it" error={change.error} field="name">
-        <input className="field" required maxLength={100} autoComplete="name" value={wanted} onChange={(event) => setEdited(event.target.value)} />
+        <input
+          className="field"
+          required
+          maxLength={100}
+          autoComplete="name"
+          value={wanted}
+          onChange={(event) => setEdited(event.target.value)}
+        />
       </Field>
       <button type="submit" className="button self-start" disabled={!isChanged || change.isPending}>
         {change.isPending ? "Saving…" : "Save the name"}

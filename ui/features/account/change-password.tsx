@@ -25,7 +25,8 @@ export function ChangePassword({ email }: { email: string }) {
   });
   const general = formError(change.error, ["current_password", "new_password", "password"]);
   // The library names the field as it knows it, whichever form it comes from.
-  const error = change.error instanceof ApiError && change.error.fields.some((item) => item.field === "password") ? "password" : "new_password";
+  const error =
+    change.error instanceof ApiError && change.error.fields.some((item) => item.field === "password") ? "password" : "new_password";
   return (
     <section aria-labelledby="password" className="border-t border-line pt-5">
       <form
@@ -41,10 +42,25 @@ export function ChangePassword({ email }: { email: string }) {
         {general && <Banner tone="failed">{general}</Banner>}
         <input type="email" className="hidden" autoComplete="username" value={email} readOnly aria-hidden tabIndex={-1} />
         <Field label="Current password" error={change.error} field="current_password">
-          <input className="field" type="password" required autoComplete="current-password" value={current} onChange={(event) => setCurrent(event.target.value)} />
+          <input
+            className="field"
+            type="password"
+            required
+            autoComplete="current-password"
+            value={current}
+            onChange={(event) => setCurrent(event.target.value)}
+          />
         </Field>
         <Field label="New password" hint="At least 10 characters" error={change.error} field={error}>
-          <input className="field" type="password" required minLength={10} autoComplete="new-password" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+          <input
+            className="field"
+            type="password"
+            required
+            minLength={10}
+            autoComplete="new-password"
+            value={wanted}
+            onChange={(event) => setWanted(event.target.value)}
+          />
         </Field>
         <button type="submit" className="button button-primary self-start" disabled={change.isPending}>
           {change.isPending ? "Changing…" : "Change the password"}

@@ -27,7 +27,8 @@ export function OpenSessions() {
   });
   const [ending, setEnding] = useState<OpenSession | null>(null);
   const end = useMutation({
-    mutationFn: (wanted: OpenSession) => answered(api.DELETE("/v0/auth/sessions/{session_id}", { params: { path: { session_id: wanted.session_id } } })),
+    mutationFn: (wanted: OpenSession) =>
+      answered(api.DELETE("/v0/auth/sessions/{session_id}", { params: { path: { session_id: wanted.session_id } } })),
     onSuccess: (_, wanted) => toast(`${browserName(wanted.user_agent)} is signed out`),
     onError: (failure) => tellFailure("The browser was not signed out", failure),
     onSettled: async () => {
@@ -75,7 +76,14 @@ export function OpenSessions() {
         </ul>
       )}
       {data && data.total_count > PAGE && (
-        <Pager skip={data.skip} shown={data.sessions.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={setPage} />
+        <Pager
+          skip={data.skip}
+          shown={data.sessions.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={setPage}
+        />
       )}
       <ConfirmDialog
         open={ending !== null}

@@ -38,7 +38,15 @@ describe("marks of citations", () => {
 });
 
 describe("addresses in answers", () => {
-  it.each(["javascript:alert(1)", "data:text/html,x", "/v0/orgs", "//evil.example", "file:///etc/passwd", "citation:x", " javascript:alert(1)"])("%s is dropped", (address) => {
+  it.each([
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "/v0/orgs",
+    "//evil.example",
+    "file:///etc/passwd",
+    "citation:x",
+    " javascript:alert(1)",
+  ])("%s is dropped", (address) => {
     expect(safeAddress(address)).toBe("");
   });
 

@@ -43,7 +43,11 @@ function componentsFor(citations: readonly Citation[], leave: (address: string) 
       const citation = citations.find((each) => each.number === number);
       if (citation) {
         return (
-          <Link className="text-link underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
+          <Link
+            className="text-link underline"
+            href={placeOf(citation)}
+            aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}
+          >
             {children}
           </Link>
         );
@@ -65,7 +69,12 @@ function componentsFor(citations: readonly Citation[], leave: (address: string) 
       );
     },
     // Loading it would tell its server what was asked.
-    img: ({ alt, src }) => <span className="text-text-2">[Image{alt ? `: ${alt}` : ""}{typeof src === "string" && src ? `, ${src}` : ""}]</span>,
+    img: ({ alt, src }) => (
+      <span className="text-text-2">
+        [Image{alt ? `: ${alt}` : ""}
+        {typeof src === "string" && src ? `, ${src}` : ""}]
+      </span>
+    ),
     // The page has its own headings of the first level.
     h1: ({ children }) => <h2>{children}</h2>,
     table: ({ children }) => (
@@ -73,8 +82,6 @@ function componentsFor(citations: readonly Citation[], leave: (address: string) 
         <table>{children}</table>
       </div>
     ),
-    pre: ({ children }) => (
-      <pre tabIndex={0}>{children}</pre>
-    ),
+    pre: ({ children }) => <pre tabIndex={0}>{children}</pre>,
   };
 }

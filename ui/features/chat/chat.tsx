@@ -50,7 +50,9 @@ export function Chat() {
   const remove = useMutation({
     mutationFn: (thread: Thread) =>
       answered(
-        api.DELETE("/v0/orgs/{organization_id}/chat/threads/{thread_id}", { params: { path: { ...organizationPath(), thread_id: thread.thread_id } } }),
+        api.DELETE("/v0/orgs/{organization_id}/chat/threads/{thread_id}", {
+          params: { path: { ...organizationPath(), thread_id: thread.thread_id } },
+        }),
       ),
     onSuccess: (_, thread) => {
       if (thread.thread_id === threadId) void setThreadId("");
@@ -67,19 +69,32 @@ export function Chat() {
       <PageHead title="Chat">
         <BasePicker kbIds={kbIds} onChange={setKbIds} />
         {model !== null && (
-          <select className="field w-auto! max-w-[220px]" aria-label="Model" value={model} onChange={(event) => setChosenModel(event.target.value)}>
+          <select
+            className="field w-auto! max-w-[220px]"
+            aria-label="Model"
+            value={model}
+            onChange={(event) => setChosenModel(event.target.value)}
+          >
             {models.data?.models.map((item) => (
               <option key={item.model}>{item.model}</option>
             ))}
           </select>
         )}
-        <button type="button" className="button button-primary" disabled={kbIds.length === 0 || hasNoModel || create.isPending} onClick={() => create.mutate()}>
+        <button
+          type="button"
+          className="button button-primary"
+          disabled={kbIds.length === 0 || hasNoModel || create.isPending}
+          onClick={() => create.mutate()}
+        >
           <MessageSquarePlus aria-hidden size={14} /> New conversation
         </button>
       </PageHead>
       {hasNoModel && <NoModel />}
       <div className="flex min-h-0 flex-1 max-md:flex-col">
-        <ScrollArea label="Conversations" className="max-w-[260px] border-r border-line p-2 max-md:max-h-[28dvh] max-md:max-w-none max-md:flex-none max-md:border-r-0 max-md:border-b">
+        <ScrollArea
+          label="Conversations"
+          className="max-w-[260px] border-r border-line p-2 max-md:max-h-[28dvh] max-md:max-w-none max-md:flex-none max-md:border-r-0 max-md:border-b"
+        >
           {error && !data ? (
             <ErrorState error={error} retry={() => void refetch()} />
           ) : data === undefined ? (
@@ -99,7 +114,12 @@ export function Chat() {
                     <span className="truncate">{thread.title || "New conversation"}</span>
                   </button>
                   <May to="delete_chat_thread">
-                    <button type="button" className="button button-quiet button-icon button-small" aria-label={`Delete ${thread.title || "the conversation"}`} onClick={() => setLeaving(thread)}>
+                    <button
+                      type="button"
+                      className="button button-quiet button-icon button-small"
+                      aria-label={`Delete ${thread.title || "the conversation"}`}
+                      onClick={() => setLeaving(thread)}
+                    >
                       <Trash2 aria-hidden size={14} />
                     </button>
                   </May>
@@ -123,7 +143,9 @@ export function Chat() {
               Answers come from the documents of a knowledge base, with a page citation for each statement.
             </EmptyState>
           ) : threadId === "" ? (
-            <EmptyState title="No conversation is open">Answers come from your documents, with a page citation for each statement.</EmptyState>
+            <EmptyState title="No conversation is open">
+              Answers come from your documents, with a page citation for each statement.
+            </EmptyState>
           ) : (
             <Conversation key={threadId} threadId={threadId} canAsk={!hasNoModel || open?.model !== null} {...(open && { thread: open })} />
           )}
@@ -151,7 +173,8 @@ function NoModel() {
       <Banner tone="warning">
         <div className="flex flex-wrap items-center gap-3">
           <span className="min-w-[220px] flex-1">
-            <strong className="font-semibold">Chat needs a chat model.</strong> Add the key of a provider, such as OpenAI or Mistral, to ask questions.
+            <strong className="font-semibold">Chat needs a chat model.</strong> Add the key of a provider, such as OpenAI or Mistral, to ask
+            questions.
             {!may("put_llm_provider") && ` ${whoMay("put_llm_provider")} can add one.`}
           </span>
           {may("put_llm_provider") && (

@@ -21,5 +21,9 @@ it("leads a mark of two passages to one of them", () => {
     { number: 1, marks: [[5, 11]] },
     { number: 2, marks: [[5, 11]] },
   ]);
-  expect(pieces.map(({ piece, citation }) => [piece, citation?.number])).toEqual([["Both ", undefined], ["[1, 2]", 1], [".", undefined]]);
+  expect(pieces.map(({ piece, citation }) => [piece, citation?.number])).toEqual([
+    ["Both ", undefined],
+    ["[1, 2]", 1],
+    [".", undefined],
+  ]);
 });

@@ -18,7 +18,15 @@ const AnswerText = lazy(() => import("./answer-text"));
 const NO_CITATIONS: Message["citations"] = [];
 
 /** One conversation: what was said, what is being said, and the question to come. */
-export function Conversation({ threadId, thread, canAsk = true }: { threadId: string; thread?: Thread; /** A model is there to answer. */ canAsk?: boolean }) {
+export function Conversation({
+  threadId,
+  thread,
+  canAsk = true,
+}: {
+  threadId: string;
+  thread?: Thread;
+  /** A model is there to answer. */ canAsk?: boolean;
+}) {
   const client = useQueryClient();
   const { data: messages, error, refetch } = useQuery(messagesQuery(threadId));
   const [question, setQuestion] = useState("");
@@ -38,7 +46,8 @@ export function Conversation({ threadId, thread, canAsk = true }: { threadId: st
       path,
       ({ name, data }) => {
         if (name === "token") setLive((held) => ({ ...held, text: held.text + (data as { text: string }).text, doing: "" }));
-        else if (name === "reasoning") setLive((held) => ({ ...held, reasoning: held.reasoning + (data as { text: string }).text, doing: "Thinking…" }));
+        else if (name === "reasoning")
+          setLive((held) => ({ ...held, reasoning: held.reasoning + (data as { text: string }).text, doing: "Thinking…" }));
         else if (name === "tool_call") setLive((held) => ({ ...held, doing: "Searching again…" }));
         else if (name === "passages") setLive((held) => ({ ...held, doing: "Reading…" }));
       },
@@ -117,7 +126,8 @@ export function Conversation({ threadId, thread, canAsk = true }: { threadId: st
                 key={message.message_id}
                 message={message}
                 {...(message.message_id === live.id && message.state === "running" && { live })}
-                {...(message === messages.at(-1) && message.can_continue && { goOn: { start: () => goOn.mutate(message.message_id), isPending: goOn.isPending } })}
+                {...(message === messages.at(-1) &&
+                  message.can_continue && { goOn: { start: () => goOn.mutate(message.message_id), isPending: goOn.isPending } })}
               />
             ))}
             {broken && <Banner tone="failed">{broken.message}</Banner>}
@@ -250,7 +260,12 @@ function WithCitations({ message }: { message: Message }) {
     return citation === undefined || citation.is_current === false ? (
       piece
     ) : (
-      <Link key={place} className="text-link underline" href={placeOf(citation)} aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}>
+      <Link
+        key={place}
+        className="text-link underline"
+        href={placeOf(citation)}
+        aria-label={`Citation ${citation.number}: ${citation.source}, page ${citation.page}`}
+      >
         {piece}
       </Link>
     );

@@ -27,7 +27,12 @@ export function messagesQuery(threadId: string) {
     queryFn: async ({ signal }) => {
       const path = { ...organizationPath(), thread_id: threadId };
       const get = (skip: number) =>
-        answered(api.GET("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages", { params: { path, query: { skip, limit: 100 } }, signal }));
+        answered(
+          api.GET("/v0/orgs/{organization_id}/chat/threads/{thread_id}/messages", {
+            params: { path, query: { skip, limit: 100 } },
+            signal,
+          }),
+        );
       const first = await get(0);
       const latest = first.total_count > 100 ? await get(first.total_count - 100) : first;
       // The client's types lose that each of the marks is a pair.
@@ -42,7 +47,9 @@ export function chatModelsQuery() {
   return queryOptions({
     queryKey: ["models", "of-chat"],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/models", { params: { path: organizationPath(), query: { kind: "chat", limit: 100 } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/models", { params: { path: organizationPath(), query: { kind: "chat", limit: 100 } }, signal }),
+      ),
     staleTime: 60_000,
   });
 }

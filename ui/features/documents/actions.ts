@@ -69,9 +69,7 @@ export async function changeTag(documentId: string, tagId: string, isOn: boolean
 }
 
 export function deleteDocument(documentId: string) {
-  return answered(
-    api.DELETE("/v0/orgs/{organization_id}/documents/{document_id}", { params: { path: path(documentId) } }),
-  );
+  return answered(api.DELETE("/v0/orgs/{organization_id}/documents/{document_id}", { params: { path: path(documentId) } }));
 }
 
 export function extractAgain(documentId: string) {

@@ -80,7 +80,13 @@ export function BulkBar({
             <button type="button" className="button max-md:hidden" onClick={() => setDescribing(true)}>
               <PencilLine aria-hidden size={14} /> Metadata…
             </button>
-            <button type="button" className="button max-lg:hidden" onClick={() => void bulk.retry()} title="Read the files again" {...oneByOne}>
+            <button
+              type="button"
+              className="button max-lg:hidden"
+              onClick={() => void bulk.retry()}
+              title="Read the files again"
+              {...oneByOne}
+            >
               <RotateCw aria-hidden size={14} /> Read again
             </button>
           </>

@@ -55,7 +55,12 @@ async function* batchesMatching(filter: DocumentFilter, leftOut: readonly string
   };
   let after: string | null = null;
   do {
-    const answer: Schemas["DocumentsChanged"] = await send({ ...change, matching, except_ids: [...leftOut], ...(after !== null && { after }) });
+    const answer: Schemas["DocumentsChanged"] = await send({
+      ...change,
+      matching,
+      except_ids: [...leftOut],
+      ...(after !== null && { after }),
+    });
     yield answer;
     after = answer.next;
   } while (after !== null);

@@ -56,11 +56,7 @@ export const DocumentRow = memo(function DocumentRow({
         />
       </td>
       <td className="max-md:h-[84px]! max-md:py-2!">
-        <Link
-          href={`/documents/view/?id=${id}`}
-          className="block truncate hover:underline max-md:text-base"
-          title={document.document_name}
-        >
+        <Link href={`/documents/view/?id=${id}`} className="block truncate hover:underline max-md:text-base" title={document.document_name}>
           {document.document_name}
         </Link>
         <div className="flex items-center gap-2 md:hidden">
@@ -74,7 +70,11 @@ export const DocumentRow = memo(function DocumentRow({
         </div>
       </td>
       <td className="max-md:hidden">
-        {mayChange ? <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} /> : <TagChips tagIds={document.tag_ids} index={tagIndex} most={2} />}
+        {mayChange ? (
+          <TagCell document={document} tagIndex={tagIndex} onChanged={onChanged} />
+        ) : (
+          <TagChips tagIds={document.tag_ids} index={tagIndex} most={2} />
+        )}
       </td>
       <td className="max-md:hidden">
         <StateCell document={document} progress={progress} canRetry={mayChange} onChanged={onChanged} />
@@ -196,14 +196,8 @@ function TagCell({
     }
   };
   return (
-    <TagPicker
-      ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
-      onToggle={(tag, isOn) => void change(tag, isOn)}
-    >
-      <button
-        type="button"
-        className="flex min-h-6 w-full min-w-0 items-center rounded text-left"
-      >
+    <TagPicker ticked={(id) => (tagIds.includes(id) ? "all" : "none")} onToggle={(tag, isOn) => void change(tag, isOn)}>
+      <button type="button" className="flex min-h-6 w-full min-w-0 items-center rounded text-left">
         <span className="sr-only">Tags of {document.document_name}: </span>
         {tagIds.length > 0 ? (
           <TagChips tagIds={tagIds} index={tagIndex} most={2} narrowMost={1} />

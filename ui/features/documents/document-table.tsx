@@ -69,7 +69,10 @@ export function DocumentTable({
     const isOn = !selection.has(row.document_id);
     const from = withShift && lastToggled.current !== null ? lastToggled.current : at;
     const between = shown.slice(Math.min(from, at), Math.max(from, at) + 1);
-    selection.set(between.filter((each) => !deletedIds.has(each.document_id)), isOn);
+    selection.set(
+      between.filter((each) => !deletedIds.has(each.document_id)),
+      isOn,
+    );
     lastToggled.current = at;
   };
   return (
@@ -98,21 +101,23 @@ export function DocumentTable({
         {rows === undefined ? (
           <SkeletonRows rows={skeletonRows} columns={SKELETON} />
         ) : (
-          rows.map((row, at) => deletedIds.has(row.document_id) ? (
-            <DeletedRow key={row.document_id} document={row} hasCursor={at === cursor} />
-          ) : (
-            <DocumentRow
-              key={row.document_id}
-              document={row}
-              tagIndex={tagIndex}
-              progress={progress?.get(row.document_id)}
-              isSelected={selection.has(row.document_id)}
-              hasCursor={at === cursor}
-              onToggle={(withShift) => toggle(at, withShift)}
-              onOpen={() => onOpen(row)}
-              onChanged={onChanged}
-            />
-          ))
+          rows.map((row, at) =>
+            deletedIds.has(row.document_id) ? (
+              <DeletedRow key={row.document_id} document={row} hasCursor={at === cursor} />
+            ) : (
+              <DocumentRow
+                key={row.document_id}
+                document={row}
+                tagIndex={tagIndex}
+                progress={progress?.get(row.document_id)}
+                isSelected={selection.has(row.document_id)}
+                hasCursor={at === cursor}
+                onToggle={(withShift) => toggle(at, withShift)}
+                onOpen={() => onOpen(row)}
+                onChanged={onChanged}
+              />
+            ),
+          )
         )}
       </tbody>
     </table>

@@ -59,11 +59,7 @@ export function Documents() {
   });
   const filterKey = JSON.stringify(filter);
   const view = JSON.stringify([filterKey, url.sort, skip, url.size]);
-  const { held, release, settle } = useHeldRows(
-    view,
-    isPlaceholderData ? undefined : data?.documents,
-    idOf,
-  );
+  const { held, release, settle } = useHeldRows(view, isPlaceholderData ? undefined : data?.documents, idOf);
   const rows = held?.rows ?? data?.documents;
   const selection = useSelection(filterKey, data?.total_count ?? 0);
   const [cursor, setCursor] = useState(-1);
@@ -112,16 +108,22 @@ export function Documents() {
     { keys: "Escape", label: "Clear the selection", group: "List", run: selection.clear },
   ]);
 
-  const filterCount = (url.q ? 1 : 0) + url.state.length + url.type.length + url.tags.length + (url.from || url.to ? 1 : 0) + (url.kb ? 1 : 0) + (url.error ? 1 : 0);
-  const clearFilters = () => void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", kb: null, error: null, from: "", to: "", page: 1 });
+  const filterCount =
+    (url.q ? 1 : 0) +
+    url.state.length +
+    url.type.length +
+    url.tags.length +
+    (url.from || url.to ? 1 : 0) +
+    (url.kb ? 1 : 0) +
+    (url.error ? 1 : 0);
+  const clearFilters = () =>
+    void setUrl({ q: "", state: [], type: [], tags: [], tagop: "all", kb: null, error: null, from: "", to: "", page: 1 });
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
   return (
     <>
       <PageHead
         title="Documents"
-        aside={
-          <span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>
-        }
+        aside={<span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>}
       >
         {mayUpload && (
           <button type="button" className="button button-primary" onClick={chooseFiles}>
@@ -131,12 +133,7 @@ export function Documents() {
       </PageHead>
       {mayUpload && firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
       {selection.count > 0 ? (
-        <BulkBar
-          selection={selection}
-          filter={filter}
-          matching={data?.total_count ?? 0}
-          onChanged={() => void showLatest()}
-        />
+        <BulkBar selection={selection} filter={filter} matching={data?.total_count ?? 0} onChanged={() => void showLatest()} />
       ) : (
         <FilterBar
           fieldRef={filterField}

@@ -65,14 +65,20 @@ export function FailedDocuments() {
           <li key={failure.error_code} className="flex items-center gap-3 px-4 py-1.5">
             <span className="w-10 shrink-0 font-semibold tabular-nums">{formatCount(failure.count)}</span>
             <span className="min-w-0 flex-1">
-              <Link href={`/documents/?state=failed&error=${encodeURIComponent(failure.error_code)}`} className="font-medium hover:underline">
+              <Link
+                href={`/documents/?state=failed&error=${encodeURIComponent(failure.error_code)}`}
+                className="font-medium hover:underline"
+              >
                 {failureLabel(failure.error_code)}
               </Link>
               <span className="block truncate text-xs text-text-2" title={failure.detail}>
                 {failure.detail}
               </span>
             </span>
-            <RetryButton scope={{ error: failure.error_code }} label={`Retry the documents that failed: ${failureLabel(failure.error_code)}`} />
+            <RetryButton
+              scope={{ error: failure.error_code }}
+              label={`Retry the documents that failed: ${failureLabel(failure.error_code)}`}
+            />
           </li>
         ))}
       </ul>
@@ -90,7 +96,8 @@ export function FailedInBase({ base }: { base: Standing }) {
   return (
     <div role="status" className="flex flex-wrap items-center gap-3 border-b border-line bg-failed-bg px-4 py-1.5">
       <span className="min-w-0 flex-1 text-failed">
-        {formatCount(failed)} of {plural(all, "document")} failed. A search of this knowledge base doesn't find {failed === 1 ? "it" : "them"}.
+        {formatCount(failed)} of {plural(all, "document")} failed. A search of this knowledge base doesn't find{" "}
+        {failed === 1 ? "it" : "them"}.
       </span>
       <Link href={`/documents/?state=failed&kb=${base.kb_id}`} className="button button-small">
         Show failed documents

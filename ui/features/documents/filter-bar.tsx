@@ -62,12 +62,14 @@ export function FilterBar({
       <TagPicker
         canCreate={false}
         ticked={(id) => (url.tags.includes(id) ? "all" : "none")}
-        onToggle={(tag, isOn) =>
-          setUrl({ tags: isOn ? [...url.tags, tag.tag_id] : url.tags.filter((id) => id !== tag.tag_id) })
-        }
+        onToggle={(tag, isOn) => setUrl({ tags: isOn ? [...url.tags, tag.tag_id] : url.tags.filter((id) => id !== tag.tag_id) })}
       >
         <button type="button" className="button max-w-[240px]">
-          <span className="truncate">{tagNames.length === 0 ? "Tags" : `${url.tagop === "none" ? "Not tagged" : "Tags"}: ${tagNames.join(OPERATOR_WORDS[url.tagop])}`}</span>
+          <span className="truncate">
+            {tagNames.length === 0
+              ? "Tags"
+              : `${url.tagop === "none" ? "Not tagged" : "Tags"}: ${tagNames.join(OPERATOR_WORDS[url.tagop])}`}
+          </span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>
       </TagPicker>
@@ -85,12 +87,23 @@ export function FilterBar({
           ))}
         </select>
       )}
-      <ChoiceFilter label="State" choices={STATE_CHOICES} labels={STATE_LABELS} chosen={url.state} onChange={(state) => setUrl({ state })} />
+      <ChoiceFilter
+        label="State"
+        choices={STATE_CHOICES}
+        labels={STATE_LABELS}
+        chosen={url.state}
+        onChange={(state) => setUrl({ state })}
+      />
       <ChoiceFilter label="Type" choices={TYPE_CHOICES} labels={TYPE_LABELS} chosen={url.type} onChange={(type) => setUrl({ type })} />
       <AddedFilter from={url.from} to={url.to} onChange={setUrl} />
       {url.kb && <BaseFilter kbId={url.kb} onClear={() => setUrl({ kb: null })} />}
       {url.error && (
-        <button type="button" className="button bg-selected max-w-[280px]" title="Remove this filter" onClick={() => setUrl({ error: null })}>
+        <button
+          type="button"
+          className="button bg-selected max-w-[280px]"
+          title="Remove this filter"
+          onClick={() => setUrl({ error: null })}
+        >
           <span className="truncate">Failed: {failureLabel(url.error)}</span>
           <X aria-hidden size={13} className="shrink-0" />
         </button>
@@ -132,7 +145,9 @@ function ChoiceFilter<Choice extends string>({
     <DropdownMenu.Root>
       <DropdownMenu.Trigger asChild>
         <button type="button" className="button max-w-[240px]">
-          <span className="truncate">{chosen.length === 0 ? label : `${label}: ${chosen.map((choice) => labels[choice]).join(" or ")}`}</span>
+          <span className="truncate">
+            {chosen.length === 0 ? label : `${label}: ${chosen.map((choice) => labels[choice]).join(" or ")}`}
+          </span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
         </button>
       </DropdownMenu.Trigger>
@@ -173,11 +188,23 @@ function AddedFilter({ from, to, onChange }: { from: string; to: string; onChang
         <Popover.Content className="layer appear z-50 flex w-[220px] flex-col gap-3 p-3" align="start" sideOffset={4} collisionPadding={8}>
           <label className="flex flex-col gap-1">
             From
-            <input type="date" className="field" value={from} {...(to && { max: to })} onChange={(event) => onChange({ from: event.target.value })} />
+            <input
+              type="date"
+              className="field"
+              value={from}
+              {...(to && { max: to })}
+              onChange={(event) => onChange({ from: event.target.value })}
+            />
           </label>
           <label className="flex flex-col gap-1">
             Until, that day included
-            <input type="date" className="field" value={to} {...(from && { min: from })} onChange={(event) => onChange({ to: event.target.value })} />
+            <input
+              type="date"
+              className="field"
+              value={to}
+              {...(from && { min: from })}
+              onChange={(event) => onChange({ to: event.target.value })}
+            />
           </label>
         </Popover.Content>
       </Popover.Portal>

@@ -28,16 +28,48 @@ export function FirstSteps() {
       ) : (
         <>
           <ol className="flex flex-col">
-            <Step isDone={false} title="Upload files" action={<button type="button" className="button button-primary" onClick={chooseFiles}>Upload</button>}>
+            <Step
+              isDone={false}
+              title="Upload files"
+              action={
+                <button type="button" className="button button-primary" onClick={chooseFiles}>
+                  Upload
+                </button>
+              }
+            >
               PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
             </Step>
-            <Step isDone={hasTags} title="Give them a tag" action={<Link className="button" href="/tags/">Tags</Link>}>
+            <Step
+              isDone={hasTags}
+              title="Give them a tag"
+              action={
+                <Link className="button" href="/tags/">
+                  Tags
+                </Link>
+              }
+            >
               In the tray that opens, or here beforehand.
             </Step>
-            <Step isDone={hasBases} title="Create a knowledge base" action={<Link className="button" href="/kbs/new/">Create</Link>}>
+            <Step
+              isDone={hasBases}
+              title="Create a knowledge base"
+              action={
+                <Link className="button" href="/kbs/new/">
+                  Create
+                </Link>
+              }
+            >
               It gathers every document that shares its tags.
             </Step>
-            <Step isDone={progress.hasSearched} title="Search it" action={<Link className="button" href="/search/">Search</Link>}>
+            <Step
+              isDone={progress.hasSearched}
+              title="Search it"
+              action={
+                <Link className="button" href="/search/">
+                  Search
+                </Link>
+              }
+            >
               Passages come with file, page and place.
             </Step>
           </ol>
@@ -87,7 +119,13 @@ function ShortStep({ isDone, title, href }: { isDone: boolean; title: string; hr
   return (
     <li className="flex items-center gap-1.5">
       <Mark isDone={isDone} size={15} />
-      {isDone || href === undefined ? <span className="text-text-2">{title}</span> : <Link href={href} className="text-link hover:underline">{title}</Link>}
+      {isDone || href === undefined ? (
+        <span className="text-text-2">{title}</span>
+      ) : (
+        <Link href={href} className="text-link hover:underline">
+          {title}
+        </Link>
+      )}
       {isDone && <span className="sr-only"> (done)</span>}
     </li>
   );

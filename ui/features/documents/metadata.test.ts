@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 
 import { asDeclared, type FieldDraft, metadataChanges, readValue, typed, typeOf } from "./metadata";
 
-const draft = (name: string, type: FieldDraft["type"], text: string, before: string | null = null): FieldDraft => ({ name, type, text, before });
+const draft = (name: string, type: FieldDraft["type"], text: string, before: string | null = null): FieldDraft => ({
+  name,
+  type,
+  text,
+  before,
+});
 
 describe("typeOf", () => {
   it("is the declared one for single values, and JSON for lists", () => {

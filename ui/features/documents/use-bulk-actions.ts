@@ -47,18 +47,26 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
 
   const tag = async (changed: Tag, isOn: boolean) => {
     const apply = (wanted: boolean, on: Which, total: number) =>
-      change(wanted ? "Tagging" : "Untagging", wanted ? { add_tag_ids: [changed.tag_id] } : { remove_tag_ids: [changed.tag_id] }, on, total);
+      change(
+        wanted ? "Tagging" : "Untagging",
+        wanted ? { add_tag_ids: [changed.tag_id] } : { remove_tag_ids: [changed.tag_id] },
+        on,
+        total,
+      );
     const remember = (ids: readonly string[], wanted: boolean) => {
       setDone((now) => new Map(now).set(changed.tag_id, wanted));
       if (selection.leftOut === null) selection.set(retagged(selection.documents, ids, changed.tag_id, wanted), true);
     };
     const outcome = await apply(isOn, which(), count);
     remember(outcome.changedIds, isOn);
-    tell(outcome.changedIds.length, refusedOf(outcome), () =>
-      void apply(!isOn, { ids: outcome.changedIds }, outcome.changedIds.length).then((undone) => {
-        remember(undone.changedIds, !isOn);
-        tell(undone.changedIds.length, refusedOf(undone));
-      }),
+    tell(
+      outcome.changedIds.length,
+      refusedOf(outcome),
+      () =>
+        void apply(!isOn, { ids: outcome.changedIds }, outcome.changedIds.length).then((undone) => {
+          remember(undone.changedIds, !isOn);
+          tell(undone.changedIds.length, refusedOf(undone));
+        }),
     );
   };
 
@@ -113,7 +121,8 @@ export function useBulkActions(selection: Selection, filter: DocumentFilter, onC
       else selection.clear();
     },
     ticked: (tagId: string): Ticked => {
-      if (selection.leftOut !== null) return done.get(tagId) === true || (filter.tagIds.includes(tagId) && done.get(tagId) !== false) ? "all" : "none";
+      if (selection.leftOut !== null)
+        return done.get(tagId) === true || (filter.tagIds.includes(tagId) && done.get(tagId) !== false) ? "all" : "none";
       const having = [...selection.documents.values()].filter((document) => document.tag_ids.includes(tagId)).length;
       return having === 0 ? "none" : having === count ? "all" : "some";
     },

@@ -1,16 +1,20 @@
-import {
-  createParser,
-  parseAsArrayOf,
-  parseAsInteger,
-  parseAsString,
-  parseAsStringLiteral,
-  useQueryStates,
-} from "nuqs";
+import { createParser, parseAsArrayOf, parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 
 import { type DocumentSort, type FileType, TAG_OPERATORS } from "./queries";
 
 const STATES = ["uploaded", "extracting", "extracted", "failed"] as const;
-const TYPES = ["pdf", "word", "spreadsheet", "presentation", "text", "web", "email", "ebook", "image", "other"] as const satisfies readonly FileType[];
+const TYPES = [
+  "pdf",
+  "word",
+  "spreadsheet",
+  "presentation",
+  "text",
+  "web",
+  "email",
+  "ebook",
+  "image",
+  "other",
+] as const satisfies readonly FileType[];
 export const SORTS = [
   "-created_at",
   "created_at",

@@ -42,7 +42,9 @@ export function BaseChunks({ base }: { base: KnowledgeBase }) {
             ))}
           </select>
         </label>
-        {more > 0 && <span className="text-text-3 max-md:hidden">The latest {OFFERED}; for others, their number of chunks under Documents.</span>}
+        {more > 0 && (
+          <span className="text-text-3 max-md:hidden">The latest {OFFERED}; for others, their number of chunks under Documents.</span>
+        )}
       </div>
       <ChunkBrowser
         kbId={base.kb_id}

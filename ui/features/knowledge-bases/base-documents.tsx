@@ -67,7 +67,9 @@ export function BaseDocuments({
             <caption className="sr-only">Indexed documents</caption>
             <thead>
               <tr>
-                <th data-column="name" className="pl-4!">Name</th>
+                <th data-column="name" className="pl-4!">
+                  Name
+                </th>
                 <th className="w-[120px] max-md:hidden">State</th>
                 <th className="number w-[90px]">Chunks</th>
                 <th className="w-[130px] max-md:w-[110px]">Indexed</th>
@@ -80,7 +82,11 @@ export function BaseDocuments({
                 data.documents.map((document) => (
                   <tr key={document.document_id} data-item={document.document_id}>
                     <td className="pl-4!">
-                      <Link className="block truncate hover:underline" href={`/documents/view/?id=${document.document_id}`} title={document.document_name}>
+                      <Link
+                        className="block truncate hover:underline"
+                        href={`/documents/view/?id=${document.document_id}`}
+                        title={document.document_name}
+                      >
                         {document.document_name}
                       </Link>
                       <span className="md:hidden">
@@ -91,7 +97,11 @@ export function BaseDocuments({
                       <State tone="ready">Ready</State>
                     </td>
                     <td className="number" data-label="Chunks">
-                      <Link className="hover:underline" href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`} title="Show its chunks">
+                      <Link
+                        className="hover:underline"
+                        href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`}
+                        title="Show its chunks"
+                      >
                         {formatCount(document.chunk_count)}
                       </Link>
                     </td>
@@ -106,7 +116,14 @@ export function BaseDocuments({
         )}
       </div>
       {data && data.total_count > PAGE && (
-        <Pager skip={data.skip} shown={data.documents.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={onPage} />
+        <Pager
+          skip={data.skip}
+          shown={data.documents.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={onPage}
+        />
       )}
     </>
   );
@@ -140,7 +157,16 @@ function Unfinished({ base }: { base: KnowledgeBase }) {
 
 function UnfinishedRow({ job }: { job: Schemas["ListedJobResponse"] }) {
   const isQuota = job.error?.code === "quota_exceeded";
-  const tone = job.state === "dead" ? "failed" : job.state === "running" ? "working" : isQuota ? "waiting-for-quota" : job.waits_for === "provider" ? "waiting-for-provider" : "queued";
+  const tone =
+    job.state === "dead"
+      ? "failed"
+      : job.state === "running"
+        ? "working"
+        : isQuota
+          ? "waiting-for-quota"
+          : job.waits_for === "provider"
+            ? "waiting-for-provider"
+            : "queued";
   const words =
     job.state === "dead"
       ? "Given up"
@@ -157,7 +183,11 @@ function UnfinishedRow({ job }: { job: Schemas["ListedJobResponse"] }) {
         {job.document_name ?? "A deleted document"}
       </Link>
       <State tone={tone}>{words}</State>
-      {job.error && <span className="min-w-0 flex-1 truncate text-text-2" title={job.error.detail}>{job.error.detail}</span>}
+      {job.error && (
+        <span className="min-w-0 flex-1 truncate text-text-2" title={job.error.detail}>
+          {job.error.detail}
+        </span>
+      )}
     </li>
   );
 }

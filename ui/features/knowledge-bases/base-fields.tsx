@@ -54,7 +54,14 @@ export function BaseFields({
   return (
     <>
       <Field label="Name" error={error} field="name">
-        <input className="field" required autoFocus={isFresh} maxLength={200} value={values.name} onChange={(event) => onChange({ ...values, name: event.target.value })} />
+        <input
+          className="field"
+          required
+          autoFocus={isFresh}
+          maxLength={200}
+          value={values.name}
+          onChange={(event) => onChange({ ...values, name: event.target.value })}
+        />
       </Field>
       <div className="flex flex-col gap-1">
         <span className="font-medium">Tags</span>
@@ -66,7 +73,12 @@ export function BaseFields({
                 <span key={id} className="inline-flex items-center">
                   <TagChip tag={tag} />
                   <May to="update_knowledge_base">
-                    <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => setTagIds(tagIds.filter((other) => other !== id))}>
+                    <button
+                      type="button"
+                      className="button button-quiet button-small"
+                      aria-label={`Take out ${tag.name}`}
+                      onClick={() => setTagIds(tagIds.filter((other) => other !== id))}
+                    >
                       <X aria-hidden size={12} />
                     </button>
                   </May>
@@ -88,10 +100,24 @@ export function BaseFields({
         {tagNote}
       </div>
       <Field label="Description" error={error} field="description">
-        <textarea className="field" rows={2} maxLength={5000} value={values.description} onChange={(event) => onChange({ ...values, description: event.target.value })} />
+        <textarea
+          className="field"
+          rows={2}
+          maxLength={5000}
+          value={values.description}
+          onChange={(event) => onChange({ ...values, description: event.target.value })}
+        />
       </Field>
       <Field label="Neighbours with each hit" error={error} field="coalesce_neighbors" hint="Chunks before and after a hit, for context.">
-        <input className="field max-w-[120px]" type="number" min={0} max={5} required value={values.neighbours} onChange={(event) => onChange({ ...values, neighbours: event.target.value })} />
+        <input
+          className="field max-w-[120px]"
+          type="number"
+          min={0}
+          max={5}
+          required
+          value={values.neighbours}
+          onChange={(event) => onChange({ ...values, neighbours: event.target.value })}
+        />
       </Field>
     </>
   );

@@ -51,7 +51,9 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
           save.mutate();
         }}
       >
-        {isKnown && !mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_knowledge_base")} change them.</Banner>}
+        {isKnown && !mayChange && (
+          <Banner tone="working">You may look at these settings. {whoMay("update_knowledge_base")} change them.</Banner>
+        )}
         {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
         <fieldset disabled={!mayChange} className="contents">
           <BaseFields

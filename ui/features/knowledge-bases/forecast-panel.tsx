@@ -23,9 +23,7 @@ export function forecastQuery(body: Schemas["ForecastBody"]) {
   return queryOptions({
     queryKey: ["kbs", "forecast", body],
     queryFn: ({ signal }) =>
-      answered(
-        api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal }),
-      ),
+      answered(api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal })),
     enabled: body.tag_ids.length > 0 && problemOf(body) === null,
     placeholderData: keepPreviousData,
     // A setting that is refused is refused again.

@@ -139,7 +139,11 @@ function Head({ base }: { base: KnowledgeBase }) {
             </Link>
           ) : (
             <State tone={base.failed_document_count > 0 ? "failed" : left > 0 && state.tone === "ready" ? "working" : state.tone}>
-              {base.failed_document_count > 0 && left === 0 ? `${formatCount(base.failed_document_count)} failed` : left > 0 ? `Indexing, ${formatCount(left)}${waiting.data?.total_count_is_at_least ? "+" : ""} to do` : state.label}
+              {base.failed_document_count > 0 && left === 0
+                ? `${formatCount(base.failed_document_count)} failed`
+                : left > 0
+                  ? `Indexing, ${formatCount(left)}${waiting.data?.total_count_is_at_least ? "+" : ""} to do`
+                  : state.label}
             </State>
           )}
           <span className="text-text-3">{plural(base.chunk_count, "chunk")}</span>
@@ -155,7 +159,13 @@ function Head({ base }: { base: KnowledgeBase }) {
         </Link>
       </May>
       <May to="delete_knowledge_base">
-        <button type="button" className="button button-icon text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
+        <button
+          type="button"
+          className="button button-icon text-failed"
+          aria-label="Delete the knowledge base"
+          title="Delete"
+          onClick={() => setDeleting(true)}
+        >
           <Trash2 aria-hidden size={14} />
         </button>
       </May>
@@ -167,8 +177,8 @@ function Head({ base }: { base: KnowledgeBase }) {
         typed={base.name}
         onConfirm={() => remove.mutate(uses && uses.count > 0 ? "detach" : "refuse")}
       >
-        Nothing is found in it from now on, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot
-        be undone.
+        Nothing is found in it from now on, and its {plural(base.chunk_count, "chunk")} are removed. The documents stay. This cannot be
+        undone.
         <PromptUsesNote uses={uses} />
       </ConfirmDialog>
     </PageHead>

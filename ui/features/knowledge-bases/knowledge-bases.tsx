@@ -28,7 +28,8 @@ export function KnowledgeBases() {
   const { data: spus } = useQuery({ ...spusByBaseQuery(), enabled: data !== undefined });
   const create = useMay("create_knowledge_base") && (
     <Link href="/kbs/new/" className="button button-primary">
-      <Plus aria-hidden size={14} /> <span>
+      <Plus aria-hidden size={14} />{" "}
+      <span>
         New<span className="max-md:sr-only"> knowledge base</span>
       </span>
     </Link>
@@ -47,7 +48,9 @@ export function KnowledgeBases() {
         <caption className="sr-only">Knowledge bases</caption>
         <thead>
           <tr>
-            <th data-column="name" className="pl-4!">Name</th>
+            <th data-column="name" className="pl-4!">
+              Name
+            </th>
             <th className="w-[190px] max-md:hidden">Status</th>
             <th className="w-[18%] @max-[842px]:hidden">Tags</th>
             <th className="number w-[96px] max-md:w-[90px]">Documents</th>
@@ -71,7 +74,15 @@ export function KnowledgeBases() {
   );
 }
 
-function BaseRow({ base, tagIndex, spus }: { base: ListedKnowledgeBase; tagIndex: ReadonlyMap<string, Tag> | undefined; spus: number | undefined }) {
+function BaseRow({
+  base,
+  tagIndex,
+  spus,
+}: {
+  base: ListedKnowledgeBase;
+  tagIndex: ReadonlyMap<string, Tag> | undefined;
+  spus: number | undefined;
+}) {
   const state = listedState(base);
   return (
     <tr data-item={base.kb_id}>

@@ -126,8 +126,8 @@ function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
         <fieldset className="flex flex-col gap-4 border-t border-line pt-4">
           <legend className="sr-only">Fixed after creation</legend>
           <p className="text-text-2">
-            <strong className="font-semibold">Fixed after creation.</strong> Other settings later? Clone it: what was embedded with the
-            same model comes from the cache.
+            <strong className="font-semibold">Fixed after creation.</strong> Other settings later? Clone it: what was embedded with the same
+            model comes from the cache.
           </p>
           <ModelField model={model} setModel={setModel} error={error} />
           <Field label="Chunker" error={error} field="chunker_type">
@@ -142,10 +142,26 @@ function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
           </Field>
           <div className="grid gap-4 sm:grid-cols-2">
             <Field label="Chunk size, tokens" error={error} field="chunk_size" hint="Smaller finds more exactly, larger says more.">
-              <input className="field" type="number" min={1} max={8192} required value={size} onChange={(event) => setSize(event.target.value)} />
+              <input
+                className="field"
+                type="number"
+                min={1}
+                max={8192}
+                required
+                value={size}
+                onChange={(event) => setSize(event.target.value)}
+              />
             </Field>
             <Field label="Overlap, tokens" error={error} field="chunk_overlap" hint="What a chunk repeats of the one before.">
-              <input className="field" type="number" min={0} max={4096} required value={overlap} onChange={(event) => setOverlap(event.target.value)} />
+              <input
+                className="field"
+                type="number"
+                min={0}
+                max={4096}
+                required
+                value={overlap}
+                onChange={(event) => setOverlap(event.target.value)}
+              />
             </Field>
           </div>
         </fieldset>

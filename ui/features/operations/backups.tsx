@@ -20,7 +20,9 @@ function backupsQuery(skip: number) {
   return queryOptions({
     queryKey: ["backups", skip],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/backups", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/backups", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: (query) => (query.state.data?.backups.some((backup) => backup.outcome === "running") ? RUNNING_MILLISECONDS : 60_000),
   });
@@ -51,8 +53,8 @@ export function Backups() {
     <>
       <ScrollArea label="Backups">
         <p className="max-w-[760px] px-4 py-3 text-text-2">
-          An operator makes one beside the running system, with <code className="font-mono text-xs">analytiq backup --to FILE</code>, checks it
-          with <code className="font-mono text-xs">analytiq backup --check FILE</code>, and brings it back with{" "}
+          An operator makes one beside the running system, with <code className="font-mono text-xs">analytiq backup --to FILE</code>, checks
+          it with <code className="font-mono text-xs">analytiq backup --check FILE</code>, and brings it back with{" "}
           <code className="font-mono text-xs">analytiq restore FILE</code>. The archive lies where the operator put it.
         </p>
         {data?.total_count === 0 ? (
@@ -81,7 +83,14 @@ export function Backups() {
         )}
       </ScrollArea>
       {data && data.total_count > PAGE && (
-        <Pager skip={data.skip} shown={data.backups.length} total={data.total_count} page={at} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next)} />
+        <Pager
+          skip={data.skip}
+          shown={data.backups.length}
+          total={data.total_count}
+          page={at}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setPage(next)}
+        />
       )}
     </>
   );
@@ -116,7 +125,9 @@ function BackupRow({ backup }: { backup: Backup }) {
 
 function contentsOf(backup: Backup): string {
   const rows = new Map(backup.contents.map(({ collection, rows: count }) => [collection, count]));
-  const named = NAMED.filter(([collection]) => (rows.get(collection) ?? 0) > 0).map(([collection, one]) => plural(rows.get(collection) ?? 0, one));
+  const named = NAMED.filter(([collection]) => (rows.get(collection) ?? 0) > 0).map(([collection, one]) =>
+    plural(rows.get(collection) ?? 0, one),
+  );
   if (backup.has_secrets) named.push("access tokens and encrypted keys");
   return named.join(", ") || "–";
 }

@@ -20,7 +20,12 @@ export function ErrorGroups({ filter, onOnly }: { filter: JobFilter; onOnly: (co
             {group.detail}
           </span>
           {filter.errorCode !== group.error_code && (
-            <button type="button" className="button button-small" aria-label={`Only jobs with the error ${group.error_code}`} onClick={() => onOnly(group.error_code)}>
+            <button
+              type="button"
+              className="button button-small"
+              aria-label={`Only jobs with the error ${group.error_code}`}
+              onClick={() => onOnly(group.error_code)}
+            >
               Only these
             </button>
           )}

@@ -19,7 +19,10 @@ export function jobTone(job: Job): { tone: Tone; words: string } {
   if (job.is_cancel_wanted) return { tone: "working", words: "Being cancelled" };
   if (job.state === "running") {
     const { progress } = job;
-    return { tone: "working", words: progress ? `${formatCount(progress.done)} of ${formatCount(progress.total)} ${progress.unit}` : "Running" };
+    return {
+      tone: "working",
+      words: progress ? `${formatCount(progress.done)} of ${formatCount(progress.total)} ${progress.unit}` : "Running",
+    };
   }
   if (job.waits_for === "provider") return { tone: "waiting-for-provider", words: "Waiting for the provider" };
   return job.waits_for === "quota" ? { tone: "waiting-for-quota", words: "Waiting for quota" } : { tone: "queued", words: "Waiting" };
@@ -50,8 +53,12 @@ export function JobTable({
       <caption className="sr-only">Jobs</caption>
       <thead>
         <tr>
-          <th data-column="name" className="w-[170px] pl-4! max-md:w-[44%]">Job</th>
-          <th data-column="name" className="max-md:hidden">About</th>
+          <th data-column="name" className="w-[170px] pl-4! max-md:w-[44%]">
+            Job
+          </th>
+          <th data-column="name" className="max-md:hidden">
+            About
+          </th>
           <th className="w-[140px] max-md:w-auto">State</th>
           <th className="number w-[84px] @max-[1018px]:hidden">Attempt</th>
           <th className="w-[104px] @max-[740px]:hidden">Since</th>
@@ -93,7 +100,9 @@ export function JobTable({
                 <td className="text-text-2 @max-[740px]:hidden">
                   <Time at={job.created_at} />
                 </td>
-                <td className="text-text-2 @max-[1141px]:hidden">{job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}</td>
+                <td className="text-text-2 @max-[1141px]:hidden">
+                  {job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}
+                </td>
                 <td className="text-text-2 @max-[910px]:hidden" title={job.error?.detail}>
                   {job.error?.detail}
                 </td>
@@ -138,7 +147,12 @@ function Subject({ job }: { job: ListedJob }) {
 
 /** The same of a job that does not tell the names. */
 export function AskedSubject({ job }: { job: Pick<Job, "document_id" | "kb_id"> }) {
-  const document = useQuery({ ...documentQuery(job.document_id ?? ""), enabled: job.document_id !== null, staleTime: 60_000, retry: false });
+  const document = useQuery({
+    ...documentQuery(job.document_id ?? ""),
+    enabled: job.document_id !== null,
+    staleTime: 60_000,
+    retry: false,
+  });
   const base = useQuery({ ...knowledgeBaseQuery(job.kb_id ?? ""), enabled: job.kb_id !== null, staleTime: 60_000, retry: false });
   return (
     <SubjectWords

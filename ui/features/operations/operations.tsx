@@ -22,7 +22,17 @@ import { useLastPage } from "@/lib/use-last-page";
 import { ErrorGroups } from "./error-groups";
 import { JobDialog } from "./job-dialog";
 import { JobTable } from "./job-table";
-import { cancelJob, cancelMatching, type Job, jobCountsQuery, type JobFilter, jobPageQuery, type JobState, replayJob, replayMatching } from "./queries";
+import {
+  cancelJob,
+  cancelMatching,
+  type Job,
+  jobCountsQuery,
+  type JobFilter,
+  jobPageQuery,
+  type JobState,
+  replayJob,
+  replayMatching,
+} from "./queries";
 import { QueueDepth } from "./queue-depth";
 
 const PAGE = 50;
@@ -58,11 +68,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const counts = useQuery(documentCountsQuery());
   const base = useQuery({ ...knowledgeBaseQuery(url.kb ?? ""), enabled: url.kb !== null });
   const [cursor, setCursor] = useState(-1);
-  const { held, release } = useHeldRows(
-    JSON.stringify([filter, page]),
-    isPlaceholderData ? undefined : data?.jobs,
-    idOf,
-  );
+  const { held, release } = useHeldRows(JSON.stringify([filter, page]), isPlaceholderData ? undefined : data?.jobs, idOf);
   const renew = () => {
     release();
     return client.invalidateQueries({ queryKey: ["jobs"] });
@@ -180,7 +186,11 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
             <EmptyState
               title={url.state === "dead" ? "Nothing was given up" : "No job matches"}
               action={
-                <button type="button" className="button" onClick={() => void setUrl({ state: null, kind: null, kb: null, error: null, page: 1 })}>
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => void setUrl({ state: null, kind: null, kb: null, error: null, page: 1 })}
+                >
                   Show all jobs
                 </button>
               }
@@ -191,7 +201,14 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
             </EmptyState>
           )
         ) : (
-          <JobTable jobs={data && jobs} isGone={isGone} cursor={cursor} onPeek={(job) => void setUrl({ peek: job.job_id })} onReplay={replay} onCancel={cancel} />
+          <JobTable
+            jobs={data && jobs}
+            isGone={isGone}
+            cursor={cursor}
+            onPeek={(job) => void setUrl({ peek: job.job_id })}
+            onReplay={replay}
+            onCancel={cancel}
+          />
         )}
       </div>
       {data && data.total_count > PAGE && (
@@ -212,7 +229,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         action={unfinishedShown === 1 ? "Cancel the job" : "Cancel the jobs"}
         onConfirm={() => cancelAll.mutate()}
       >
-        They are given up, and can be replayed. Files that were still to be read show as failed until then. Jobs that delete run to their end.
+        They are given up, and can be replayed. Files that were still to be read show as failed until then. Jobs that delete run to their
+        end.
       </ConfirmDialog>
       {url.peek && <JobDialog jobId={url.peek} onClose={() => void setUrl({ peek: null })} onReplay={replay} onCancel={cancel} />}
     </>

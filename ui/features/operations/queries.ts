@@ -109,8 +109,7 @@ export function cancelMatching({ states, kinds, kbId, errorCode }: JobFilter) {
 export function jobCountsQuery() {
   return queryOptions({
     queryKey: ["jobs", "counts"],
-    queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/jobs/counts", { params: { path: organizationPath() }, signal })),
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/jobs/counts", { params: { path: organizationPath() }, signal })),
     refetchInterval: 4_000,
   });
 }

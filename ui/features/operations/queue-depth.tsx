@@ -18,7 +18,9 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
         <caption className="sr-only">Jobs by kind</caption>
         <thead>
           <tr>
-            <th data-column="name" className="pl-4!">Kind</th>
+            <th data-column="name" className="pl-4!">
+              Kind
+            </th>
             <th className="number w-[90px]">Waiting</th>
             <th className="number w-[90px]">Running</th>
             <th className="number w-[90px]">Given up</th>
@@ -39,13 +41,30 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
   );
 }
 
-function Depth({ count, heading, label, isBad = false, onOpen }: { count: number; heading: string; label: string; isBad?: boolean; onOpen: () => void }) {
+function Depth({
+  count,
+  heading,
+  label,
+  isBad = false,
+  onOpen,
+}: {
+  count: number;
+  heading: string;
+  label: string;
+  isBad?: boolean;
+  onOpen: () => void;
+}) {
   return (
     <td className="number" data-label={heading}>
       {count === 0 ? (
         <span className="text-text-3">0</span>
       ) : (
-        <button type="button" className={`min-h-6 hover:underline ${isBad ? "text-failed" : "text-link"}`} aria-label={`${label}, ${formatCount(count)}`} onClick={onOpen}>
+        <button
+          type="button"
+          className={`min-h-6 hover:underline ${isBad ? "text-failed" : "text-link"}`}
+          aria-label={`${label}, ${formatCount(count)}`}
+          onClick={onOpen}
+        >
           {formatCount(count)}
         </button>
       )}

@@ -34,7 +34,9 @@ export function WorkersTable() {
           <caption className="sr-only">Workers</caption>
           <thead>
             <tr>
-              <th data-column="name" className="pl-4!">Worker</th>
+              <th data-column="name" className="pl-4!">
+                Worker
+              </th>
               <th className="max-md:hidden @max-[860px]:hidden">Host</th>
               <th className="w-[130px] @max-[1000px]:hidden">Since</th>
               <th className="w-[120px] max-md:w-[92px]">Last seen</th>
@@ -69,7 +71,11 @@ export function WorkersTable() {
                   ) : (
                     <>
                       {worker.jobs.map((job) => (
-                        <Link key={job.job_id} className="block truncate text-link hover:underline" href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}>
+                        <Link
+                          key={job.job_id}
+                          className="block truncate text-link hover:underline"
+                          href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}
+                        >
                           {KIND_WORDS[job.kind]}
                         </Link>
                       ))}

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 
-import { emptyGroup, fieldAt, type JsonObject, newField, placesOf, problemsOf, readSchema, type SchemaGroup, writeSchema } from "./answer-schema";
+import {
+  emptyGroup,
+  fieldAt,
+  type JsonObject,
+  newField,
+  placesOf,
+  problemsOf,
+  readSchema,
+  type SchemaGroup,
+  writeSchema,
+} from "./answer-schema";
 
 function read(schema: JsonObject): SchemaGroup {
   const found = readSchema(schema);

@@ -83,7 +83,21 @@ function readGroup(schema: JsonObject): SchemaGroup {
   return { fields, rest };
 }
 
-const UNSHOWN = ["$ref", "$dynamicRef", "$defs", "definitions", "oneOf", "anyOf", "allOf", "not", "if", "then", "else", "dependentSchemas", "prefixItems"];
+const UNSHOWN = [
+  "$ref",
+  "$dynamicRef",
+  "$defs",
+  "definitions",
+  "oneOf",
+  "anyOf",
+  "allOf",
+  "not",
+  "if",
+  "then",
+  "else",
+  "dependentSchemas",
+  "prefixItems",
+];
 
 function refuseUnshown(rest: JsonObject): void {
   const found = UNSHOWN.find((keyword) => keyword in rest);
@@ -119,7 +133,8 @@ function readValue(schema: JsonObject): Value {
   const types = Array.isArray(type) ? type : [type];
   const mayBeNull = Array.isArray(type) && type.includes("null");
   const named = types.filter((item) => item !== "null");
-  if (named.length !== 1 || named[0] === undefined || (Array.isArray(type) && !mayBeNull)) throw new NotShown("a field of several types, or of none");
+  if (named.length !== 1 || named[0] === undefined || (Array.isArray(type) && !mayBeNull))
+    throw new NotShown("a field of several types, or of none");
   const common = { mayBeNull, description: readText(description), choices: [], group: null };
   switch (named[0]) {
     case "string":
@@ -193,8 +208,10 @@ export function problemsOf(group: SchemaGroup): Map<number, string> {
     else if (seen.has(name)) problems.set(field.key, `There is another field “${name}” beside it.`);
     else if (name === "__proto__") problems.set(field.key, "A field cannot have this name.");
     else if (field.kind === "choice" && field.choices.length === 0) problems.set(field.key, "Name at least one choice.");
-    else if (field.kind === "choice" && new Set(field.choices).size < field.choices.length) problems.set(field.key, "A choice is named twice.");
-    else if (field.kind === "group" && (field.group?.fields.length ?? 0) === 0) problems.set(field.key, "A group needs at least one field.");
+    else if (field.kind === "choice" && new Set(field.choices).size < field.choices.length)
+      problems.set(field.key, "A choice is named twice.");
+    else if (field.kind === "group" && (field.group?.fields.length ?? 0) === 0)
+      problems.set(field.key, "A group needs at least one field.");
     seen.add(name);
     if (field.group) for (const [key, problem] of problemsOf(field.group)) problems.set(key, problem);
   }

@@ -25,7 +25,17 @@ test("columns are the schema's fields in their order, or the whole answer where 
 });
 
 test("values are read in one line", () => {
-  expect([true, false, null, undefined, 12.5, "x", ["a", 2], [], { a: 1 }].map((value) => shortly(value))).toEqual(["yes", "no", "–", "–", "12.5", "x", "a, 2", "none", '{"a":1}']);
+  expect([true, false, null, undefined, 12.5, "x", ["a", 2], [], { a: 1 }].map((value) => shortly(value))).toEqual([
+    "yes",
+    "no",
+    "–",
+    "–",
+    "12.5",
+    "x",
+    "a, 2",
+    "none",
+    '{"a":1}',
+  ]);
 });
 
 test.each([

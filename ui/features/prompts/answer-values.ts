@@ -33,10 +33,7 @@ export function shortly(value: Json | undefined): string {
 }
 
 export type Input =
-  | { kind: "text" }
-  | { kind: "number"; isWhole: boolean }
-  | { kind: "choice"; choices: readonly Json[] }
-  | { kind: "json" };
+  { kind: "text" } | { kind: "number"; isWhole: boolean } | { kind: "choice"; choices: readonly Json[] } | { kind: "json" };
 
 /** How a field is typed: plainly where its schema is plain, else as JSON. */
 export function inputOf(schema: JsonObject | null, field: string | null): Input {

@@ -21,7 +21,12 @@ export function Cited({ text, passages }: { text: string; passages: ReadonlyMap<
     return passage === undefined ? (
       piece
     ) : (
-      <Link key={place} className="text-link underline" href={placeOf(passage)} aria-label={`Citation ${passage.number}: ${passage.source}, ${pagesOf(passage)}`}>
+      <Link
+        key={place}
+        className="text-link underline"
+        href={placeOf(passage)}
+        aria-label={`Citation ${passage.number}: ${passage.source}, ${pagesOf(passage)}`}
+      >
         {piece}
       </Link>
     );

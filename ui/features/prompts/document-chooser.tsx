@@ -17,7 +17,13 @@ import { documentChoiceQuery } from "./queries";
 const PAGE = 50;
 
 /** Documents whose text was read, to tick; what is ticked stays through searches and pages. */
-export function DocumentChooser({ chosen, onChange }: { chosen: ReadonlyMap<string, string>; onChange: (chosen: ReadonlyMap<string, string>) => void }) {
+export function DocumentChooser({
+  chosen,
+  onChange,
+}: {
+  chosen: ReadonlyMap<string, string>;
+  onChange: (chosen: ReadonlyMap<string, string>) => void;
+}) {
   const [text, setText] = useState("");
   const [tagIds, setTagIds] = useState<readonly string[]>([]);
   const [page, setPage] = useState(1);
@@ -60,7 +66,9 @@ export function DocumentChooser({ chosen, onChange }: { chosen: ReadonlyMap<stri
           }}
         >
           <button type="button" className="button max-w-[240px]">
-            <span className="truncate">{tagIds.length === 0 ? "Tags" : `Tags: ${tagIds.map((id) => tagIndex?.get(id)?.name ?? "…").join(" and ")}`}</span>
+            <span className="truncate">
+              {tagIds.length === 0 ? "Tags" : `Tags: ${tagIds.map((id) => tagIndex?.get(id)?.name ?? "…").join(" and ")}`}
+            </span>
             <ChevronDown aria-hidden size={14} className="shrink-0" />
           </button>
         </TagPicker>
@@ -100,7 +108,11 @@ export function DocumentChooser({ chosen, onChange }: { chosen: ReadonlyMap<stri
             {documents.map((document) => (
               <li key={document.document_id}>
                 <label className="flex min-h-9 items-center gap-3 px-3 hover:bg-hover">
-                  <input type="checkbox" checked={chosen.has(document.document_id)} onChange={(event) => tick([document], event.target.checked)} />
+                  <input
+                    type="checkbox"
+                    checked={chosen.has(document.document_id)}
+                    onChange={(event) => tick([document], event.target.checked)}
+                  />
                   <span className="min-w-0 flex-1 truncate" title={document.document_name}>
                     {document.document_name}
                   </span>
@@ -111,7 +123,14 @@ export function DocumentChooser({ chosen, onChange }: { chosen: ReadonlyMap<stri
           </ul>
         )}
         {data && data.total_count > PAGE && (
-          <Pager skip={data.skip} shown={documents.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={setPage} />
+          <Pager
+            skip={data.skip}
+            shown={documents.length}
+            total={data.total_count}
+            page={page}
+            pageCount={Math.ceil(data.total_count / PAGE)}
+            onPage={setPage}
+          />
         )}
       </div>
     </div>

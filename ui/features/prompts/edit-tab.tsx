@@ -74,7 +74,11 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
         {() => (
           <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
             <button type="submit" className="button button-primary" disabled={!isDirty}>
-              {save.isPending ? "Saving…" : isDirty && isSameDraft({ ...draft, name: initial.name }, initial) ? "Save the name" : `Save as version ${prompt.version + 1}`}
+              {save.isPending
+                ? "Saving…"
+                : isDirty && isSameDraft({ ...draft, name: initial.name }, initial)
+                  ? "Save the name"
+                  : `Save as version ${prompt.version + 1}`}
             </button>
             {isDirty && (
               <>
@@ -95,7 +99,8 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
             )}
             {isOvertaken && isDirty && (
               <span className="basis-full text-warn" role="alert">
-                Someone saved version {prompt.version} while you were editing. Your text is still here. Saving makes it version {prompt.version + 1}; theirs stays under{" "}
+                Someone saved version {prompt.version} while you were editing. Your text is still here. Saving makes it version{" "}
+                {prompt.version + 1}; theirs stays under{" "}
                 <Link className="underline" href={`/prompts/view/?id=${prompt.prompt_id}&tab=versions`} target="_blank">
                   Versions
                 </Link>

@@ -21,7 +21,11 @@ test("both texts can be read back from the comparison", () => {
   const before = "one\ntwo\n\nthree\ntwo";
   const after = "two\nthree\none\n\ntwo\ntwo";
   const lines = diffLines(before, after);
-  const without = (kind: string) => lines.filter((line) => line.kind !== kind).map(({ text }) => text).join("\n");
+  const without = (kind: string) =>
+    lines
+      .filter((line) => line.kind !== kind)
+      .map(({ text }) => text)
+      .join("\n");
   expect(without("added")).toBe(before);
   expect(without("removed")).toBe(after);
 });

@@ -15,7 +15,17 @@ import { chatModelsQuery, type Model, providersQuery } from "./queries";
 const DOLLARS = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
 
 /** The chat model: those that there is a key for, found by the server; and why others are not among them. */
-export function ModelPicker({ model, onChange, error, needsTools }: { model: string | null; onChange: (model: string | null) => void; error: unknown; needsTools: boolean }) {
+export function ModelPicker({
+  model,
+  onChange,
+  error,
+  needsTools,
+}: {
+  model: string | null;
+  onChange: (model: string | null) => void;
+  error: unknown;
+  needsTools: boolean;
+}) {
   const [isOpen, setOpen] = useState(false);
   const chosen = useQuery({ ...chatModelsQuery(model ?? ""), enabled: model !== null });
   const known = chosen.data?.models.find((item) => item.model === model);
@@ -106,7 +116,9 @@ function ModelList({ model, onChoose }: { model: string | null; onChoose: (model
         {isPending && <div className="px-2 py-2 text-text-2">Asking for the models…</div>}
         {error && !data && <div className="px-2 py-2 text-failed">{error.message}</div>}
         {data && !isAwaited && models.length === 0 && (
-          <div className="px-2 py-2 text-text-2">{wanted === "" ? "No provider of chat models has a key yet." : `No model with a key is called “${wanted}”.`}</div>
+          <div className="px-2 py-2 text-text-2">
+            {wanted === "" ? "No provider of chat models has a key yet." : `No model with a key is called “${wanted}”.`}
+          </div>
         )}
         {data && !isAwaited && data.total_count > models.length && (
           <div className="px-2 py-1 text-xs text-text-3">{data.total_count - models.length} more: type to find them</div>

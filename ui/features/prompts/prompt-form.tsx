@@ -14,7 +14,19 @@ import { type Draft, filterProblem } from "./draft";
 import { ModelPicker } from "./model-picker";
 import { SchemaEditor } from "./schema-editor";
 
-const SHOWN = ["name", "text", "model", "kb_id", "metadata_filter", "temperature", "max_tokens", "max_iterations", "token_budget", "spu_budget", "tag_ids"];
+const SHOWN = [
+  "name",
+  "text",
+  "model",
+  "kb_id",
+  "metadata_filter",
+  "temperature",
+  "max_tokens",
+  "max_iterations",
+  "token_budget",
+  "spu_budget",
+  "tag_ids",
+];
 
 /** What a prompt is: its text, what it answers with, what it may search, and its limits. */
 export function PromptForm({
@@ -48,7 +60,11 @@ export function PromptForm({
   const badFilter = draft.kbId === null ? null : filterProblem(draft.filter);
   const problem = schemaProblem ?? badFilter;
   const general = formError(error, SHOWN);
-  const isSchemaError = general !== null && error instanceof Error && "fields" in error && (error.fields as { field: string }[]).some(({ field }) => field.startsWith("answer_schema"));
+  const isSchemaError =
+    general !== null &&
+    error instanceof Error &&
+    "fields" in error &&
+    (error.fields as { field: string }[]).some(({ field }) => field.startsWith("answer_schema"));
   return (
     <form
       className="flex max-w-[760px] flex-col gap-5 p-4"
@@ -64,7 +80,14 @@ export function PromptForm({
         <input className="field" required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
       </Field>
       <Field label="Text" error={error} field="text" hint="What the model is to do. It is given the document's text by itself.">
-        <textarea className="field" required rows={8} maxLength={100_000} value={draft.text} onChange={(event) => change({ text: event.target.value })} />
+        <textarea
+          className="field"
+          required
+          rows={8}
+          maxLength={100_000}
+          value={draft.text}
+          onChange={(event) => change({ text: event.target.value })}
+        />
       </Field>
       <ModelPicker model={draft.model} onChange={(model) => change({ model })} error={error} needsTools={draft.kbId !== null} />
       <SchemaEditor
@@ -114,7 +137,12 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
             tag && (
               <span key={id} className="inline-flex items-center">
                 <TagChip tag={tag} />
-                <button type="button" className="button button-quiet button-small" aria-label={`Take out ${tag.name}`} onClick={() => onChange(tagIds.filter((other) => other !== id))}>
+                <button
+                  type="button"
+                  className="button button-quiet button-small"
+                  aria-label={`Take out ${tag.name}`}
+                  onClick={() => onChange(tagIds.filter((other) => other !== id))}
+                >
                   <X aria-hidden size={12} />
                 </button>
               </span>
@@ -130,7 +158,9 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
           </button>
         </TagPicker>
       </div>
-      <span className="text-text-3">It runs by itself on each new document that has one of them. Without tags it runs when you say so.</span>
+      <span className="text-text-3">
+        It runs by itself on each new document that has one of them. Without tags it runs when you say so.
+      </span>
       <FieldError error={error} field="tag_ids" />
     </div>
   );
@@ -144,7 +174,12 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
   const isListed = bases.some((base) => base.kb_id === draft.kbId);
   return (
     <div className="flex flex-col gap-4 border-t border-line pt-4">
-      <Field label="Knowledge base" error={error} field="kb_id" hint="The model may search in it, and cites what it found. Without one it knows the document alone.">
+      <Field
+        label="Knowledge base"
+        error={error}
+        field="kb_id"
+        hint="The model may search in it, and cites what it found. Without one it knows the document alone."
+      >
         <select className="field" value={draft.kbId ?? ""} onChange={(event) => change({ kbId: event.target.value || null })}>
           <option value="">None</option>
           {draft.kbId !== null && !isListed && <option value={draft.kbId}>{chosen.data?.name ?? "…"}</option>}
@@ -162,7 +197,12 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
         </label>
       )}
       {draft.kbId !== null && (
-        <Field label="Filter of searches" error={error} field="metadata_filter" hint="Optional, as JSON: every search of the model stays within it.">
+        <Field
+          label="Filter of searches"
+          error={error}
+          field="metadata_filter"
+          hint="Optional, as JSON: every search of the model stays within it."
+        >
           <textarea
             className="field font-mono text-xs!"
             rows={draft.filter === "" ? 1 : 4}
@@ -188,19 +228,56 @@ function Limits({ draft, change, error }: Part) {
     <fieldset className="grid gap-4 border-t border-line pt-4 sm:grid-cols-2">
       <legend className="sr-only">Limits</legend>
       <Field label="Rounds" error={error} field="max_iterations" hint="Times that the model is asked in a run; the last one has to answer.">
-        <input className="field" type="number" required min={1} max={20} value={draft.maxIterations} onChange={(event) => change({ maxIterations: event.target.value })} />
+        <input
+          className="field"
+          type="number"
+          required
+          min={1}
+          max={20}
+          value={draft.maxIterations}
+          onChange={(event) => change({ maxIterations: event.target.value })}
+        />
       </Field>
       <Field label="Temperature" error={error} field="temperature" hint="0 to 2. Empty: the model's own.">
-        <input className="field" type="number" min={0} max={2} step="any" value={draft.temperature} onChange={(event) => change({ temperature: event.target.value })} />
+        <input
+          className="field"
+          type="number"
+          min={0}
+          max={2}
+          step="any"
+          value={draft.temperature}
+          onChange={(event) => change({ temperature: event.target.value })}
+        />
       </Field>
       <Field label="Token budget of a run" error={error} field="token_budget" hint="Asked and answered. Empty: none.">
-        <input className="field" type="number" min={100} max={100_000_000} value={draft.tokenBudget} onChange={(event) => change({ tokenBudget: event.target.value })} />
+        <input
+          className="field"
+          type="number"
+          min={100}
+          max={100_000_000}
+          value={draft.tokenBudget}
+          onChange={(event) => change({ tokenBudget: event.target.value })}
+        />
       </Field>
       <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For its searches. Empty: none.">
-        <input className="field" type="number" min={0} max={1_000_000} value={draft.spuBudget} onChange={(event) => change({ spuBudget: event.target.value })} />
+        <input
+          className="field"
+          type="number"
+          min={0}
+          max={1_000_000}
+          value={draft.spuBudget}
+          onChange={(event) => change({ spuBudget: event.target.value })}
+        />
       </Field>
       <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Empty: the model's own limit.">
-        <input className="field" type="number" min={1} max={1_000_000} value={draft.maxTokens} onChange={(event) => change({ maxTokens: event.target.value })} />
+        <input
+          className="field"
+          type="number"
+          min={1}
+          max={1_000_000}
+          value={draft.maxTokens}
+          onChange={(event) => change({ maxTokens: event.target.value })}
+        />
       </Field>
     </fieldset>
   );

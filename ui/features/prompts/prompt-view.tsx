@@ -22,8 +22,12 @@ import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery }
 import { RunsTab } from "./runs-tab";
 
 // Loaded when they are first wanted.
-const ResultsTab = dynamic(() => import("./results-tab").then((module) => module.ResultsTab), { loading: () => <SkeletonBlock lines={6} /> });
-const VersionsTab = dynamic(() => import("./versions-tab").then((module) => module.VersionsTab), { loading: () => <SkeletonBlock lines={6} /> });
+const ResultsTab = dynamic(() => import("./results-tab").then((module) => module.ResultsTab), {
+  loading: () => <SkeletonBlock lines={6} />,
+});
+const VersionsTab = dynamic(() => import("./versions-tab").then((module) => module.VersionsTab), {
+  loading: () => <SkeletonBlock lines={6} />,
+});
 const RunDialog = dynamic(() => import("./run-dialog").then((module) => module.RunDialog), { ssr: false });
 
 const PARENT = { href: "/prompts/", label: "Prompts" };
@@ -97,7 +101,11 @@ function Remove({ prompt }: { prompt: Prompt }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useMutation({
     mutationFn: () =>
-      answered(api.DELETE("/v0/orgs/{organization_id}/prompts/{prompt_id}", { params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id } } })),
+      answered(
+        api.DELETE("/v0/orgs/{organization_id}/prompts/{prompt_id}", {
+          params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id } },
+        }),
+      ),
     onSuccess: async () => {
       toast(`${prompt.name} is deleted`);
       router.replace("/prompts/");
@@ -107,7 +115,13 @@ function Remove({ prompt }: { prompt: Prompt }) {
   });
   return (
     <>
-      <button type="button" className="button button-icon text-failed" aria-label="Delete the prompt" title="Delete" onClick={() => setAsking(true)}>
+      <button
+        type="button"
+        className="button button-icon text-failed"
+        aria-label="Delete the prompt"
+        title="Delete"
+        onClick={() => setAsking(true)}
+      >
         <Trash2 aria-hidden size={14} />
       </button>
       <ConfirmDialog
@@ -136,8 +150,10 @@ function Affected({ prompt }: { prompt: Prompt }) {
       {runs && `, ${plural(runs.total_count, "run")}`}
       {results && ` and the results of every version go with it; its latest has ${formatCount(results.total_count)}`}
       {verified && `, ${formatCount(verified.total_count)} of them verified`}.
-      {unfinished && unfinished.total_count > 0 && ` ${plural(unfinished.total_count, "run")} under way ${unfinished.total_count === 1 ? "is" : "are"} stopped.`} The documents
-      stay. This cannot be undone.
+      {unfinished &&
+        unfinished.total_count > 0 &&
+        ` ${plural(unfinished.total_count, "run")} under way ${unfinished.total_count === 1 ? "is" : "are"} stopped.`}{" "}
+      The documents stay. This cannot be undone.
     </span>
   );
 }

@@ -44,7 +44,9 @@ export function Prompts() {
         <caption className="sr-only">Prompts</caption>
         <thead>
           <tr>
-            <th data-column="name" className="pl-4!">Name</th>
+            <th data-column="name" className="pl-4!">
+              Name
+            </th>
             <th className="number w-[72px] max-md:hidden">Version</th>
             <th className="w-[170px] @max-[1003px]:hidden">Model</th>
             <th className="w-[18%] @max-[745px]:hidden">Tags</th>
@@ -79,7 +81,9 @@ function PromptRow({ prompt, tagIndex }: { prompt: ListedPrompt; tagIndex: Reado
       <td className="@max-[745px]:hidden">
         <TagChips tagIds={prompt.tag_ids} index={tagIndex} most={2} />
       </td>
-      <td className="max-md:hidden">{prompt.kb_id === null ? <span className="text-text-3">–</span> : <BaseName kbId={prompt.kb_id} name={prompt.kb_name} />}</td>
+      <td className="max-md:hidden">
+        {prompt.kb_id === null ? <span className="text-text-3">–</span> : <BaseName kbId={prompt.kb_id} name={prompt.kb_name} />}
+      </td>
       <td>
         <LastRun run={prompt.last_run} />
       </td>

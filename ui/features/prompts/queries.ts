@@ -25,7 +25,10 @@ export function promptListQuery(nameSearch: string, skip: number, limit: number)
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/prompts", {
-          params: { path: organizationPath(), query: { skip, limit, include: ["kb_name", "last_run"], ...(nameSearch && { name_search: nameSearch }) } },
+          params: {
+            path: organizationPath(),
+            query: { skip, limit, include: ["kb_name", "last_run"], ...(nameSearch && { name_search: nameSearch }) },
+          },
           signal,
         }),
       ),
@@ -222,6 +225,8 @@ export function providersQuery() {
   return queryOptions({
     queryKey: ["providers"],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
+      ),
   });
 }

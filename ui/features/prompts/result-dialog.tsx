@@ -22,14 +22,27 @@ import type { Prompt, PromptVersion, Result } from "./queries";
 import { ResultMark } from "./results-tab";
 
 /** One result: its fields to correct, its verification, and what it was before. */
-export function ResultDialog({ prompt, version, documentId, onClose }: { prompt: Prompt; version: PromptVersion; documentId: string; onClose: () => void }) {
+export function ResultDialog({
+  prompt,
+  version,
+  documentId,
+  onClose,
+}: {
+  prompt: Prompt;
+  version: PromptVersion;
+  documentId: string;
+  onClose: () => void;
+}) {
   const document = useQuery({ ...documentQuery(documentId), retry: false });
   const { data, error, refetch } = useQuery({
     queryKey: ["results", "one", prompt.prompt_id, version.version, documentId],
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results/{document_id}", {
-          params: { path: { ...organizationPath(), prompt_id: prompt.prompt_id, document_id: documentId }, query: { version: version.version } },
+          params: {
+            path: { ...organizationPath(), prompt_id: prompt.prompt_id, document_id: documentId },
+            query: { version: version.version },
+          },
           signal,
         }),
       ),
@@ -67,7 +80,19 @@ function editedAnswer(result: Result, schema: JsonObject | null, texts: Readonly
   return { answer: problems.size > 0 ? undefined : answer, problems };
 }
 
-function Editor({ result, version, title, onClose, reload }: { result: Result; version: PromptVersion; title: string; onClose: () => void; reload: () => void }) {
+function Editor({
+  result,
+  version,
+  title,
+  onClose,
+  reload,
+}: {
+  result: Result;
+  version: PromptVersion;
+  title: string;
+  onClose: () => void;
+  reload: () => void;
+}) {
   const client = useQueryClient();
   const mayChange = useMay("update_prompt_result");
   const schema = version.answer_schema as JsonObject | null;
@@ -86,14 +111,19 @@ function Editor({ result, version, title, onClose, reload }: { result: Result; v
         }),
       ),
     onSuccess: async (saved, body) => {
-      toast(body.is_verified === true ? "Verified" : body.is_verified === false && body.answer === undefined ? "No longer verified" : "Saved");
+      toast(
+        body.is_verified === true ? "Verified" : body.is_verified === false && body.answer === undefined ? "No longer verified" : "Saved",
+      );
       setTexts(new Map());
       client.setQueryData(["results", "one", saved.prompt_id, saved.version, saved.document_id], saved);
       await client.invalidateQueries({ queryKey: ["results"] });
     },
   });
   const change = (isVerified: boolean | null) =>
-    save.mutate({ ...(isChanged && answer !== undefined && { answer }), ...(isVerified !== null && { is_verified: isVerified }) } as Schemas["PromptResultUpdate"]);
+    save.mutate({
+      ...(isChanged && answer !== undefined && { answer }),
+      ...(isVerified !== null && { is_verified: isVerified }),
+    } as Schemas["PromptResultUpdate"]);
   const isBlocked = save.isPending || problems.size > 0;
   const isReplaced = save.error instanceof ApiError && save.error.code === "result_replaced";
   return (
@@ -198,7 +228,12 @@ function ValueField({
       ) : input.kind === "number" ? (
         <input {...common} inputMode="decimal" onChange={(event) => onChange(event.target.value)} />
       ) : (
-        <textarea {...common} className={`field ${input.kind === "json" ? "font-mono text-xs!" : ""}`} rows={rows} onChange={(event) => onChange(event.target.value)} />
+        <textarea
+          {...common}
+          className={`field ${input.kind === "json" ? "font-mono text-xs!" : ""}`}
+          rows={rows}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
       {input.kind === "json" && !isReadOnly && <span className="text-text-3">As JSON</span>}
       {problem !== null && (

@@ -53,7 +53,11 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
         </label>
         <label className="flex items-center gap-2">
           <span className="text-text-2">State</span>
-          <select className="field w-[140px]" value={url.check} onChange={(event) => void setUrl({ check: event.target.value as (typeof STATES)[number], page: 1 })}>
+          <select
+            className="field w-[140px]"
+            value={url.check}
+            onChange={(event) => void setUrl({ check: event.target.value as (typeof STATES)[number], page: 1 })}
+          >
             <option value="all">All</option>
             <option value="verified">Verified</option>
             <option value="open">Not verified</option>
@@ -86,7 +90,13 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
         />
       )}
       {url.document !== null && version && (
-        <ResultDialog key={url.document} prompt={prompt} version={version} documentId={url.document} onClose={() => void setUrl({ document: null })} />
+        <ResultDialog
+          key={url.document}
+          prompt={prompt}
+          version={version}
+          documentId={url.document}
+          onClose={() => void setUrl({ document: null })}
+        />
       )}
     </>
   );
@@ -109,7 +119,17 @@ function EarlierResults({ promptId, before, onShow }: { promptId: string; before
   );
 }
 
-function Nothing({ isFiltered, version, clear, children }: { isFiltered: boolean; version: number; clear: () => void; children: React.ReactNode }) {
+function Nothing({
+  isFiltered,
+  version,
+  clear,
+  children,
+}: {
+  isFiltered: boolean;
+  version: number;
+  clear: () => void;
+  children: React.ReactNode;
+}) {
   return isFiltered ? (
     <EmptyState
       title="No result is in this state"
@@ -127,14 +147,24 @@ function Nothing({ isFiltered, version, clear, children }: { isFiltered: boolean
   );
 }
 
-function ResultTable({ version, results, onOpen }: { version: PromptVersion | undefined; results: readonly Result[] | undefined; onOpen: (documentId: string) => void }) {
+function ResultTable({
+  version,
+  results,
+  onOpen,
+}: {
+  version: PromptVersion | undefined;
+  results: readonly Result[] | undefined;
+  onOpen: (documentId: string) => void;
+}) {
   const columns = columnsOf((version?.answer_schema ?? null) as JsonObject | null);
   return (
     <table className="table table-cards" style={{ minWidth: 340 + 130 * columns.length }}>
       <caption className="sr-only">Results</caption>
       <thead>
         <tr>
-          <th data-column="name" className="w-[220px] pl-4!">Document</th>
+          <th data-column="name" className="w-[220px] pl-4!">
+            Document
+          </th>
           <th className="w-[120px] max-md:hidden">State</th>
           {columns.map((column) => (
             <th key={column.label} className="font-mono" title={column.label}>
@@ -148,7 +178,9 @@ function ResultTable({ version, results, onOpen }: { version: PromptVersion | un
         {results === undefined ? (
           <SkeletonRows rows={8} columns={["60%", "60%", ...columns.map(() => "60%"), "60%"]} />
         ) : (
-          results.map((result) => <ResultRow key={result.document_id} result={result} columns={columns} onOpen={() => onOpen(result.document_id)} />)
+          results.map((result) => (
+            <ResultRow key={result.document_id} result={result} columns={columns} onOpen={() => onOpen(result.document_id)} />
+          ))
         )}
       </tbody>
     </table>
@@ -160,7 +192,12 @@ function ResultRow({ result, columns, onOpen }: { result: Result; columns: reado
   return (
     <tr>
       <td className="pl-4!">
-        <button type="button" className="block max-w-full truncate text-left font-medium hover:underline" onClick={onOpen} title={data?.document_name}>
+        <button
+          type="button"
+          className="block max-w-full truncate text-left font-medium hover:underline"
+          onClick={onOpen}
+          title={data?.document_name}
+        >
           {data?.document_name ?? "…"}
         </button>
         <span className="md:hidden">
@@ -173,7 +210,12 @@ function ResultRow({ result, columns, onOpen }: { result: Result; columns: reado
       {columns.map((column) => {
         const value = valueAt(result.answer, column);
         return (
-          <td key={column.label} data-label={column.label} className={typeof value === "number" ? "tabular-nums" : undefined} title={shortly(value)}>
+          <td
+            key={column.label}
+            data-label={column.label}
+            className={typeof value === "number" ? "tabular-nums" : undefined}
+            title={shortly(value)}
+          >
             {shortly(value)}
           </td>
         );
@@ -222,7 +264,13 @@ function Export({ filter, isEmpty }: { filter: { promptId: string; version: numb
   return (
     <div className="flex gap-2">
       {(["csv", "json"] as const).map((format) => (
-        <button key={format} type="button" className="button" disabled={isEmpty || download.isPending} onClick={() => download.mutate(format)}>
+        <button
+          key={format}
+          type="button"
+          className="button"
+          disabled={isEmpty || download.isPending}
+          onClick={() => download.mutate(format)}
+        >
           <Download aria-hidden size={14} /> {format.toUpperCase()}
         </button>
       ))}

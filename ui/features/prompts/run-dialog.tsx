@@ -37,11 +37,16 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
       await client.invalidateQueries({ queryKey: ["runs"] });
       onClose();
       const [first] = runs;
-      router.push(runs.length === 1 && first && first.document_id === null ? `/prompts/run/?id=${first.run_id}` : `/prompts/view/?id=${prompt.prompt_id}&tab=runs`);
+      router.push(
+        runs.length === 1 && first && first.document_id === null
+          ? `/prompts/run/?id=${first.run_id}`
+          : `/prompts/view/?id=${prompt.prompt_id}&tab=runs`,
+      );
     },
   });
   const isReady = on === "text" ? text.trim() !== "" : chosen.size > 0 && chosen.size <= MOST_DOCUMENTS;
-  const start = () => run.mutate({ version, ...(on === "text" ? { text } : { document_ids: [...chosen.keys()] }) } as Schemas["PromptRunCreate"]);
+  const start = () =>
+    run.mutate({ version, ...(on === "text" ? { text } : { document_ids: [...chosen.keys()] }) } as Schemas["PromptRunCreate"]);
   return (
     <Dialog
       open
@@ -88,7 +93,9 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
         ) : (
           <>
             <DocumentChooser chosen={chosen} onChange={setChosen} />
-            {chosen.size > MOST_DOCUMENTS && <span className="text-failed">At most {formatCount(MOST_DOCUMENTS)} documents are run at once.</span>}
+            {chosen.size > MOST_DOCUMENTS && (
+              <span className="text-failed">At most {formatCount(MOST_DOCUMENTS)} documents are run at once.</span>
+            )}
             <Replaced promptId={prompt.prompt_id} version={version} chosen={chosen} />
           </>
         )}

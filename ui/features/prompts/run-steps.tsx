@@ -14,7 +14,13 @@ export function RunSteps({ run, passages }: { run: RunDetail; passages: Readonly
         Steps
       </h2>
       {run.steps.length === 0 ? (
-        <p className="text-text-2">{run.status === "queued" ? "It waits for a worker." : run.status === "running" ? "The model is being asked." : "It ended before the model was asked."}</p>
+        <p className="text-text-2">
+          {run.status === "queued"
+            ? "It waits for a worker."
+            : run.status === "running"
+              ? "The model is being asked."
+              : "It ended before the model was asked."}
+        </p>
       ) : (
         <ol className="flex flex-col gap-3">
           {run.steps.map((step, place) => (
@@ -76,7 +82,9 @@ function ModelStep({ step, passages }: { step: RunStep; passages: ReadonlyMap<nu
 
 function ToolStep({ step, written }: { step: RunStep; written: string | undefined }) {
   const title =
-    step.error !== null ? `${step.tool_name ?? "A tool"} did nothing` : `${step.tool_name ?? "A tool"} found ${plural(step.passages.length, "passage")}`;
+    step.error !== null
+      ? `${step.tool_name ?? "A tool"} did nothing`
+      : `${step.tool_name ?? "A tool"} found ${plural(step.passages.length, "passage")}`;
   return (
     <>
       <Head title={title}>

@@ -26,7 +26,9 @@ export function RunView() {
   const [id] = useQueryState("id", parseAsString.withDefault(""));
   const { data: run, error, refetch } = useQuery(runQuery(id));
   const prompt = useQuery(promptQuery(run?.prompt_id ?? ""));
-  const parent = run ? { href: `/prompts/view/?id=${run.prompt_id}&tab=runs`, label: prompt.data?.name ?? "Prompt" } : { href: "/prompts/", label: "Prompts" };
+  const parent = run
+    ? { href: `/prompts/view/?id=${run.prompt_id}&tab=runs`, label: prompt.data?.name ?? "Prompt" }
+    : { href: "/prompts/", label: "Prompts" };
   if (!run) {
     return (
       <>
@@ -78,7 +80,9 @@ function Shown({ run, parent }: { run: RunDetail; parent: { href: string; label:
               {sentence(warning)}
             </Banner>
           ))}
-          {run.has_erased_passages && <Banner tone="warning">Passages of documents that were deleted since are gone from the steps.</Banner>}
+          {run.has_erased_passages && (
+            <Banner tone="warning">Passages of documents that were deleted since are gone from the steps.</Banner>
+          )}
           <Facts run={run} />
           {run.answer !== null && run.answer !== undefined && (
             <section className="flex flex-col gap-2" aria-labelledby="answer">
@@ -87,7 +91,10 @@ function Shown({ run, parent }: { run: RunDetail; parent: { href: string; label:
               </h2>
               <AnswerView answer={run.answer} passages={passages} />
               {run.document_id !== null && (
-                <Link className="self-start text-link hover:underline" href={`/prompts/view/?id=${run.prompt_id}&tab=results&v=${run.version}&document=${run.document_id}`}>
+                <Link
+                  className="self-start text-link hover:underline"
+                  href={`/prompts/view/?id=${run.prompt_id}&tab=results&v=${run.version}&document=${run.document_id}`}
+                >
                   Open the result to edit or verify it
                 </Link>
               )}
@@ -126,12 +133,26 @@ function Facts({ run }: { run: RunDetail }) {
         </Link>
       ),
     ],
-    ["Version", <Link key="v" className="text-link hover:underline" href={`/prompts/view/?id=${run.prompt_id}&tab=versions&v=${run.version}`}>{run.version}</Link>],
+    [
+      "Version",
+      <Link key="v" className="text-link hover:underline" href={`/prompts/view/?id=${run.prompt_id}&tab=versions&v=${run.version}`}>
+        {run.version}
+      </Link>,
+    ],
     ["Model", run.model ?? "not chosen yet"],
-    ["Tokens", `${formatCount(usage.prompt_tokens)} asked, ${formatCount(usage.completion_tokens)} answered, in ${plural(usage.model_calls, "call")}`],
+    [
+      "Tokens",
+      `${formatCount(usage.prompt_tokens)} asked, ${formatCount(usage.completion_tokens)} answered, in ${plural(usage.model_calls, "call")}`,
+    ],
     ["Cost", costWords(usage)],
     ["SPUs", `${formatCount(usage.spus)} for ${plural(usage.searches, "search", "searches")}`],
-    ["Asked for", <span key="t"><Time at={run.created_at} />{run.is_automatic ? ", by itself: the document has one of its tags" : ""}</span>],
+    [
+      "Asked for",
+      <span key="t">
+        <Time at={run.created_at} />
+        {run.is_automatic ? ", by itself: the document has one of its tags" : ""}
+      </span>,
+    ],
     ["Took", formatMilliseconds(took)],
   ];
   return (
@@ -154,7 +175,11 @@ function RunAgain({ run }: { run: RunDetail }) {
       answered(
         api.POST("/v0/orgs/{organization_id}/prompts/{prompt_id}/runs", {
           params: { path: { ...organizationPath(), prompt_id: run.prompt_id } },
-          body: { version: run.version, document_ids: run.document_id === null ? [] : [run.document_id], ...(run.input_text !== null && { text: run.input_text }) },
+          body: {
+            version: run.version,
+            document_ids: run.document_id === null ? [] : [run.document_id],
+            ...(run.input_text !== null && { text: run.input_text }),
+          },
           headers: idempotencyKey(),
         }),
       ),
@@ -165,7 +190,13 @@ function RunAgain({ run }: { run: RunDetail }) {
     onError: (failure) => tellFailure("It was not run again", failure),
   });
   return (
-    <button type="button" className="button" disabled={again.isPending} onClick={() => again.mutate()} title={`Version ${run.version}, on the same`}>
+    <button
+      type="button"
+      className="button"
+      disabled={again.isPending}
+      onClick={() => again.mutate()}
+      title={`Version ${run.version}, on the same`}
+    >
       <RotateCw aria-hidden size={14} /> Run again
     </button>
   );

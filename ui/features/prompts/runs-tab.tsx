@@ -28,7 +28,9 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
   });
   const page = Math.max(1, url.page);
   const mayChange = useMay("cancel_prompt_run");
-  const { data, error, isPlaceholderData, refetch } = useQuery(runsQuery({ promptId: prompt.prompt_id, statuses: url.status }, (page - 1) * PAGE, PAGE));
+  const { data, error, isPlaceholderData, refetch } = useQuery(
+    runsQuery({ promptId: prompt.prompt_id, statuses: url.status }, (page - 1) * PAGE, PAGE),
+  );
   useLastPage(page, isPlaceholderData ? undefined : data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   const isEmpty = data?.total_count === 0 && !isPlaceholderData;
@@ -103,7 +105,9 @@ function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayCh
       <caption className="sr-only">Runs</caption>
       <thead>
         <tr>
-          <th data-column="name" className="pl-4!">On</th>
+          <th data-column="name" className="pl-4!">
+            On
+          </th>
           <th className="w-[180px] max-md:hidden">State</th>
           <th className="number w-[72px] @max-[940px]:hidden">Version</th>
           <th className="number w-[80px] @max-[1020px]:hidden">Tokens</th>
@@ -159,7 +163,12 @@ function RunRow({ run, mayChange }: { run: Run; mayChange: boolean }) {
 }
 
 export function RunSubject({ run }: { run: Pick<Run, "document_id"> }) {
-  const { data, error } = useQuery({ ...documentQuery(run.document_id ?? ""), enabled: run.document_id !== null, staleTime: 60_000, retry: false });
+  const { data, error } = useQuery({
+    ...documentQuery(run.document_id ?? ""),
+    enabled: run.document_id !== null,
+    staleTime: 60_000,
+    retry: false,
+  });
   if (run.document_id === null) return "A text";
   return data?.document_name ?? (error ? "A deleted document" : "…");
 }
@@ -173,7 +182,12 @@ export function CancelRun({ runId, isQuiet = false }: { runId: string; isQuiet?:
     onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
   });
   return (
-    <button type="button" className={isQuiet ? "button button-quiet button-small" : "button"} disabled={cancel.isPending} onClick={() => cancel.mutate()}>
+    <button
+      type="button"
+      className={isQuiet ? "button button-quiet button-small" : "button"}
+      disabled={cancel.isPending}
+      onClick={() => cancel.mutate()}
+    >
       {cancel.isPending ? "Cancelling…" : isQuiet ? "Cancel" : "Cancel the run"}
     </button>
   );

@@ -103,10 +103,22 @@ function FieldRow({
           </select>
         </label>
         <div className="flex items-end">
-          <button type="button" className="button button-quiet button-icon" aria-label={`Move ${called} up`} disabled={onUp === null} onClick={onUp ?? undefined}>
+          <button
+            type="button"
+            className="button button-quiet button-icon"
+            aria-label={`Move ${called} up`}
+            disabled={onUp === null}
+            onClick={onUp ?? undefined}
+          >
             <ChevronUp aria-hidden size={15} />
           </button>
-          <button type="button" className="button button-quiet button-icon" aria-label={`Move ${called} down`} disabled={onDown === null} onClick={onDown ?? undefined}>
+          <button
+            type="button"
+            className="button button-quiet button-icon"
+            aria-label={`Move ${called} down`}
+            disabled={onDown === null}
+            onClick={onDown ?? undefined}
+          >
             <ChevronDown aria-hidden size={15} />
           </button>
           <button type="button" className="button button-quiet button-icon text-failed" aria-label={`Remove ${called}`} onClick={onRemove}>
@@ -121,13 +133,22 @@ function FieldRow({
       )}
       <label className="flex flex-col gap-1">
         <span className="text-text-2">What it is, for the model</span>
-        <input className="field" value={field.description} maxLength={2_000} onChange={(event) => onChange({ ...field, description: event.target.value })} />
+        <input
+          className="field"
+          value={field.description}
+          maxLength={2_000}
+          onChange={(event) => onChange({ ...field, description: event.target.value })}
+        />
       </label>
       {field.kind === "choice" && <Choices field={field} onChange={onChange} />}
       <div className="flex flex-wrap gap-x-5 gap-y-2">
         <Tick label="Required" isOn={field.isRequired} onChange={(isRequired) => onChange({ ...field, isRequired })} />
         <Tick label="A list of these" isOn={field.isList} onChange={(isList) => onChange({ ...field, isList, listRest: {} })} />
-        <Tick label={field.isList ? "Items may be null" : "May be null"} isOn={field.mayBeNull} onChange={(mayBeNull) => onChange({ ...field, mayBeNull })} />
+        <Tick
+          label={field.isList ? "Items may be null" : "May be null"}
+          isOn={field.mayBeNull}
+          onChange={(mayBeNull) => onChange({ ...field, mayBeNull })}
+        />
       </div>
       <Carried field={field} />
       {field.group && (

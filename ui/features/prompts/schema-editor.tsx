@@ -4,7 +4,19 @@ import { useState } from "react";
 
 import { ApiError } from "@/api/errors";
 
-import { emptyGroup, fieldAt, isObject, type JsonObject, newField, placesOf, problemsOf, readSchema, type SchemaField, type SchemaGroup, writeSchema } from "./answer-schema";
+import {
+  emptyGroup,
+  fieldAt,
+  isObject,
+  type JsonObject,
+  newField,
+  placesOf,
+  problemsOf,
+  readSchema,
+  type SchemaField,
+  type SchemaGroup,
+  writeSchema,
+} from "./answer-schema";
 
 import { SchemaBuilder } from "./schema-builder";
 

@@ -26,12 +26,18 @@ export function VersionsTab({ prompt }: { prompt: Prompt }) {
   if (!versions) return <SkeletonBlock lines={8} />;
   const chosen = versions.find(({ version }) => version === url.v) ?? versions[0];
   if (!chosen) return null;
-  const other = versions.find(({ version }) => version === url.vs) ?? versions.find(({ version }) => version === chosen.version - 1) ?? null;
+  const other =
+    versions.find(({ version }) => version === url.vs) ?? versions.find(({ version }) => version === chosen.version - 1) ?? null;
   return (
     <div className="min-h-0 flex-1 overflow-auto">
       <div className="flex flex-col gap-4 p-4">
         <div className="flex flex-wrap items-end gap-3">
-          <VersionSelect label="Version" versions={versions} value={chosen.version} onChange={(v) => void setUrl({ v, vs: url.vs === v ? null : url.vs })} />
+          <VersionSelect
+            label="Version"
+            versions={versions}
+            value={chosen.version}
+            onChange={(v) => void setUrl({ v, vs: url.vs === v ? null : url.vs })}
+          />
           {versions.length > 1 && (
             <VersionSelect
               label="Compared with"
@@ -60,7 +66,17 @@ export function VersionsTab({ prompt }: { prompt: Prompt }) {
   );
 }
 
-function VersionSelect({ label, versions, value, onChange }: { label: string; versions: readonly PromptVersion[]; value: number | null; onChange: (version: number) => void }) {
+function VersionSelect({
+  label,
+  versions,
+  value,
+  onChange,
+}: {
+  label: string;
+  versions: readonly PromptVersion[];
+  value: number | null;
+  onChange: (version: number) => void;
+}) {
   return (
     <label className="flex w-[150px] flex-col gap-1">
       <span className="text-text-2">{label}</span>
@@ -235,8 +251,8 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
         action={`Save it as version ${prompt.version + 1}`}
         onConfirm={() => restore.mutate()}
       >
-        It is saved again as version {prompt.version + 1}, with its text, answer and settings. Version {prompt.version} stays in the list. No
-        document is run again by this{version.tag_ids.length > 0 ? "; new documents with its tags are" : ""}.
+        It is saved again as version {prompt.version + 1}, with its text, answer and settings. Version {prompt.version} stays in the list.
+        No document is run again by this{version.tag_ids.length > 0 ? "; new documents with its tags are" : ""}.
       </ConfirmDialog>
     </>
   );

@@ -3,7 +3,13 @@
 import type { Configuration, Fusion, Mode } from "./configuration";
 
 /** Each change searches anew. */
-export function ConfigurationForm({ configuration, onChange }: { configuration: Configuration; onChange: (changed: Configuration) => void }) {
+export function ConfigurationForm({
+  configuration,
+  onChange,
+}: {
+  configuration: Configuration;
+  onChange: (changed: Configuration) => void;
+}) {
   const put = (change: Partial<Configuration>) => onChange({ ...configuration, ...change });
   const isHybrid = configuration.mode === "hybrid";
   return (
@@ -27,10 +33,32 @@ export function ConfigurationForm({ configuration, onChange }: { configuration: 
         </label>
       )}
       {isHybrid && configuration.fusion === "weighted" && (
-        <NumberField label="Vector’s weight, 0–1" value={configuration.alpha} least={0} most={1} step={0.1} onChange={(alpha) => alpha !== null && put({ alpha })} />
+        <NumberField
+          label="Vector’s weight, 0–1"
+          value={configuration.alpha}
+          least={0}
+          most={1}
+          step={0.1}
+          onChange={(alpha) => alpha !== null && put({ alpha })}
+        />
       )}
-      <NumberField label="Neighbours" value={configuration.neighbours} least={0} most={5} empty="as set" onChange={(neighbours) => put({ neighbours })} />
-      <NumberField label="Least relevance" value={configuration.threshold} least={0} most={1} step={0.05} empty="none" onChange={(threshold) => put({ threshold })} />
+      <NumberField
+        label="Neighbours"
+        value={configuration.neighbours}
+        least={0}
+        most={5}
+        empty="as set"
+        onChange={(neighbours) => put({ neighbours })}
+      />
+      <NumberField
+        label="Least relevance"
+        value={configuration.threshold}
+        least={0}
+        most={1}
+        step={0.05}
+        empty="none"
+        onChange={(threshold) => put({ threshold })}
+      />
       <label className="flex h-8 items-center gap-2">
         <input type="checkbox" checked={configuration.rerank} onChange={(event) => put({ rerank: event.target.checked })} /> Rerank
       </label>

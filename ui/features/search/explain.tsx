@@ -144,7 +144,16 @@ function Explanation({ explanation, onOpen }: { explanation: Explained; onOpen: 
           <h3 className="mt-4 mb-1 font-semibold">Its own best passages</h3>
           <ol className="-mx-4">
             {explanation.passages.map((hit) => (
-              <HitCard key={hit.chunk_index} hit={hit} kind="own" place={null} change={null} bestLexical={bestLexical} isOpen={false} onOpen={() => onOpen(hit)} />
+              <HitCard
+                key={hit.chunk_index}
+                hit={hit}
+                kind="own"
+                place={null}
+                change={null}
+                bestLexical={bestLexical}
+                isOpen={false}
+                onOpen={() => onOpen(hit)}
+              />
             ))}
           </ol>
         </>

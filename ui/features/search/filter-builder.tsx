@@ -16,8 +16,7 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
   const [json, setJsonText] = useState(text);
   const problem = isJson ? filterProblem(json) : null;
   const richer = isJson && problem === null && readFilter(json) === null;
-  const put = (at: number, change: Partial<FilterRow>) =>
-    setRows(rows.map((row, index) => (index === at ? { ...row, ...change } : row)));
+  const put = (at: number, change: Partial<FilterRow>) => setRows(rows.map((row, index) => (index === at ? { ...row, ...change } : row)));
   const written = () => {
     if (isJson) return json.trim();
     const filter = toMetadataFilter(rows);
@@ -65,7 +64,12 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
           <div key={at} className="flex flex-wrap items-center gap-2">
             <label className="w-[190px] max-md:basis-full">
               <span className="sr-only">Field {at + 1}</span>
-              <input className="field" list="filter-fields" value={row.field} onChange={(event) => put(at, { field: event.target.value })} />
+              <input
+                className="field"
+                list="filter-fields"
+                value={row.field}
+                onChange={(event) => put(at, { field: event.target.value })}
+              />
             </label>
             <label className="w-[150px] max-md:w-[120px]">
               <span className="sr-only">Comparison {at + 1}</span>
@@ -80,7 +84,11 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
             {row.operator === "$exists" ? (
               <label className="w-[120px]">
                 <span className="sr-only">Value {at + 1}</span>
-                <select className="field" value={row.value === "false" ? "false" : "true"} onChange={(event) => put(at, { value: event.target.value })}>
+                <select
+                  className="field"
+                  value={row.value === "false" ? "false" : "true"}
+                  onChange={(event) => put(at, { value: event.target.value })}
+                >
                   <option value="true">yes</option>
                   <option value="false">no</option>
                 </select>
@@ -90,13 +98,24 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
                 <span className="sr-only">Value {at + 1}</span>
                 <input
                   className="field"
-                  placeholder={row.operator === "$in" || row.operator === "$nin" ? "a, b, c" : row.field === "upload_date" ? "2026-01-31T00:00:00Z" : "Value"}
+                  placeholder={
+                    row.operator === "$in" || row.operator === "$nin"
+                      ? "a, b, c"
+                      : row.field === "upload_date"
+                        ? "2026-01-31T00:00:00Z"
+                        : "Value"
+                  }
                   value={row.value}
                   onChange={(event) => put(at, { value: event.target.value })}
                 />
               </label>
             )}
-            <button type="button" className="button button-quiet button-icon" aria-label={`Leave condition ${at + 1} out`} onClick={() => setRows(rows.filter((_, index) => index !== at))}>
+            <button
+              type="button"
+              className="button button-quiet button-icon"
+              aria-label={`Leave condition ${at + 1} out`}
+              onClick={() => setRows(rows.filter((_, index) => index !== at))}
+            >
               <X aria-hidden size={14} />
             </button>
           </div>
@@ -121,7 +140,13 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
             Clear
           </button>
         )}
-        <button type="button" className="button button-quiet" onClick={toggle} disabled={richer || problem !== null} title={richer ? "A form cannot show this filter" : undefined}>
+        <button
+          type="button"
+          className="button button-quiet"
+          onClick={toggle}
+          disabled={richer || problem !== null}
+          title={richer ? "A form cannot show this filter" : undefined}
+        >
           {isJson ? "As a form" : "As JSON"}
         </button>
       </div>

@@ -48,7 +48,12 @@ function conditionOf(row: FilterRow): Json {
       return { $exists: row.value.trim() !== "false" };
     case "$in":
     case "$nin":
-      return { [row.operator]: row.value.split(",").filter((part) => part.trim() !== "").map(literal) };
+      return {
+        [row.operator]: row.value
+          .split(",")
+          .filter((part) => part.trim() !== "")
+          .map(literal),
+      };
     default:
       return { [row.operator]: literal(row.value) };
   }

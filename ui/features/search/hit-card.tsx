@@ -33,13 +33,24 @@ export function HitCard({
       data-item={hit.document_id}
       className={`flex gap-3 border-b border-line px-4 py-3 ${kind === "neighbour" ? "opacity-80" : ""} ${isOpen ? "bg-selected" : ""}`}
     >
-      <span className="w-5 shrink-0 text-right font-semibold tabular-nums">{place ?? <span className="sr-only">{kind === "own" ? "Passage" : "Context"}</span>}</span>
+      <span className="w-5 shrink-0 text-right font-semibold tabular-nums">
+        {place ?? <span className="sr-only">{kind === "own" ? "Passage" : "Context"}</span>}
+      </span>
       <div className="min-w-0 flex-1">
         <div className="flex flex-wrap items-center gap-x-2">
-          <button type="button" className="min-w-0 truncate text-left font-semibold hover:underline" onClick={onOpen} title={`Show the page of ${hit.source}`}>
+          <button
+            type="button"
+            className="min-w-0 truncate text-left font-semibold hover:underline"
+            onClick={onOpen}
+            title={`Show the page of ${hit.source}`}
+          >
             {hit.source}
           </button>
-          <Link className="text-text-2 hover:underline" href={passageHref(hit.document_id, passageOf(hit))} title="Open the document at this page">
+          <Link
+            className="text-text-2 hover:underline"
+            href={passageHref(hit.document_id, passageOf(hit))}
+            title="Open the document at this page"
+          >
             {pages}
           </Link>
           {kind === "neighbour" && <span className="text-text-3">context of a result</span>}
@@ -48,9 +59,17 @@ export function HitCard({
         {kind !== "neighbour" && (
           <dl className="flex flex-wrap items-center gap-x-4 text-xs text-text-2">
             <Score name="Relevance" value={hit.relevance} />
-            {scores.vector !== null && <Score name="Vector" value={scores.vector} share={scores.vector} rank={scores.vector_rank} series={1} />}
+            {scores.vector !== null && (
+              <Score name="Vector" value={scores.vector} share={scores.vector} rank={scores.vector_rank} series={1} />
+            )}
             {scores.lexical !== null && (
-              <Score name="Words" value={scores.lexical} share={bestLexical > 0 ? scores.lexical / bestLexical : 0} rank={scores.lexical_rank} series={2} />
+              <Score
+                name="Words"
+                value={scores.lexical}
+                share={bestLexical > 0 ? scores.lexical / bestLexical : 0}
+                rank={scores.lexical_rank}
+                series={2}
+              />
             )}
             {scores.rerank !== null && <Score name="Reranked" value={scores.rerank} />}
           </dl>
@@ -63,14 +82,29 @@ export function HitCard({
   );
 }
 
-function Score({ name, value, share, rank, series }: { name: string; value: number; share?: number; rank?: number | null; series?: 1 | 2 }) {
+function Score({
+  name,
+  value,
+  share,
+  rank,
+  series,
+}: {
+  name: string;
+  value: number;
+  share?: number;
+  rank?: number | null;
+  series?: 1 | 2;
+}) {
   return (
     <div className="flex items-center gap-1.5" title={rank ? `Place ${rank} by ${name.toLowerCase()}` : undefined}>
       <dt>{name}</dt>
       <dd className="font-semibold text-text tabular-nums">{formatScore(value)}</dd>
       {share !== undefined && series && (
         <span aria-hidden className="h-1.5 w-12 overflow-hidden rounded bg-hover">
-          <span className="block h-full rounded" style={{ width: `${Math.round(Math.min(1, Math.max(0, share)) * 100)}%`, background: `var(--series-${series})` }} />
+          <span
+            className="block h-full rounded"
+            style={{ width: `${Math.round(Math.min(1, Math.max(0, share)) * 100)}%`, background: `var(--series-${series})` }}
+          />
         </span>
       )}
     </div>

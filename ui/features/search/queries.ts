@@ -23,21 +23,22 @@ export function searchQuery({ query, kbIds, configuration, filter }: Question) {
     queryFn: async ({ signal }): Promise<SearchAnswer> => {
       const body = searchBody(query, configuration, filter);
       const only = kbIds.length === 1 ? kbIds[0] : undefined;
-      const call: Promise<unknown> = only !== undefined
-        ? answered(
-            api.POST("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/search", {
-              params: { path: { ...organizationPath(), kb_id: only } },
-              body,
-              signal,
-            }),
-          )
-        : answered(
-            api.POST("/v0/orgs/{organization_id}/search", {
-              params: { path: organizationPath() },
-              body: { ...body, kb_ids: [...kbIds] },
-              signal,
-            }),
-          );
+      const call: Promise<unknown> =
+        only !== undefined
+          ? answered(
+              api.POST("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/search", {
+                params: { path: { ...organizationPath(), kb_id: only } },
+                body,
+                signal,
+              }),
+            )
+          : answered(
+              api.POST("/v0/orgs/{organization_id}/search", {
+                params: { path: organizationPath() },
+                body: { ...body, kb_ids: [...kbIds] },
+                signal,
+              }),
+            );
       return (await call) as SearchAnswer;
     },
     staleTime: Infinity,

@@ -53,7 +53,10 @@ export function ResultColumn({
   const total = data ? Object.entries(data.timings_ms) : [];
   let position = 0;
   return (
-    <section aria-label={isCompared ? `Results ${name}` : "Results"} className="flex min-w-0 flex-1 flex-col border-line not-first:border-l">
+    <section
+      aria-label={isCompared ? `Results ${name}` : "Results"}
+      className="flex min-w-0 flex-1 flex-col border-line not-first:border-l"
+    >
       <div className="flex min-h-[40px] flex-wrap items-center gap-1.5 border-b border-line px-4 py-1.5">
         {isCompared && <strong className="mr-1 font-semibold">{name}</strong>}
         <button
@@ -72,7 +75,10 @@ export function ResultColumn({
         </button>
         <span className="flex-1" />
         {data && (
-          <span className="text-xs text-text-2 tabular-nums" title={total.map(([step, milliseconds]) => `${step} ${milliseconds} ms`).join("\n")}>
+          <span
+            className="text-xs text-text-2 tabular-nums"
+            title={total.map(([step, milliseconds]) => `${step} ${milliseconds} ms`).join("\n")}
+          >
             {formatMilliseconds(totalOf(data))} · {formatCount(data.searched_chunk_count)} chunks searched
           </span>
         )}
@@ -88,7 +94,9 @@ export function ResultColumn({
         ))}
         {!hasAsked ? (
           <EmptyState title="Ask a question">
-            {question.kbIds.length === 0 ? "Choose the knowledge base to ask first." : "Each passage comes with its document, page and scores."}
+            {question.kbIds.length === 0
+              ? "Choose the knowledge base to ask first."
+              : "Each passage comes with its document, page and scores."}
           </EmptyState>
         ) : error ? (
           <ErrorState error={error} retry={() => void refetch()} />
@@ -119,7 +127,9 @@ export function ResultColumn({
             })}
           </ol>
         )}
-        {data && <Explain name={isCompared ? name : null} question={question} open={isExplaining} onOpenChange={onExplain} onOpen={onOpen} />}
+        {data && (
+          <Explain name={isCompared ? name : null} question={question} open={isExplaining} onOpenChange={onExplain} onOpen={onOpen} />
+        )}
       </div>
     </section>
   );

@@ -85,7 +85,12 @@ export function SearchTester() {
   return (
     <>
       <PageHead title="Search tester">
-        <button type="button" className={`button ${filter ? "bg-selected" : ""}`} onClick={() => setFilterOpen(!isFilterOpen)} aria-expanded={isFilterOpen}>
+        <button
+          type="button"
+          className={`button ${filter ? "bg-selected" : ""}`}
+          onClick={() => setFilterOpen(!isFilterOpen)}
+          aria-expanded={isFilterOpen}
+        >
           <ListFilter aria-hidden size={14} />
           <span className="max-md:sr-only">Filter{filter ? ": on" : ""}</span>
         </button>
@@ -125,7 +130,13 @@ export function SearchTester() {
       {b !== null && isNarrow && (
         <div className="flex border-b border-line px-3" role="group" aria-label="Configuration">
           {(["a", "b"] as const).map((column) => (
-            <button key={column} type="button" className="tab" aria-current={shownColumn === column ? "page" : undefined} onClick={() => setShownColumn(column)}>
+            <button
+              key={column}
+              type="button"
+              className="tab"
+              aria-current={shownColumn === column ? "page" : undefined}
+              onClick={() => setShownColumn(column)}
+            >
               {column.toUpperCase()}
             </button>
           ))}
@@ -134,7 +145,14 @@ export function SearchTester() {
       <div className="flex min-h-0 flex-1">
         {hasNoBases ? (
           <div className="flex-1">
-            <EmptyState title="There is no knowledge base to search" action={<Link href="/kbs/new/" className="button button-primary">Create one</Link>}>
+            <EmptyState
+              title="There is no knowledge base to search"
+              action={
+                <Link href="/kbs/new/" className="button button-primary">
+                  Create one
+                </Link>
+              }
+            >
               It gathers every document that shares its tags.
             </EmptyState>
           </div>

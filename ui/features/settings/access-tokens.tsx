@@ -95,7 +95,9 @@ function TokenList() {
             <caption className="sr-only">Access tokens</caption>
             <thead>
               <tr>
-                <th data-column="name" className="pl-4!">Name</th>
+                <th data-column="name" className="pl-4!">
+                  Name
+                </th>
                 <th className="w-[90px] max-md:hidden">May</th>
                 <th className="w-[130px] max-md:hidden">State</th>
                 <th className="w-[130px] max-md:hidden">Last used</th>
@@ -130,15 +132,28 @@ function TokenList() {
                     <td className="truncate text-text-2 @max-[1020px]:hidden" title={token.made_by?.name}>
                       {token.made_by?.name ?? "unknown"}
                     </td>
-                    <td className="text-text-2 @max-[870px]:hidden">{token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}</td>
+                    <td className="text-text-2 @max-[870px]:hidden">
+                      {token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}
+                    </td>
                     <td className="text-right">
                       {isBoundByItsMaker(token) && (token.scope !== "admin" || permission === "owner") && (
-                        <button type="button" className="button button-quiet button-small" aria-label={`Take over ${token.name}`} disabled={takeOver.isPending} onClick={() => takeOver.mutate(token)}>
+                        <button
+                          type="button"
+                          className="button button-quiet button-small"
+                          aria-label={`Take over ${token.name}`}
+                          disabled={takeOver.isPending}
+                          onClick={() => takeOver.mutate(token)}
+                        >
                           Take over
                         </button>
                       )}
                       {!token.revoked_at && (token.scope !== "admin" || permission === "owner") && (
-                        <button type="button" className="button button-quiet button-small text-failed" aria-label={`Revoke ${token.name}`} onClick={() => setRevoked(token)}>
+                        <button
+                          type="button"
+                          className="button button-quiet button-small text-failed"
+                          aria-label={`Revoke ${token.name}`}
+                          onClick={() => setRevoked(token)}
+                        >
                           Revoke
                         </button>
                       )}
@@ -151,7 +166,14 @@ function TokenList() {
         )}
       </div>
       {data && data.total_count > PAGE && (
-        <Pager skip={data.skip} shown={data.access_tokens.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+        <Pager
+          skip={data.skip}
+          shown={data.access_tokens.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setPage(next, { history: "push" })}
+        />
       )}
       {isCreating && <CreateDialog onClose={() => setCreating(false)} />}
       <ConfirmDialog
@@ -214,7 +236,15 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
   });
   const made = create.data;
   if (made) {
-    return <SecretOnce title={`Token ${made.name}`} description="Copy it now: it is not stored, and cannot be shown again." label="Access token" secret={made.token} onClose={onClose} />;
+    return (
+      <SecretOnce
+        title={`Token ${made.name}`}
+        description="Copy it now: it is not stored, and cannot be shown again."
+        label="Access token"
+        secret={made.token}
+        onClose={onClose}
+      />
+    );
   }
   const general = formError(create.error, ["name"]);
   return (

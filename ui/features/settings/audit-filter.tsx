@@ -7,12 +7,37 @@ import { answered, api, organizationPath } from "@/api/client";
 
 /** What the API notes, as it names it; `api/permissions.py` says which. */
 const ACTIONS = [
-  "sign_in", "sign_out", "sign_out_everywhere", "end_session", "change_name", "change_password", "reset_password", "accept_invitation",
-  "create_invitation", "delete_invitation", "update_member", "delete_member", "create_access_token", "revoke_access_token",
-  "put_llm_provider", "delete_llm_provider", "test_llm_provider", "update_organization", "update_organization_settings",
-  "update_retention", "declare_metadata_fields", "delete_document", "delete_tag", "delete_knowledge_base", "delete_prompt",
-  "delete_chat_thread", "download_prompt_results", "create_erasure", "create_reconcile_run",
-  "create_knowledge_base_reconcile_run", "delete_organization",
+  "sign_in",
+  "sign_out",
+  "sign_out_everywhere",
+  "end_session",
+  "change_name",
+  "change_password",
+  "reset_password",
+  "accept_invitation",
+  "create_invitation",
+  "delete_invitation",
+  "update_member",
+  "delete_member",
+  "create_access_token",
+  "revoke_access_token",
+  "put_llm_provider",
+  "delete_llm_provider",
+  "test_llm_provider",
+  "update_organization",
+  "update_organization_settings",
+  "update_retention",
+  "declare_metadata_fields",
+  "delete_document",
+  "delete_tag",
+  "delete_knowledge_base",
+  "delete_prompt",
+  "delete_chat_thread",
+  "download_prompt_results",
+  "create_erasure",
+  "create_reconcile_run",
+  "create_knowledge_base_reconcile_run",
+  "delete_organization",
 ].sort();
 
 /** The filters of the audit log, in its address. */
@@ -43,18 +68,26 @@ export function auditQuery({ action, who, since, until }: AuditFilterValues) {
 
 /** "put_llm_provider" as one would say it. */
 export function actionWords(action: string): string {
-  const words = action.replace(/^put_/, "set_").replaceAll("_", " ").replaceAll("llm provider", "provider key").replace("reconcile run", "health run");
+  const words = action
+    .replace(/^put_/, "set_")
+    .replaceAll("_", " ")
+    .replaceAll("llm provider", "provider key")
+    .replace("reconcile run", "health run");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 export function AuditFilter({ values, onChange }: { values: AuditFilterValues; onChange: (change: Partial<AuditFilterValues>) => void }) {
   const members = useQuery({
     queryKey: ["members", "names"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+    queryFn: ({ signal }) =>
+      answered(api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
   });
   const tokens = useQuery({
     queryKey: ["tokens", "names"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/access-tokens", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/access-tokens", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
+      ),
   });
   const actors = [
     ...(members.data?.members ?? []).map((member) => ({ id: member.user_id, name: member.email })),
@@ -63,7 +96,12 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
   const isFiltered = Object.values(values).some((value) => value !== "");
   return (
     <div role="search" aria-label="Audit log" className="bar max-md:grid max-md:grid-cols-2">
-      <select className="field md:w-auto md:max-w-[240px]" aria-label="Who" value={values.who} onChange={(event) => onChange({ who: event.target.value })}>
+      <select
+        className="field md:w-auto md:max-w-[240px]"
+        aria-label="Who"
+        value={values.who}
+        onChange={(event) => onChange({ who: event.target.value })}
+      >
         <option value="">Anybody</option>
         {values.who && actors.every((actor) => actor.id !== values.who) && <option value={values.who}>{values.who}</option>}
         {actors.map((actor) => (
@@ -72,7 +110,12 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
           </option>
         ))}
       </select>
-      <select className="field md:w-auto md:max-w-[240px]" aria-label="What" value={values.action} onChange={(event) => onChange({ action: event.target.value })}>
+      <select
+        className="field md:w-auto md:max-w-[240px]"
+        aria-label="What"
+        value={values.action}
+        onChange={(event) => onChange({ action: event.target.value })}
+      >
         <option value="">Anything</option>
         {ACTIONS.map((action) => (
           <option key={action} value={action}>
@@ -81,10 +124,12 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
         ))}
       </select>
       <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
-        From <input className="field md:w-auto" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
+        From{" "}
+        <input className="field md:w-auto" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
       </label>
       <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
-        To <input className="field md:w-auto" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
+        To{" "}
+        <input className="field md:w-auto" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
       </label>
       {isFiltered && (
         <button type="button" className="button button-quiet" onClick={() => onChange({ who: "", action: "", since: "", until: "" })}>

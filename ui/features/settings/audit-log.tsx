@@ -42,7 +42,12 @@ function Entries() {
   const { data, error, refetch } = useQuery({
     queryKey: ["audit-log", skip, filter],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/audit-log", { params: { path: organizationPath(), query: { skip, limit: PAGE, ...auditQuery(filter) } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/audit-log", {
+          params: { path: organizationPath(), query: { skip, limit: PAGE, ...auditQuery(filter) } },
+          signal,
+        }),
+      ),
     placeholderData: keepPreviousData,
   });
   useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
@@ -61,7 +66,9 @@ function Entries() {
           <ErrorState error={error} retry={() => void refetch()} />
         ) : data?.total_count === 0 ? (
           <EmptyState title={isFiltered ? "Nothing like that" : "Nothing yet"}>
-            {isFiltered ? "No entry has all of this: choose another person, deed or time." : "Sign-ins, people, tokens, keys, settings and deletions are noted here."}
+            {isFiltered
+              ? "No entry has all of this: choose another person, deed or time."
+              : "Sign-ins, people, tokens, keys, settings and deletions are noted here."}
           </EmptyState>
         ) : (
           <table className="table">
@@ -99,7 +106,9 @@ function Entries() {
                       {Object.values(entry.target).join(" ")}
                     </td>
                     <td className="text-text-2 @max-[880px]:hidden">{entry.address ?? ""}</td>
-                    <td className="max-md:hidden">{entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}</td>
+                    <td className="max-md:hidden">
+                      {entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}
+                    </td>
                   </tr>
                 ))
               )}
@@ -108,7 +117,14 @@ function Entries() {
         )}
       </ScrollArea>
       {data && data.total_count > PAGE && (
-        <Pager skip={data.skip} shown={data.entries.length} total={data.total_count} page={page} pageCount={Math.ceil(data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+        <Pager
+          skip={data.skip}
+          shown={data.entries.length}
+          total={data.total_count}
+          page={page}
+          pageCount={Math.ceil(data.total_count / PAGE)}
+          onPage={(next) => void setPage(next, { history: "push" })}
+        />
       )}
     </>
   );

@@ -35,21 +35,33 @@ export function LanguageFields({ chosen, available, servers, error, onChange }: 
         As the server: {servers.map(languageName).join(", ")}
       </label>
       <label className="flex items-center gap-2">
-        <input type="radio" name="languages" checked={chosen !== null} disabled={available.length === 0} onChange={() => onChange(first.length > 0 ? first : available.slice(0, 1))} />
+        <input
+          type="radio"
+          name="languages"
+          checked={chosen !== null}
+          disabled={available.length === 0}
+          onChange={() => onChange(first.length > 0 ? first : available.slice(0, 1))}
+        />
         These
       </label>
       {chosen !== null && (
         <div className="ml-6 flex flex-wrap gap-x-4 gap-y-1">
           {offered.map((code) => (
             <label key={code} className="flex items-center gap-2">
-              <input type="checkbox" checked={chosen.includes(code)} onChange={(event) => onChange(event.target.checked ? [...chosen, code] : chosen.filter((other) => other !== code))} />
+              <input
+                type="checkbox"
+                checked={chosen.includes(code)}
+                onChange={(event) => onChange(event.target.checked ? [...chosen, code] : chosen.filter((other) => other !== code))}
+              />
               {languageName(code)}
             </label>
           ))}
         </div>
       )}
       <span className="text-text-3">
-        {available.length === 0 ? "No language data is installed where documents are read." : "Counts from the next extraction on; the more languages, the slower."}
+        {available.length === 0
+          ? "No language data is installed where documents are read."
+          : "Counts from the next extraction on; the more languages, the slower."}
       </span>
       <FieldError error={error} field="ocr_languages" />
     </fieldset>

@@ -22,7 +22,17 @@ function servers(most: number | null): string {
 /** Rate limits of the organization's own; empty is the server's. */
 export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps) {
   const number = (value: string, most: number | null, change: (value: string) => void, label?: string) => (
-    <input className="field" type="number" inputMode="numeric" min={1} max={most ?? undefined} aria-label={label} placeholder={most === null ? "No limit" : String(most)} value={value} onChange={(event) => change(event.target.value)} />
+    <input
+      className="field"
+      type="number"
+      inputMode="numeric"
+      min={1}
+      max={most ?? undefined}
+      aria-label={label}
+      placeholder={most === null ? "No limit" : String(most)}
+      value={value}
+      onChange={(event) => change(event.target.value)}
+    />
   );
   const setModel = (index: number, change: Partial<ModelDraft>) =>
     onChange({ models: draft.models.map((item, position) => (position === index ? { ...item, ...change } : item)) });
@@ -35,27 +45,59 @@ export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps
         <Field label="Tokens a minute" hint={servers(server.tokens_per_minute)} error={error} field="rate_limits.tokens_per_minute">
           {number(draft.tokens, server.tokens_per_minute, (tokens) => onChange({ tokens }))}
         </Field>
-        <Field label="Documents a minute" hint={servers(server.documents_per_minute)} error={error} field="rate_limits.documents_per_minute">
+        <Field
+          label="Documents a minute"
+          hint={servers(server.documents_per_minute)}
+          error={error}
+          field="rate_limits.documents_per_minute"
+        >
           {number(draft.documents, server.documents_per_minute, (documents) => onChange({ documents }))}
         </Field>
       </div>
       {draft.models.map((item, index) => (
         <div key={index} className="flex flex-wrap items-end gap-2">
           <Field label="Model" error={error} field={`rate_limits.models[${index}].model`}>
-            <input className="field font-mono text-xs" required placeholder="openai/text-embedding-3-small" value={item.model} onChange={(event) => setModel(index, { model: event.target.value })} />
+            <input
+              className="field font-mono text-xs"
+              required
+              placeholder="openai/text-embedding-3-small"
+              value={item.model}
+              onChange={(event) => setModel(index, { model: event.target.value })}
+            />
           </Field>
           <Field label="Calls" error={error} field={`rate_limits.models[${index}].requests_per_minute`}>
-            <input className="field w-[110px]!" type="number" min={1} value={item.requests} onChange={(event) => setModel(index, { requests: event.target.value })} />
+            <input
+              className="field w-[110px]!"
+              type="number"
+              min={1}
+              value={item.requests}
+              onChange={(event) => setModel(index, { requests: event.target.value })}
+            />
           </Field>
           <Field label="Tokens" error={error} field={`rate_limits.models[${index}].tokens_per_minute`}>
-            <input className="field w-[110px]!" type="number" min={1} value={item.tokens} onChange={(event) => setModel(index, { tokens: event.target.value })} />
+            <input
+              className="field w-[110px]!"
+              type="number"
+              min={1}
+              value={item.tokens}
+              onChange={(event) => setModel(index, { tokens: event.target.value })}
+            />
           </Field>
-          <button type="button" className="button button-quiet" aria-label={`Remove the limits of ${item.model || "this model"}`} onClick={() => onChange({ models: draft.models.filter((_, position) => position !== index) })}>
+          <button
+            type="button"
+            className="button button-quiet"
+            aria-label={`Remove the limits of ${item.model || "this model"}`}
+            onClick={() => onChange({ models: draft.models.filter((_, position) => position !== index) })}
+          >
             <X aria-hidden size={14} />
           </button>
         </div>
       ))}
-      <button type="button" className="button self-start" onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}>
+      <button
+        type="button"
+        className="button self-start"
+        onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}
+      >
         <Plus aria-hidden size={14} /> Limits of one model
       </button>
     </>

@@ -14,7 +14,12 @@ const stored: Stored = {
     permission_needed: {},
   },
   retention: { document_days: 30 },
-  settings: { ocr_languages: null, available_ocr_languages: ["eng"], rate_limits: none, server: { ocr_languages: ["eng"], rate_limits: none } },
+  settings: {
+    ocr_languages: null,
+    available_ocr_languages: ["eng"],
+    rate_limits: none,
+    server: { ocr_languages: ["eng"], rate_limits: none },
+  },
 };
 
 describe("changes of an organization's settings", () => {

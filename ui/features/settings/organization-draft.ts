@@ -45,7 +45,11 @@ export function draftOf({ organization, retention, settings }: Stored): Organiza
     requests: text(limits.requests_per_minute),
     tokens: text(limits.tokens_per_minute),
     documents: text(limits.documents_per_minute),
-    models: limits.models.map((item) => ({ model: item.model, requests: text(item.requests_per_minute), tokens: text(item.tokens_per_minute) })),
+    models: limits.models.map((item) => ({
+      model: item.model,
+      requests: text(item.requests_per_minute),
+      tokens: text(item.tokens_per_minute),
+    })),
   };
 }
 
@@ -54,7 +58,11 @@ function rateLimitsOf(draft: OrganizationDraft) {
     requests_per_minute: figure(draft.requests),
     tokens_per_minute: figure(draft.tokens),
     documents_per_minute: figure(draft.documents),
-    models: draft.models.map((item) => ({ model: item.model.trim(), requests_per_minute: figure(item.requests), tokens_per_minute: figure(item.tokens) })),
+    models: draft.models.map((item) => ({
+      model: item.model.trim(),
+      requests_per_minute: figure(item.requests),
+      tokens_per_minute: figure(item.tokens),
+    })),
   };
 }
 

@@ -65,10 +65,28 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
             {!mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_organization")} change them.</Banner>}
             {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
             <Field label="Name" error={save.error} field="name">
-              <input className="field" required maxLength={100} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
+              <input
+                className="field"
+                required
+                maxLength={100}
+                value={draft.name}
+                onChange={(event) => change({ name: event.target.value })}
+              />
             </Field>
-            <Field label="Days that documents are kept" hint="After their upload; then they are deleted for good. Empty: until somebody deletes them." error={save.error} field="document_days">
-              <input className="field max-w-[160px]" type="number" min={1} max={36500} value={draft.retentionDays} onChange={(event) => change({ retentionDays: event.target.value })} />
+            <Field
+              label="Days that documents are kept"
+              hint="After their upload; then they are deleted for good. Empty: until somebody deletes them."
+              error={save.error}
+              field="document_days"
+            >
+              <input
+                className="field max-w-[160px]"
+                type="number"
+                min={1}
+                max={36500}
+                value={draft.retentionDays}
+                onChange={(event) => change({ retentionDays: event.target.value })}
+              />
             </Field>
             <Field
               label="Embedding cache"
@@ -78,17 +96,32 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
                   : "Nothing is shared: each text is paid for once by this organization."
               }
             >
-              <select className="field" value={draft.cacheScope} onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}>
-                {(organization.may_share_cache || draft.cacheScope === "global") && <option value="global">Shared with the other organizations of this server</option>}
+              <select
+                className="field"
+                value={draft.cacheScope}
+                onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}
+              >
+                {(organization.may_share_cache || draft.cacheScope === "global") && (
+                  <option value="global">Shared with the other organizations of this server</option>
+                )}
                 <option value="organization">Of this organization alone</option>
               </select>
             </Field>
-            <LanguageFields chosen={draft.languages} available={settings.available_ocr_languages} servers={settings.server.ocr_languages} error={save.error} onChange={(languages) => change({ languages })} />
+            <LanguageFields
+              chosen={draft.languages}
+              available={settings.available_ocr_languages}
+              servers={settings.server.ocr_languages}
+              error={save.error}
+              onChange={(languages) => change({ languages })}
+            />
             <section aria-labelledby="rate-limits" className="flex flex-col gap-3">
               <h2 id="rate-limits" className="text-lg font-semibold">
                 Rate limits
               </h2>
-              <p className="text-text-2">Calls and tokens count for each model, documents for each knowledge base. Work over a limit waits; none is lost. Empty: as the server.</p>
+              <p className="text-text-2">
+                Calls and tokens count for each model, documents for each knowledge base. Work over a limit waits; none is lost. Empty: as
+                the server.
+              </p>
               <LimitFields draft={draft} server={settings.server.rate_limits} error={save.error} onChange={change} />
             </section>
           </fieldset>
@@ -97,11 +130,18 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
           <OrganizationQuotas />
         </div>
         <p className="mt-6 text-text-3">
-          Organization <span className="font-mono text-xs break-all">{organization.organization_id}</span>, since <Time at={organization.created_at} />
+          Organization <span className="font-mono text-xs break-all">{organization.organization_id}</span>, since{" "}
+          <Time at={organization.created_at} />
         </p>
       </ScrollArea>
       {isChanged && <UnsavedBar form={FORM} isSaving={save.isPending} onDiscard={() => (setEdited(null), save.reset())} />}
-      <ConfirmDialog open={isAsking} onOpenChange={setAsking} title={`Keep documents for ${plural(Number(draft.retentionDays), "day")} only?`} action="Delete what is older" onConfirm={() => save.mutate()}>
+      <ConfirmDialog
+        open={isAsking}
+        onOpenChange={setAsking}
+        title={`Keep documents for ${plural(Number(draft.retentionDays), "day")} only?`}
+        action="Delete what is older"
+        onConfirm={() => save.mutate()}
+      >
         Documents that are older are deleted within minutes, and leave all knowledge bases. This cannot be undone.
       </ConfirmDialog>
     </>

@@ -44,7 +44,9 @@ export function People() {
   const members = useQuery({
     queryKey: ["members", skip],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
+      ),
     placeholderData: keepPreviousData,
   });
   useLastPage(page, members.data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
@@ -57,7 +59,8 @@ export function People() {
   });
   const [isInviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<Member | null>(null);
-  const refresh = () => Promise.all([client.invalidateQueries({ queryKey: ["members"] }), client.invalidateQueries({ queryKey: ["invitations"] })]);
+  const refresh = () =>
+    Promise.all([client.invalidateQueries({ queryKey: ["members"] }), client.invalidateQueries({ queryKey: ["invitations"] })]);
   const change = useMutation({
     mutationFn: ({ member, role }: { member: Member; role: Role }) =>
       answered(
@@ -73,7 +76,9 @@ export function People() {
   const remove = useMutation({
     mutationFn: (member: Member) =>
       answered(
-        api.DELETE("/v0/orgs/{organization_id}/members/{user_id}", { params: { path: { ...organizationPath(), user_id: member.user_id } } }),
+        api.DELETE("/v0/orgs/{organization_id}/members/{user_id}", {
+          params: { path: { ...organizationPath(), user_id: member.user_id } },
+        }),
       ),
     onSuccess: (_, member) => toast(`${member.email} is no member any more`),
     onError: (failure) => tellFailure("The membership was not ended", failure),
@@ -109,13 +114,18 @@ export function People() {
         {members.error && !members.data ? (
           <ErrorState error={members.error} retry={() => void members.refetch()} />
         ) : members.data?.total_count === 0 && open.length === 0 ? (
-          <EmptyState title="Nobody yet">This organization is opened by access tokens only.{may("create_invitation") && " Invite somebody, who then signs in with a password."}</EmptyState>
+          <EmptyState title="Nobody yet">
+            This organization is opened by access tokens only.
+            {may("create_invitation") && " Invite somebody, who then signs in with a password."}
+          </EmptyState>
         ) : (
           <table className="table table-cards">
             <caption className="sr-only">People</caption>
             <thead>
               <tr>
-                <th data-column="name" className="pl-4!">Person</th>
+                <th data-column="name" className="pl-4!">
+                  Person
+                </th>
                 <th className="w-[140px] max-md:w-[112px]">Role</th>
                 <th className="w-[150px] max-md:hidden">Last signed in</th>
                 <th className="w-[120px] max-md:w-[100px]">
@@ -135,28 +145,37 @@ export function People() {
                     </td>
                     <td>
                       {mayChange(member) ? (
-                      <select
-                        className="field"
-                        aria-label={`Role of ${member.email}`}
-                        value={member.role}
-                        disabled={change.isPending || member.user_id === lastOwner}
-                        title={member.user_id === lastOwner ? LAST_OWNER : undefined}
-                        onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
-                      >
-                        {rolesFor(permission).map(({ role }) => (
-                          <option key={role}>{role}</option>
-                        ))}
-                      </select>
+                        <select
+                          className="field"
+                          aria-label={`Role of ${member.email}`}
+                          value={member.role}
+                          disabled={change.isPending || member.user_id === lastOwner}
+                          title={member.user_id === lastOwner ? LAST_OWNER : undefined}
+                          onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
+                        >
+                          {rolesFor(permission).map(({ role }) => (
+                            <option key={role}>{role}</option>
+                          ))}
+                        </select>
                       ) : (
                         <span className="text-text-2">{member.role}</span>
                       )}
                     </td>
-                    <td className="text-text-2 max-md:hidden">{member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}</td>
+                    <td className="text-text-2 max-md:hidden">
+                      {member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}
+                    </td>
                     <td className="text-right">
                       {mayChange(member) && (
-                        <button type="button" disabled={member.user_id === lastOwner} title={member.user_id === lastOwner ? LAST_OWNER : undefined} className="button button-quiet button-small text-failed" aria-label={`Remove ${member.email}`} onClick={() => setLeaving(member)}>
-                        Remove
-                      </button>
+                        <button
+                          type="button"
+                          disabled={member.user_id === lastOwner}
+                          title={member.user_id === lastOwner ? LAST_OWNER : undefined}
+                          className="button button-quiet button-small text-failed"
+                          aria-label={`Remove ${member.email}`}
+                          onClick={() => setLeaving(member)}
+                        >
+                          Remove
+                        </button>
                       )}
                     </td>
                   </tr>
@@ -179,9 +198,14 @@ export function People() {
                   </td>
                   <td className="text-right">
                     {may("delete_invitation") && (
-                      <button type="button" className="button button-quiet button-small" aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`} onClick={() => withdraw.mutate(invitation)}>
-                      Withdraw
-                    </button>
+                      <button
+                        type="button"
+                        className="button button-quiet button-small"
+                        aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`}
+                        onClick={() => withdraw.mutate(invitation)}
+                      >
+                        Withdraw
+                      </button>
                     )}
                   </td>
                 </tr>
@@ -191,7 +215,14 @@ export function People() {
         )}
       </div>
       {members.data && members.data.total_count > PAGE && (
-        <Pager skip={members.data.skip} shown={members.data.members.length} total={members.data.total_count} page={page} pageCount={Math.ceil(members.data.total_count / PAGE)} onPage={(next) => void setPage(next, { history: "push" })} />
+        <Pager
+          skip={members.data.skip}
+          shown={members.data.members.length}
+          total={members.data.total_count}
+          page={page}
+          pageCount={Math.ceil(members.data.total_count / PAGE)}
+          onPage={(next) => void setPage(next, { history: "push" })}
+        />
       )}
       {isInviting && <InviteDialog onClose={() => setInviting(false)} onInvited={refresh} />}
       <ConfirmDialog
@@ -201,7 +232,8 @@ export function People() {
         action="Remove from the organization"
         onConfirm={() => leaving && remove.mutate(leaving)}
       >
-        They lose access at once, and so do the access tokens and invitations they made. To keep one of their tokens in use, take it over under Access tokens.
+        They lose access at once, and so do the access tokens and invitations they made. To keep one of their tokens in use, take it over
+        under Access tokens.
       </ConfirmDialog>
     </>
   );

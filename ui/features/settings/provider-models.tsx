@@ -31,7 +31,9 @@ export function ProviderModels({ name }: { name: string }) {
             {model.model} <span className="text-text-3">{model.kind === "unknown" ? "" : model.kind}</span>
           </li>
         ))}
-        {data.total_count > data.models.length && <li className="text-text-3">and {formatCount(data.total_count - data.models.length)} more</li>}
+        {data.total_count > data.models.length && (
+          <li className="text-text-3">and {formatCount(data.total_count - data.models.length)} more</li>
+        )}
       </ul>
     </details>
   );

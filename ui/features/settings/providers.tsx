@@ -25,7 +25,9 @@ export function Providers() {
   const { data, error, refetch } = useQuery({
     queryKey: ["providers"],
     queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
+      answered(
+        api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
+      ),
   });
   // Pages that need a key lead to its form.
   const [asked] = useQueryState("add", parseAsString);
@@ -67,12 +69,14 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
   const name = provider.litellm_provider;
   const path = { ...organizationPath(), litellm_provider: name };
   const test = useMutation({
-    mutationFn: () => answered(api.POST("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}/test", { params: { path }, body: {} })),
+    mutationFn: () =>
+      answered(api.POST("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}/test", { params: { path }, body: {} })),
     onError: (error) => tellFailure(`${name} was not tried`, error),
   });
   const forget = useMutation({
     mutationFn: () => answered(api.DELETE("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}", { params: { path } })),
-    onSuccess: () => Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]),
+    onSuccess: () =>
+      Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]),
     onError: (error) => tellFailure("The key is kept", error),
   });
   return (
@@ -108,7 +112,13 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
           Forget
         </button>
       )}
-      <ConfirmDialog open={isForgetting} onOpenChange={setForgetting} title={`Forget the key of ${name}?`} action="Forget the key" onConfirm={() => forget.mutate()}>
+      <ConfirmDialog
+        open={isForgetting}
+        onOpenChange={setForgetting}
+        title={`Forget the key of ${name}?`}
+        action="Forget the key"
+        onConfirm={() => forget.mutate()}
+      >
         Knowledge bases with its models are not indexed and searched any more, unless the platform has a key.
       </ConfirmDialog>
     </li>
@@ -146,7 +156,12 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
           <button type="button" className="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" form="key-form" className="button button-primary" disabled={put.isPending || key === "" || provider.trim() === ""}>
+          <button
+            type="submit"
+            form="key-form"
+            className="button button-primary"
+            disabled={put.isPending || key === "" || provider.trim() === ""}
+          >
             Store the key
           </button>
         </>
@@ -163,7 +178,14 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
         {general && <Banner tone="failed">{general}</Banner>}
         {!name && (
           <Field label="Provider" hint="As LiteLLM names it" error={put.error} field="litellm_provider">
-            <input className="field" list="providers" required autoFocus value={provider} onChange={(event) => setProvider(event.target.value)} />
+            <input
+              className="field"
+              list="providers"
+              required
+              autoFocus
+              value={provider}
+              onChange={(event) => setProvider(event.target.value)}
+            />
             <datalist id="providers">
               {KNOWN.map((known) => (
                 <option key={known} value={known} />
@@ -172,9 +194,21 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
           </Field>
         )}
         <Field label="Key" error={put.error} field="api_key">
-          <input className="field font-mono" type="password" autoComplete="off" required value={key} onChange={(event) => setKey(event.target.value)} />
+          <input
+            className="field font-mono"
+            type="password"
+            autoComplete="off"
+            required
+            value={key}
+            onChange={(event) => setKey(event.target.value)}
+          />
         </Field>
-        <Field label="Address" hint="Only for a server of your own that speaks OpenAI’s protocol, or Azure’s resource" error={put.error} field="api_base">
+        <Field
+          label="Address"
+          hint="Only for a server of your own that speaks OpenAI’s protocol, or Azure’s resource"
+          error={put.error}
+          field="api_base"
+        >
           <input className="field" type="url" placeholder="https://" value={address} onChange={(event) => setAddress(event.target.value)} />
         </Field>
       </form>

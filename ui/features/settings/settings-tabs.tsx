@@ -21,7 +21,11 @@ export function SettingsHead({ children }: { children?: React.ReactNode }) {
   return (
     <>
       <PageHead title="Settings">{children}</PageHead>
-      <Tabs label="Settings" tabs={TABS.filter((tab) => tab.id === current || tab.needs === undefined || may(tab.needs))} current={current} />
+      <Tabs
+        label="Settings"
+        tabs={TABS.filter((tab) => tab.id === current || tab.needs === undefined || may(tab.needs))}
+        current={current}
+      />
     </>
   );
 }

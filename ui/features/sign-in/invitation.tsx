@@ -49,7 +49,12 @@ export function Invitation() {
   });
   if (token === "") return <Refused message="The link is not whole: open it as it was sent to you." />;
   if (invitation.error) return <Refused message={invitation.error.message} />;
-  if (!invitation.data) return <Frame title="Invitation"><SkeletonBlock lines={4} /></Frame>;
+  if (!invitation.data)
+    return (
+      <Frame title="Invitation">
+        <SkeletonBlock lines={4} />
+      </Frame>
+    );
   const { organization_name: organization, role } = invitation.data;
   const general = formError(accept.error, ["email", "name", "password"]);
   return (
@@ -74,14 +79,36 @@ export function Invitation() {
         >
           {invitation.data.email === null && (
             <Field label="E-mail address" hint="You sign in with it" error={accept.error} field="email">
-              <input className="field" type="email" required autoComplete="username" value={email} onChange={(event) => setEmail(event.target.value)} />
+              <input
+                className="field"
+                type="email"
+                required
+                autoComplete="username"
+                value={email}
+                onChange={(event) => setEmail(event.target.value)}
+              />
             </Field>
           )}
           <Field label="Name" error={accept.error} field="name">
-            <input className="field" required maxLength={100} autoComplete="name" value={name} onChange={(event) => setName(event.target.value)} />
+            <input
+              className="field"
+              required
+              maxLength={100}
+              autoComplete="name"
+              value={name}
+              onChange={(event) => setName(event.target.value)}
+            />
           </Field>
           <Field label="Password" hint="At least 10 characters" error={accept.error} field="password">
-            <input className="field" type="password" required minLength={10} autoComplete="new-password" value={password} onChange={(event) => setPassword(event.target.value)} />
+            <input
+              className="field"
+              type="password"
+              required
+              minLength={10}
+              autoComplete="new-password"
+              value={password}
+              onChange={(event) => setPassword(event.target.value)}
+            />
           </Field>
           <button type="submit" className="button button-primary" disabled={accept.isPending}>
             {accept.isPending ? "Joining…" : "Join"}

@@ -44,7 +44,16 @@ export function NewPassword() {
       >
         <Field label="New password" hint="At least 10 characters" error={reset.error} field="password">
           {/* What is typed before the page answers would be lost. */}
-          <input className="field" type="password" disabled={token === null} required minLength={10} autoComplete="new-password" value={password} onChange={(event) => setPassword(event.target.value)} />
+          <input
+            className="field"
+            type="password"
+            disabled={token === null}
+            required
+            minLength={10}
+            autoComplete="new-password"
+            value={password}
+            onChange={(event) => setPassword(event.target.value)}
+          />
         </Field>
         <button type="submit" className="button button-primary" disabled={reset.isPending || !token}>
           {reset.isPending ? "Changing…" : "Change the password"}

@@ -121,7 +121,12 @@ function WithPassword({ sendsMail, onDone, onNobody }: { sendsMail: boolean; onD
             ) : (
               <>
                 <p className="text-text-2">A link to a new password is sent to the address above.</p>
-                <button type="button" className="button self-start" disabled={email.trim() === "" || reset.isPending} onClick={() => reset.mutate()}>
+                <button
+                  type="button"
+                  className="button self-start"
+                  disabled={email.trim() === "" || reset.isPending}
+                  onClick={() => reset.mutate()}
+                >
                   Send the link
                 </button>
               </>

@@ -17,7 +17,10 @@ export function SignedOut() {
   const router = useRouter();
   const goOn = useCallback(
     (person: SignedIn) => {
-      const isSame = isPerson(ended) && ended.email === person.email && person.organizations.some((item) => item.organization_id === ended.organizationId);
+      const isSame =
+        isPerson(ended) &&
+        ended.email === person.email &&
+        person.organizations.some((item) => item.organization_id === ended.organizationId);
       // What another person typed is not theirs to see.
       if (!isSame) {
         session.beginAs(person);
@@ -48,7 +51,11 @@ export function SignedOut() {
       title="You were signed out"
       description="Your session has ended. Sign in to continue: what you typed and the files you chose are still here."
     >
-      {isPerson(ended) ? <PersonAgain email={ended.email} onSignedIn={goOn} /> : <TokenAgain organizationId={ended?.organizationId ?? ""} />}
+      {isPerson(ended) ? (
+        <PersonAgain email={ended.email} onSignedIn={goOn} />
+      ) : (
+        <TokenAgain organizationId={ended?.organizationId ?? ""} />
+      )}
     </Dialog>
   );
 }
@@ -75,7 +82,15 @@ function PersonAgain({ email, onSignedIn }: { email: string; onSignedIn: (person
       </label>
       <label className="flex flex-col gap-1">
         <span className="font-medium">Password</span>
-        <input className="field" type="password" required autoFocus autoComplete="current-password" value={password} onChange={(event) => setPassword(event.target.value)} />
+        <input
+          className="field"
+          type="password"
+          required
+          autoFocus
+          autoComplete="current-password"
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
       </label>
       <button type="submit" className="button button-primary" disabled={signIn.isPending}>
         {signIn.isPending ? "Signing in…" : "Sign in"}
@@ -114,7 +129,15 @@ function TokenAgain({ organizationId }: { organizationId: string }) {
       {problem && <Banner tone="failed">{problem}</Banner>}
       <label className="flex flex-col gap-1">
         <span className="font-medium">Access token</span>
-        <input className="field font-mono" type="password" required autoFocus autoComplete="off" value={token} onChange={(event) => setToken(event.target.value)} />
+        <input
+          className="field font-mono"
+          type="password"
+          required
+          autoFocus
+          autoComplete="off"
+          value={token}
+          onChange={(event) => setToken(event.target.value)}
+        />
       </label>
       <button type="submit" className="button button-primary">
         Sign in

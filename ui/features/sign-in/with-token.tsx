@@ -72,9 +72,8 @@ export function WithToken({ onDone }: { onDone: () => void }) {
         </button>
       </form>
       <p className="text-text-2">
-        Both are in <code className="font-mono text-xs">connection.json</code> in the data directory: paste the whole file
-        into either field. <code className="font-mono text-xs">analytiq token create</code> makes a token for somebody else.
-        Closing the tab signs out.
+        Both are in <code className="font-mono text-xs">connection.json</code> in the data directory: paste the whole file into either
+        field. <code className="font-mono text-xs">analytiq token create</code> makes a token for somebody else. Closing the tab signs out.
       </p>
     </>
   );

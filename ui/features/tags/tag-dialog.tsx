@@ -79,7 +79,14 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
                 key={choice}
                 className={`flex size-8 items-center justify-center rounded-md border ${choice === colour ? "border-focus bg-selected" : "border-line"}`}
               >
-                <input type="radio" className="sr-only" name="colour" checked={choice === colour} onChange={() => setColour(choice)} aria-label={choice} />
+                <input
+                  type="radio"
+                  className="sr-only"
+                  name="colour"
+                  checked={choice === colour}
+                  onChange={() => setColour(choice)}
+                  aria-label={choice}
+                />
                 <span aria-hidden className="size-3.5 rounded-full" style={{ background: choice }} />
               </label>
             ))}
@@ -87,7 +94,13 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
         </fieldset>
         <label className="flex flex-col gap-1">
           <span className="font-medium">Description</span>
-          <textarea className="field" rows={3} maxLength={2000} value={description} onChange={(event) => setDescription(event.target.value)} />
+          <textarea
+            className="field"
+            rows={3}
+            maxLength={2000}
+            value={description}
+            onChange={(event) => setDescription(event.target.value)}
+          />
           <FieldError error={save.error} field="description" />
         </label>
       </form>

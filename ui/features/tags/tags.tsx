@@ -98,7 +98,9 @@ export function TagsList() {
           <caption className="sr-only">Tags</caption>
           <thead>
             <tr>
-              <th data-column="name" className="pl-4! md:w-[36%]">Name</th>
+              <th data-column="name" className="pl-4! md:w-[36%]">
+                Name
+              </th>
               <th className="max-md:hidden">Description</th>
               <th className="number w-[110px] max-md:w-[84px]">Documents</th>
               <th className="w-[130px] @max-[960px]:hidden">Changed</th>
@@ -132,12 +134,22 @@ export function TagsList() {
                   </td>
                   <td className="text-right">
                     {may("update_tag") && (
-                      <button type="button" className="button button-quiet button-small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
+                      <button
+                        type="button"
+                        className="button button-quiet button-small"
+                        aria-label={`Edit ${tag.name}`}
+                        onClick={() => setEdited(tag)}
+                      >
                         Edit
                       </button>
                     )}
                     {may("delete_tag") && (
-                      <button type="button" className="button button-quiet button-small text-failed" aria-label={`Delete ${tag.name}`} onClick={() => setDeleted(tag)}>
+                      <button
+                        type="button"
+                        className="button button-quiet button-small text-failed"
+                        aria-label={`Delete ${tag.name}`}
+                        onClick={() => setDeleted(tag)}
+                      >
                         Delete
                       </button>
                     )}

@@ -34,7 +34,11 @@ export function BarChart({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
         })}
       </figcaption>
       <div className="flex gap-2">
-        <div className="flex w-14 flex-col justify-between text-right text-xs text-text-3 tabular-nums" style={{ height: HEIGHT }} aria-hidden>
+        <div
+          className="flex w-14 flex-col justify-between text-right text-xs text-text-3 tabular-nums"
+          style={{ height: HEIGHT }}
+          aria-hidden
+        >
           <span>{formatCount(top)}</span>
           <span>{top > 1 ? formatCount(top / 2) : ""}</span>
           <span>0</span>
@@ -51,11 +55,20 @@ export function BarChart({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
           onMouseLeave={() => setShown(null)}
         >
           {chart.days.map((name, at) => (
-            <div key={name} className={`flex h-full flex-1 flex-col justify-end ${shown === at ? "bg-hover" : ""}`} onMouseEnter={() => setShown(at)}>
-              <div className="flex flex-col-reverse" style={at === last ? { maskImage: "repeating-linear-gradient(135deg, #000 0 3px, rgb(0 0 0 / 45%) 3px 6px)" } : undefined}>
+            <div
+              key={name}
+              className={`flex h-full flex-1 flex-col justify-end ${shown === at ? "bg-hover" : ""}`}
+              onMouseEnter={() => setShown(at)}
+            >
+              <div
+                className="flex flex-col-reverse"
+                style={at === last ? { maskImage: "repeating-linear-gradient(135deg, #000 0 3px, rgb(0 0 0 / 45%) 3px 6px)" } : undefined}
+              >
                 {chart.series.map((series, column) => {
                   const spus = chart.spus[at]?.[column] ?? 0;
-                  return spus > 0 && <div key={series.id} style={{ height: Math.max(1, (spus / top) * HEIGHT), background: colourOf(column) }} />;
+                  return (
+                    spus > 0 && <div key={series.id} style={{ height: Math.max(1, (spus / top) * HEIGHT), background: colourOf(column) }} />
+                  );
                 })}
               </div>
             </div>

@@ -34,7 +34,9 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
                     {nameOf(cost.id)}
                   </span>
                 </td>
-                <td className="number" data-label="Calls">{formatCount(cost.calls)}</td>
+                <td className="number" data-label="Calls">
+                  {formatCount(cost.calls)}
+                </td>
                 <td className="number max-md:hidden">{formatCount(cost.promptTokens)}</td>
                 <td className="number max-md:hidden">{formatCount(cost.completionTokens)}</td>
                 <td className="number">{cost.unpricedCalls === cost.calls ? "Price unknown" : formatDollars(cost.dollars)}</td>
@@ -45,7 +47,8 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
       )}
       {unpriced > 0 && (
         <p className="text-text-3">
-          The price of {formatCount(unpriced)} {unpriced === 1 ? "call is" : "calls are"} not known; {unpriced === 1 ? "it is" : "they are"} not in the sums.
+          The price of {formatCount(unpriced)} {unpriced === 1 ? "call is" : "calls are"} not known; {unpriced === 1 ? "it is" : "they are"}{" "}
+          not in the sums.
         </p>
       )}
     </section>

@@ -27,9 +27,7 @@ const DAY_MILLISECONDS = 86_400_000;
 
 /** Every day (UTC) of the period, days without a charge too, ending with the day of `now`. */
 export function daysUntil(now: number, count: number): string[] {
-  return Array.from({ length: count }, (_, at) =>
-    new Date(now - (count - 1 - at) * DAY_MILLISECONDS).toISOString().slice(0, 10),
-  );
+  return Array.from({ length: count }, (_, at) => new Date(now - (count - 1 - at) * DAY_MILLISECONDS).toISOString().slice(0, 10));
 }
 
 /** The API leaves out days without a charge; bars have them all. */

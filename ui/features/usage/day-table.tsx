@@ -19,7 +19,9 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
           <caption className="sr-only">SPUs day by day</caption>
           <thead>
             <tr>
-              <th data-column="name" className="w-[160px]">Day</th>
+              <th data-column="name" className="w-[160px]">
+                Day
+              </th>
               {chart.series.map(({ id }) => (
                 <th key={id} className="number min-w-[100px]">
                   {nameOf(id)}
@@ -40,7 +42,9 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
                     {formatCount(count)}
                   </td>
                 ))}
-                <td className="number font-medium" data-label="In all">{formatCount(spus.reduce((sum, count) => sum + count, 0))}</td>
+                <td className="number font-medium" data-label="In all">
+                  {formatCount(spus.reduce((sum, count) => sum + count, 0))}
+                </td>
               </tr>
             ))}
           </tbody>

@@ -89,7 +89,11 @@ export function Usage() {
       <PageHead title="Usage">
         <label>
           <span className="sr-only">Period</span>
-          <select className="field" value={url.range} onChange={(event) => void setUrl({ range: RANGES.find((range) => range === event.target.value) ?? "30d" })}>
+          <select
+            className="field"
+            value={url.range}
+            onChange={(event) => void setUrl({ range: RANGES.find((range) => range === event.target.value) ?? "30d" })}
+          >
             <option value="7d">Last 7 days</option>
             <option value="30d">Last 30 days</option>
             <option value="90d">Last 90 days</option>
@@ -97,7 +101,11 @@ export function Usage() {
         </label>
         <label>
           <span className="sr-only">By</span>
-          <select className="field" value={url.by} onChange={(event) => void setUrl({ by: GROUPS.find((group) => group === event.target.value) ?? "kb" })}>
+          <select
+            className="field"
+            value={url.by}
+            onChange={(event) => void setUrl({ by: GROUPS.find((group) => group === event.target.value) ?? "kb" })}
+          >
             {GROUPS.map((group) => (
               <option key={group} value={group}>
                 By {GROUP_WORDS[group].toLowerCase()}
@@ -118,8 +126,8 @@ export function Usage() {
           <div className="flex max-w-[1100px] flex-col gap-6">
             {quota.data && quota.data.quota !== null && (quota.data.left_spus ?? 0) <= 0 && (
               <Banner tone="failed">
-                Quota used: {formatCount(quota.data.used_spus)} of {formatCount(quota.data.quota)} SPUs. Indexing waits, and resumes after
-                a top-up.
+                Quota used: {formatCount(quota.data.used_spus)} of {formatCount(quota.data.quota)} SPUs. Indexing waits, and resumes after a
+                top-up.
               </Banner>
             )}
             <div className="grid grid-cols-2 gap-x-6 gap-y-4 md:grid-cols-3 lg:grid-cols-5">
@@ -167,7 +175,9 @@ export function Usage() {
                             <span className="truncate">{nameOf(series.id)}</span>
                           </span>
                         </td>
-                        <td className="number" data-label="SPUs">{formatCount(series.total)}</td>
+                        <td className="number" data-label="SPUs">
+                          {formatCount(series.total)}
+                        </td>
                         <td className="number text-text-2">{Math.round((series.total / Math.max(1, data.usage.total_spus)) * 100)} %</td>
                       </tr>
                     ))}

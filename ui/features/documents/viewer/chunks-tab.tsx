@@ -15,7 +15,12 @@ export function ChunksTab({ document }: { document: DocumentDetail }) {
   });
   const bases = document.knowledge_bases;
   const base = bases.find((item) => item.kb_id === url.kb) ?? bases[0];
-  if (!base) return <EmptyState title="It is in no knowledge base">A document is cut into chunks by each knowledge base that shares a tag with it.</EmptyState>;
+  if (!base)
+    return (
+      <EmptyState title="It is in no knowledge base">
+        A document is cut into chunks by each knowledge base that shares a tag with it.
+      </EmptyState>
+    );
   return (
     <>
       {bases.length > 1 && (

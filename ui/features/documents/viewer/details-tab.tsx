@@ -45,9 +45,7 @@ export function DetailsTab({ document }: { document: DocumentDetail }) {
         <section>
           <h2 className="mb-2 text-lg font-semibold">Where it can be found</h2>
           {document.knowledge_bases.length === 0 ? (
-            <EmptyState title="Not in a knowledge base">
-              Give it a tag of one, and it is indexed there.
-            </EmptyState>
+            <EmptyState title="Not in a knowledge base">Give it a tag of one, and it is indexed there.</EmptyState>
           ) : (
             <ul>
               {document.knowledge_bases.map((base) => (
@@ -188,7 +186,12 @@ function TagLine({ document }: { document: DocumentDetail }) {
             <span key={id} className="inline-flex items-center">
               <TagChip tag={tag} />
               <May to="update_document">
-                <button type="button" className="button button-quiet button-small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
+                <button
+                  type="button"
+                  className="button button-quiet button-small"
+                  aria-label={`Take off ${tag.name}`}
+                  onClick={() => void change(id, false)}
+                >
                   <X aria-hidden size={12} />
                 </button>
               </May>

@@ -78,7 +78,9 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
           <table className="table table-cards">
             <thead>
               <tr>
-                <th data-column="name" className="lg:w-[200px]">Job</th>
+                <th data-column="name" className="lg:w-[200px]">
+                  Job
+                </th>
                 <th className="w-[36%] lg:w-[180px]">Result</th>
                 <th className="number w-[80px] @max-[900px]:hidden">Attempt</th>
                 <th className="number w-[90px] @max-[900px]:hidden">Took</th>
@@ -93,10 +95,14 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                   <tr key={`${attempt.job_id}-${attempt.started_at}`}>
                     <td>{KIND_WORDS[attempt.kind]}</td>
                     <td>
-                      <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>{outcome.words}</State>
+                      <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>
+                        {outcome.words}
+                      </State>
                     </td>
                     <td className="number @max-[900px]:hidden">{attempt.attempt}</td>
-                    <td className="number @max-[900px]:hidden">{formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}</td>
+                    <td className="number @max-[900px]:hidden">
+                      {formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}
+                    </td>
                     <td>
                       <Time at={attempt.ended_at} />
                     </td>

@@ -16,7 +16,6 @@ import { extractionState } from "@/lib/document-state";
 import { useShortcuts } from "@/lib/shortcuts";
 import { NARROW, useMedia } from "@/lib/use-media";
 
-
 const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
 
 type Layout = "both" | "page" | "text";
@@ -73,11 +72,7 @@ export function Reading({
   ]);
 
   const pagePane = <PagePane key={document.document_id} document={document} page={page} zoom={zoom} passage={passage} wanted={wanted} />;
-  const textPane = isRead ? (
-    <TextPane documentId={document.document_id} page={page} passage={passage} />
-  ) : (
-    <NotRead document={document} />
-  );
+  const textPane = isRead ? <TextPane documentId={document.document_id} page={page} passage={passage} /> : <NotRead document={document} />;
   return (
     <>
       <div className="bar min-h-[44px] py-1">
@@ -97,18 +92,34 @@ export function Reading({
           />
           of {Math.max(1, pageCount)}
         </label>
-        <button type="button" className="button button-icon" aria-label="Next page" disabled={page >= pageCount} onClick={() => go(page + 1)}>
+        <button
+          type="button"
+          className="button button-icon"
+          aria-label="Next page"
+          disabled={page >= pageCount}
+          onClick={() => go(page + 1)}
+        >
           <ChevronRight aria-hidden size={16} />
         </button>
         {hasPage && layout !== "text" && (
           <span className="flex items-center gap-1 max-md:hidden">
-            <button type="button" className="button button-quiet button-icon" aria-label="Smaller" onClick={() => setZoom((now) => Math.max(0.4, now / ZOOM_STEP))}>
+            <button
+              type="button"
+              className="button button-quiet button-icon"
+              aria-label="Smaller"
+              onClick={() => setZoom((now) => Math.max(0.4, now / ZOOM_STEP))}
+            >
               <Minus aria-hidden size={14} />
             </button>
             <button type="button" className="button button-quiet tabular-nums" onClick={() => setZoom(1)} title="Fit the width">
               {Math.round(zoom * 100)} %
             </button>
-            <button type="button" className="button button-quiet button-icon" aria-label="Larger" onClick={() => setZoom((now) => Math.min(4, now * ZOOM_STEP))}>
+            <button
+              type="button"
+              className="button button-quiet button-icon"
+              aria-label="Larger"
+              onClick={() => setZoom((now) => Math.min(4, now * ZOOM_STEP))}
+            >
               <Plus aria-hidden size={14} />
             </button>
           </span>
@@ -124,7 +135,12 @@ export function Reading({
             )}
             {markAt >= 0 && marks.length > 1 && (
               <span className="flex">
-                <button type="button" className="button button-quiet button-icon" aria-label="Previous highlight" onClick={() => goToMark(-1)}>
+                <button
+                  type="button"
+                  className="button button-quiet button-icon"
+                  aria-label="Previous highlight"
+                  onClick={() => goToMark(-1)}
+                >
                   <ChevronLeft aria-hidden size={16} />
                 </button>
                 <button type="button" className="button button-quiet button-icon" aria-label="Next highlight" onClick={() => goToMark(1)}>

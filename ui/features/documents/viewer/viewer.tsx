@@ -146,11 +146,22 @@ function Head({ document }: { document: DocumentDetail }) {
           <RotateCw aria-hidden size={14} /> <span className="max-lg:sr-only">Read again</span>
         </button>
       </May>
-      <button type="button" className="button" title="Download" onClick={() => void attempt("It was not downloaded", () => download(document))}>
+      <button
+        type="button"
+        className="button"
+        title="Download"
+        onClick={() => void attempt("It was not downloaded", () => download(document))}
+      >
         <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
       </button>
       <May to="delete_document">
-        <button type="button" className="button button-icon text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
+        <button
+          type="button"
+          className="button button-icon text-failed"
+          aria-label="Delete the document"
+          title="Delete"
+          onClick={() => setDeleting(true)}
+        >
           <Trash2 aria-hidden size={14} />
         </button>
       </May>
