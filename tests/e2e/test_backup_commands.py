@@ -215,7 +215,8 @@ def test_wrong_calls_of_erase_are_sentences(house: House) -> None:
 
 
 def test_cache_is_erased_and_retention_is_set(house: House) -> None:
-    assert "embedding_cache" not in house.sees("erase", "cache", house.organization_id)
+    assert "embedding_cache" in house.sees("erase", "cache", house.organization_id)
+    eventually(lambda: "embedding_cache" not in house.sees("erase", "cache", house.organization_id))
     assert "30 days after" in house.sees("erase", "retention", house.organization_id, "--days", "30")
     assert accepted(house.client.get("/retention")) == {"document_days": 30}
     house.sees("erase", "retention", house.organization_id, "--off")

@@ -70,7 +70,9 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
         ids["litellm_provider"] = "openai"
         with database_of(running.data_dir) as database:
             ids |= make_answer(client, database, ids["kb_id"])
-        made = accepted(client.post("/prompts", json={"name": unique("prompt"), "text": "When is it due?"}), 201)
+        accepted(client.put("/llm-providers/openai", json={"api_key": chat.api_key, "api_base": chat.url}))
+        wanted = {"name": unique("prompt"), "text": "When is it due?", "model": "openai/fake-chat"}
+        made = accepted(client.post("/prompts", json=wanted), 201)
         ids["prompt_id"] = made["prompt_id"]
         for path, operations in schema["paths"].items():
             if is_of_people(path):
@@ -89,6 +91,9 @@ def test_every_example_is_accepted(running: Running, schema: Body) -> None:
                         accepted(
                             client.put("/llm-providers/openai", json={"api_key": chat.api_key, "api_base": chat.url})
                         )
+                    if operation["operationId"] == "ask_chat_thread":
+                        named = {"model": "openai/fake-chat"}  # a server of one's own has no default model
+                        accepted(client.put(f"/chat/threads/{ids['thread_id']}", json=named))
                     if operation["operationId"] == "update_prompt_result":
                         wait_for_result(client, ids)
                     for example in schema["components"]["schemas"][name]["examples"]:

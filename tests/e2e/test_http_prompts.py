@@ -23,6 +23,7 @@ from tests.e2e.driving import (
 from tests.e2e.running_platform import Running, client_of, make_organization, run_command
 from tests.fakes.chat_server import Call, ChatServer, Cut, Say, Slow
 
+MODEL = "openai/fake-chat"  # a server of one's own has no default model
 SCHEMA = {
     "type": "object",
     "properties": {"days": {"type": "integer"}},
@@ -48,7 +49,7 @@ def tenant(running: Running, chat: ChatServer) -> Iterator[httpx.Client]:
 
 
 def make_prompt(client: httpx.Client, **fields: Any) -> str:
-    body = {"name": unique("prompt"), "text": "How long is the notice period?", **fields}
+    body = {"name": unique("prompt"), "text": "How long is the notice period?", "model": MODEL, **fields}
     return str(accepted(client.post("/prompts", json=body), 201)["prompt_id"])
 
 
@@ -227,8 +228,8 @@ def test_commands_make_run_show_and_export_a_prompt(
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    made = command("create", "Notice", "--text", "How long?", "--schema", str(schema))
-    assert command("create", "Notice", "--text", "How many days?", "--schema", str(schema)) == made
+    made = command("create", "Notice", "--text", "How long?", "--model", MODEL, "--schema", str(schema))
+    assert command("create", "Notice", "--text", "How many days?", "--model", MODEL, "--schema", str(schema)) == made
     chat.script(Say(json.dumps({"days": 30})))
     assert json.loads(command("run", "Notice", "--document", name)) == {"days": 30}
     assert "Notice" in command("list")

@@ -114,7 +114,7 @@ async def test_version_that_cannot_be_embedded_leaves_the_one_before_and_says_wh
     assert (state.state.value, state.is_searchable, state.error and state.error.code) == (
         "failed",
         True,
-        "provider_refused",
+        "text_refused",
     )
 
 

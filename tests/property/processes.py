@@ -20,6 +20,7 @@ from analytiq.models.upload import DuplicatePolicy
 from analytiq.mongo.client import MongoConnection, translate
 from analytiq.mongo.session import DatabaseError
 from analytiq.queue.runner import QueueRunner, RunningJob
+from analytiq.queue.stops import Stops
 from analytiq.settings import (
     EmbeddingSettings,
     IndexingSettings,
@@ -95,6 +96,7 @@ class SteppedRunner(QueueRunner):
             on_settled=application.life_cycle.after_job,
             on_dead=application.extraction.fail_document_of,
             history=application.new_history(),
+            find_stopped=Stops(application.jobs, application.document_rows).among,
         )
         self.unforeseen: list[Exception] = []
         self._life_cycle = application.life_cycle

@@ -92,7 +92,7 @@ async def test_what_the_provider_refuses_is_told_by_the_sign_in_page(compose_app
             answer = await browser.get("/v0/auth/oidc/sign-in")
             answer = await browser.get(answer.headers["location"])
             answer = await browser.get(answer.headers["location"])
-            assert answer.headers["location"].startswith("/sign-in/?error=Nobody%20has%20invited%20stranger")
+            assert answer.headers["location"].startswith("/sign-in/?error=No%20open%20invitation%20for%20stranger")
             assert (await browser.get("/v0/auth/session")).status_code == 401
             forged = await browser.get("/v0/auth/oidc/callback", params={"state": "x", "code": "y"})
             assert forged.headers["location"].startswith("/sign-in/?error=")
