@@ -116,8 +116,9 @@ ui/.built: ui/node_modules/.installed $(UI_SOURCES)
 ui-dev: ui/node_modules/.installed ## Serve the UI at :3100 and renew it as files change; ANALYTIQ_API_URL says where the API is
 	NEXT_TELEMETRY_DISABLED=1 $(NPM) run dev
 
-ui-lint: ui/node_modules/.installed ## Check the UI's format
+ui-lint: ui/node_modules/.installed ## Check the UI's format and lint it
 	$(NPM) run --silent format:check
+	$(NPM) run --silent lint
 
 ui-check: ui/node_modules/.installed ## Check the UI's types and generated client, run its unit tests
 	$(NPM) run --silent generate -- --check

@@ -18,7 +18,6 @@ export function OrganizationSwitcher({ name }: { name: string }) {
   const held = useSession();
   const mark = (
     <>
-      {/* eslint-disable-next-line @next/next/no-img-element */}
       <img src="/icon.svg" alt="" width={20} height={20} />
       <span className="min-w-0 flex-1 truncate text-left max-lg:sr-only">{name}</span>
     </>

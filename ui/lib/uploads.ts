@@ -62,7 +62,7 @@ function change(next: Partial<UploadState>): void {
 type Phase<Of = Upload> = Of extends Upload ? Omit<Of, "id" | "batch" | "file" | "path"> : never;
 
 function put({ id, batch, file, path }: Upload, phase: Phase): void {
-  const next = { ...phase, id, batch, file, path } as Upload;
+  const next = { ...phase, id, batch, file, path };
   change({ uploads: state.uploads.map((other) => (other.id === id ? next : other)) });
 }
 
@@ -155,7 +155,7 @@ export async function addMissingTags(uploads: readonly Upload[], tagIds: readonl
       api.POST("/v0/orgs/{organization_id}/documents/changes", {
         params: { path: organizationPath() },
         headers: idempotencyKey(),
-        body: { document_ids: some.map(({ documentId }) => documentId), add_tag_ids: [...tagIds] } as Schemas["DocumentsChange"],
+        body: { document_ids: some.map(({ documentId }) => documentId), add_tag_ids: [...tagIds] },
       }),
     );
     const refusedIds = new Set(refused.map(({ document_id: id }) => id));

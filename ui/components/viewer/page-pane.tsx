@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 import dynamic from "next/dynamic";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 
 import type { DocumentDetail } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
@@ -85,17 +85,16 @@ export function PagePane({
 
 function ImagePage({ file, name, width, boxes }: { file: Blob; name: string; width: number; boxes: readonly PageBox[] }) {
   const [isDrawn, setDrawn] = useState(false);
-  const [url, setUrl] = useState<string | null>(null);
-  useEffect(() => {
-    const made = URL.createObjectURL(file);
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [file]);
-  if (url === null) return null;
+  const show = useCallback(
+    (image: HTMLImageElement) => {
+      image.src = URL.createObjectURL(file);
+      return () => URL.revokeObjectURL(image.src);
+    },
+    [file],
+  );
   return (
     <div className="relative mx-auto bg-paper" style={{ width }}>
-      {/* eslint-disable-next-line @next/next/no-img-element */}
-      <img src={url} alt={`Page of ${name}`} className="max-w-none" style={{ width }} onLoad={() => setDrawn(true)} />
+      <img ref={show} alt={`Page of ${name}`} className="max-w-none" style={{ width }} onLoad={() => setDrawn(true)} />
       {isDrawn && <BoxLayer boxes={boxes} />}
     </div>
   );

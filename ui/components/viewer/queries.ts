@@ -6,7 +6,7 @@ export type TextPage = Schemas["TextPageResponse"];
 
 /** The file as it was uploaded. */
 export async function original(documentId: string, signal?: AbortSignal): Promise<Blob> {
-  return answered(
+  return answered<unknown>(
     api.GET("/v0/orgs/{organization_id}/documents/{document_id}/original", {
       params: { path: { ...organizationPath(), document_id: documentId } },
       parseAs: "blob",

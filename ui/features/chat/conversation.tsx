@@ -30,30 +30,36 @@ export function Conversation({
   const client = useQueryClient();
   const { data: messages, error, refetch } = useQuery(messagesQuery(threadId));
   const [question, setQuestion] = useState("");
-  const [live, setLive] = useState(NOTHING_SAID);
-  const [broken, setBroken] = useState<Error | null>(null);
+  const [said, setSaid] = useState(NOTHING_SAID);
+  const [broken, setBroken] = useState<{ id: string; message: string } | null>(null);
   const end = useRef<HTMLDivElement>(null);
   const running = messages?.find((message) => message.state === "running");
   const runningId = running?.message_id;
+  const live = runningId === undefined ? said : saidOf(said, runningId);
 
   useEffect(() => {
     if (runningId === undefined) return;
     const leaving = new AbortController();
-    setLive({ ...NOTHING_SAID, id: runningId, doing: "Searching…" });
-    setBroken(null);
+    const add = (change: (held: Live) => Partial<Live>) =>
+      setSaid((held) => {
+        const begun = saidOf(held, runningId);
+        return { ...begun, ...change(begun) };
+      });
     const path = `/v0/orgs/${organizationPath().organization_id}/chat/threads/${threadId}/messages/${runningId}/events`;
     follow(
       path,
       ({ name, data }) => {
-        if (name === "token") setLive((held) => ({ ...held, text: held.text + (data as { text: string }).text, doing: "" }));
-        else if (name === "reasoning")
-          setLive((held) => ({ ...held, reasoning: held.reasoning + (data as { text: string }).text, doing: "Thinking…" }));
-        else if (name === "tool_call") setLive((held) => ({ ...held, doing: "Searching again…" }));
-        else if (name === "passages") setLive((held) => ({ ...held, doing: "Reading…" }));
+        if (name === "token") add((held) => ({ text: held.text + (data as { text: string }).text, doing: "" }));
+        else if (name === "reasoning") add((held) => ({ reasoning: held.reasoning + (data as { text: string }).text, doing: "Thinking…" }));
+        else if (name === "tool_call") add(() => ({ doing: "Searching again…" }));
+        else if (name === "passages") add(() => ({ doing: "Reading…" }));
       },
       leaving.signal,
     )
-      .catch((failure: unknown) => setBroken(failure instanceof Error ? failure : new Error("The answer broke off.")))
+      .then(() => setBroken(null))
+      .catch((failure: unknown) =>
+        setBroken({ id: runningId, message: failure instanceof Error ? failure.message : "The answer broke off." }),
+      )
       .finally(() => {
         if (leaving.signal.aborted) return;
         void client.invalidateQueries({ queryKey: ["chat"] });
@@ -130,7 +136,7 @@ export function Conversation({
                   message.can_continue && { goOn: { start: () => goOn.mutate(message.message_id), isPending: goOn.isPending } })}
               />
             ))}
-            {broken && <Banner tone="failed">{broken.message}</Banner>}
+            {broken && (runningId === undefined || broken.id === runningId) && <Banner tone="failed">{broken.message}</Banner>}
             <div ref={end} />
           </div>
         )}
@@ -179,6 +185,11 @@ interface Live {
 }
 
 const NOTHING_SAID: Live = { id: "", text: "", reasoning: "", doing: "" };
+
+/** What was said of this answer so far: nothing, if what is held is of another. */
+function saidOf(held: Live, id: string): Live {
+  return held.id === id ? held : { ...NOTHING_SAID, id, doing: "Searching…" };
+}
 
 /** What a reader is told of an answer that did not come to its end. */
 const ENDINGS: Partial<Record<string, string>> = {

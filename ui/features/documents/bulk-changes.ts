@@ -15,7 +15,7 @@ export interface BulkOutcome {
   unchangedCount: number;
   refused: Schemas["DocumentRefusal"][];
   /** Where it stopped in the middle; what was changed before stays changed. */
-  error: unknown;
+  error: Error | null;
 }
 
 const BATCH = 500;
@@ -30,7 +30,7 @@ export async function changeMany(which: Which, change: Change, onProgress: (look
       onProgress(outcome.changedIds.length + outcome.unchangedCount + outcome.refused.length);
     }
   } catch (error) {
-    outcome.error = error;
+    outcome.error = error instanceof Error ? error : new Error(String(error));
   }
   return outcome;
 }
@@ -71,7 +71,7 @@ function send(body: Partial<Schemas["DocumentsChange"]>) {
     api.POST("/v0/orgs/{organization_id}/documents/changes", {
       params: { path: organizationPath() },
       headers: idempotencyKey(),
-      body: body as Schemas["DocumentsChange"],
+      body,
     }),
   );
 }

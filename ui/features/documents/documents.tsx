@@ -183,7 +183,7 @@ export function Documents() {
             cursor={cursor}
             deletedIds={deletedIds}
             onOpen={open}
-            onChanged={showLatest}
+            onChanged={() => void showLatest()}
           />
         )}
       </div>

@@ -47,7 +47,7 @@ export function MetadataDialog({
     setProblems(found);
     if (found.size > 0) return;
     if (Object.keys(changes).length === 0) onClose();
-    else onSave(changes as MetadataChanges);
+    else onSave(changes);
   };
   return (
     <Dialog

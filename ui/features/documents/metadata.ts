@@ -23,9 +23,9 @@ export function typeOf(value: unknown, declared: ValueType | undefined): ValueTy
 
 export function typed(value: unknown, type: ValueType): string {
   if (value === undefined) return "";
-  if (type === "json") return JSON.stringify(value);
+  if (type === "json" || typeof value === "object") return JSON.stringify(value);
   if (type === "date" && typeof value === "string") return value.slice(0, 10);
-  return String(value);
+  return `${value as string | number | boolean}`;
 }
 
 export type Read = { value: unknown } | { problem: string };

@@ -147,7 +147,7 @@ function readValue(schema: JsonObject): Value {
     case "object":
       return { ...common, kind: "group", group: readGroup({ ...rest, type: "object" }), rest: {} };
     default:
-      throw new NotShown(`the type “${String(named[0])}” at this place`);
+      throw new NotShown(`the type “${typeof named[0] === "string" ? named[0] : JSON.stringify(named[0])}” at this place`);
   }
 }
 

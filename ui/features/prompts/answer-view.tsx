@@ -38,7 +38,7 @@ export function AnswerView({ answer, passages = new Map() }: { answer: unknown; 
   if (!isObject(answer)) {
     return (
       <p className="text-base break-words whitespace-pre-wrap">
-        <Cited text={String(answer ?? "")} passages={passages} />
+        <Cited text={typeof answer === "string" ? answer : answer == null ? "" : JSON.stringify(answer)} passages={passages} />
       </p>
     );
   }

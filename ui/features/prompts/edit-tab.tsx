@@ -2,7 +2,7 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import Link from "next/link";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
@@ -52,13 +52,11 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
     setDraft(draftOf(prompt, prompt.name));
   };
   const [discarded, setDiscarded] = useState(0);
-  useEffect(() => {
-    // Nothing is being written: what others saved is shown.
-    if (isOvertaken && !isDirty) {
-      setBegun(prompt);
-      setDraft(draftOf(prompt, prompt.name));
-    }
-  }, [isOvertaken, isDirty, prompt]);
+  // Nothing is being written: show what others saved.
+  if (isOvertaken && !isDirty) {
+    setBegun(prompt);
+    setDraft(draftOf(prompt, prompt.name));
+  }
   return (
     <div className="min-h-0 flex-1 overflow-auto">
       <UnsavedGuard isDirty={isDirty} />

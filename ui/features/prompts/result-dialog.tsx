@@ -123,7 +123,7 @@ function Editor({
     save.mutate({
       ...(isChanged && answer !== undefined && { answer }),
       ...(isVerified !== null && { is_verified: isVerified }),
-    } as Schemas["PromptResultUpdate"]);
+    });
   const isBlocked = save.isPending || problems.size > 0;
   const isReplaced = save.error instanceof ApiError && save.error.code === "result_replaced";
   return (

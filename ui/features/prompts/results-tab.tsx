@@ -248,7 +248,7 @@ export function ResultMark({ result }: { result: Pick<Result, "is_verified" | "i
 function Export({ filter, isEmpty }: { filter: { promptId: string; version: number; isVerified: boolean | null }; isEmpty: boolean }) {
   const download = useMutation({
     mutationFn: async (format: "csv" | "json") => {
-      const blob = (await answered(
+      const blob = (await answered<unknown>(
         api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results/export", {
           params: {
             path: { ...organizationPath(), prompt_id: filter.promptId },

@@ -45,8 +45,7 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
     },
   });
   const isReady = on === "text" ? text.trim() !== "" : chosen.size > 0 && chosen.size <= MOST_DOCUMENTS;
-  const start = () =>
-    run.mutate({ version, ...(on === "text" ? { text } : { document_ids: [...chosen.keys()] }) } as Schemas["PromptRunCreate"]);
+  const start = () => run.mutate({ version, ...(on === "text" ? { text } : { document_ids: [...chosen.keys()] }) });
   return (
     <Dialog
       open

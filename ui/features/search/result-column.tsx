@@ -51,7 +51,7 @@ export function ResultColumn({
   const place = useListPlace({ name: `results ${name}`, view: JSON.stringify(question), isReady: data !== undefined });
   const hasAsked = question.query !== "" && question.kbIds.length > 0;
   const total = data ? Object.entries(data.timings_ms) : [];
-  let position = 0;
+  const matched = data?.results.filter((hit) => hit.is_matched) ?? [];
   return (
     <section
       aria-label={isCompared ? `Results ${name}` : "Results"}
@@ -111,7 +111,7 @@ export function ResultColumn({
         ) : (
           <ol>
             {data.results.map((hit) => {
-              if (hit.is_matched) position += 1;
+              const position = matched.indexOf(hit) + 1;
               return (
                 <HitCard
                   key={keyOf(hit)}

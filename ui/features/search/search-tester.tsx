@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
 import Link from "next/link";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
@@ -40,7 +40,11 @@ export function SearchTester() {
   // With one knowledge base there is nothing to choose.
   const kbIds = url.kb.length > 0 ? url.kb : only !== undefined ? [only] : [];
   const [text, setText] = useState(url.q);
-  useEffect(() => setText(url.q), [url.q]);
+  const [shown, setShown] = useState(url.q);
+  if (shown !== url.q) {
+    setShown(url.q);
+    setText(url.q);
+  }
   const [isFilterOpen, setFilterOpen] = useState(url.f !== "");
   const [shownColumn, setShownColumn] = useState<"a" | "b">("a");
   const [preview, setPreview] = useState<Hit | null>(null);
@@ -186,8 +190,7 @@ export function SearchTester() {
 }
 
 function RecentQuestions() {
-  const [recent, setRecent] = useState<string[]>([]);
-  useEffect(() => setRecent(recentQuestions()), []);
+  const [recent] = useState(recentQuestions);
   return (
     <datalist id="recent-questions">
       {recent.map((question) => (

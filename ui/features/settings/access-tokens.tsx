@@ -15,6 +15,7 @@ import { Pager } from "@/components/pager";
 import { SecretOnce } from "@/components/secret-once";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { useNow } from "@/lib/now";
 import { usePermissions } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
 
@@ -198,8 +199,9 @@ function isBoundByItsMaker(token: AccessToken) {
 }
 
 function TokenState({ token }: { token: AccessToken }) {
+  const now = useNow();
   if (token.revoked_at) return <State tone="absent">Revoked</State>;
-  if (token.expires_at && Date.parse(token.expires_at) <= Date.now()) return <State tone="absent">Expired</State>;
+  if (token.expires_at && Date.parse(token.expires_at) <= now) return <State tone="absent">Expired</State>;
   if (token.permission === null) return <State tone="absent">Maker has left</State>;
   if (isBoundByItsMaker(token)) return <State tone="warning">May only {token.permission}</State>;
   return <State tone="ready">Valid</State>;
