@@ -5,12 +5,12 @@ import sys
 from pathlib import Path
 
 from analytiq.errors import AnalytiqError
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.formats import detect_content_type
-from analytiq.parsing.limits import ParseLimits
-from analytiq.parsing.registry import default_registry
-from analytiq.parsing.sandbox import parse_in_child
-from analytiq.parsing.servers import stop_server
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.formats import detect_content_type
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.registry import default_registry
+from analytiq.ingestion.parsing.sandbox import parse_in_child
+from analytiq.ingestion.parsing.servers import stop_server
 
 SAMPLES = (
     "csv/stanley-cups-with-emoji.csv",

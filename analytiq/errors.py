@@ -23,7 +23,7 @@
     │       └── CallRefusedError         it refuses what was sent: a smaller call may pass
     └── LeaseLostError           stop, write nothing
 
-Two tables read the classes: `api.problems` (HTTP status) and `analytiq.queue.retry` (what becomes of the job).
+Two tables read the classes: `api.problems` (HTTP status) and `analytiq.jobs.queue.retry` (what becomes of the job).
 Nothing ever reads the message text to decide.
 """
 

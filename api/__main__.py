@@ -11,11 +11,11 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from analytiq.bootstrap import Application, bootstrap
+from analytiq.composition import Application, bootstrap
 from analytiq.errors import AnalytiqError
-from analytiq.mongo.data_directory import keep_files_private
-from analytiq.parsing.rights.kernel import forbid_memory_reads
+from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
+from analytiq.storage.data_directory import keep_files_private
 from analytiq.telemetry import logs, traces
 from api.application import create_app
 from api.slow_clients import TimedProtocol

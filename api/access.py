@@ -7,15 +7,15 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from analytiq.accounts.secrets import csrf_token_of
-from analytiq.accounts.sessions import Browser
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.account import Permission, User, UserSession
 from analytiq.models.audit import Actor, ActorKind
 from analytiq.models.maker import Maker, MakerKind
 from analytiq.models.organization import Organization
-from analytiq.organizations.service import OpenedToken
+from analytiq.tenancy.accounts.secrets import csrf_token_of
+from analytiq.tenancy.accounts.sessions import Browser
+from analytiq.tenancy.organizations.service import OpenedToken
 from api.permissions import rule_of
 
 COOKIE = "analytiq_session"

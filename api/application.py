@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 import analytiq
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from api import problems
 from api.idempotency import IdempotentRoute
 from api.mcp_endpoint import McpEndpoint

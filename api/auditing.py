@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from fastapi import Request, Response
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError
 from api import problems
 from api.access import Caller, browser_of

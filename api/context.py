@@ -6,9 +6,9 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
+from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.organization import Organization
-from analytiq.prompt_uses import OnUse
 from api.access import COOKIE, Caller, SignedInCaller, admit, identify_person
 from api.schemas.wire import NO_NUL
 

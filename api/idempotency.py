@@ -10,9 +10,9 @@ from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.bootstrap import Application
-from analytiq.credentials.encryption import Vault
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.idempotency import KeptAnswer
 from api.access import Caller, identify
 from api.auditing import audited

@@ -15,7 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server

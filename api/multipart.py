@@ -16,8 +16,8 @@ from urllib.parse import unquote_to_bytes
 
 from multipart import MultipartError, MultipartSegment, ParserLimitReached, PushMultipartParser
 
-from analytiq.documents.naming import is_control
 from analytiq.errors import AnalytiqError, InvalidInputError, LimitExceededError
+from analytiq.ingestion.documents.naming import is_control
 
 _BOUNDARY = re.compile(r"[!-~](?:[ -~]{0,68}[!-~])?")
 _PARAMETER = re.compile(r""";\s*([^\s=;"]+)\s*=\s*("(?:\\.|[^"\\])*"|[^;]*)\s*""")

@@ -5,7 +5,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from api.application import create_app
 
 

@@ -25,8 +25,8 @@ from analytiq.errors import (
     StaleVersionError,
     TransientError,
 )
-from analytiq.mongo.client import translate
-from analytiq.mongo.session import DatabaseError
+from analytiq.storage.client import translate
+from analytiq.storage.session import DatabaseError
 from api.field_path import field_path, reason_of
 
 log = structlog.get_logger(__name__)

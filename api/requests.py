@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.settings import ApiSettings
 from analytiq.telemetry import traces
 from api import problems

@@ -5,7 +5,7 @@ import asyncio
 from starlette.requests import Request
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError
 from api.access import Caller, identify
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from analytiq.bootstrap import Application
-from analytiq.documents.metadata import validated_metadata
-from analytiq.documents.naming import last_component, validated_name, validated_origin, validated_path
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
+from analytiq.ingestion.documents.metadata import validated_metadata
+from analytiq.ingestion.documents.naming import last_component, validated_name, validated_origin, validated_path
+from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
-from analytiq.upload.store import StagedFile
 from api.field_path import field_path, reason_of
 from api.multipart import FieldPart, FilePart
 from api.schemas.documents import (

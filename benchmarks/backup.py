@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from analytiq.backup.files import verify_file
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.text import DocumentText, PageSpan, TextSource
-from analytiq.mongo.files import FileStore
-from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.texts import TextRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.search.request import SearchRequest
+from analytiq.operations.backup.files import verify_file
+from analytiq.retrieval.search.request import SearchRequest
 from analytiq.settings import child_environment
+from analytiq.storage.files import FileStore
+from analytiq.storage.ids import object_id
+from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

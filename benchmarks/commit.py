@@ -18,7 +18,7 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import OperationFailure, PyMongoError
 
 from analytiq.models.vector import VectorRow
-from analytiq.mongo.repositories.vectors import VECTOR_INDEXES, to_bindata
+from analytiq.storage.repositories.vectors import VECTOR_INDEXES, to_bindata
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, SecretStr
 
-from analytiq.bootstrap import bootstrap
+from analytiq.composition import bootstrap
 from analytiq.settings import IndexingSettings, MongoSettings, Settings
 from analytiq.telemetry import logs
 from benchmarks.platform_under_test import Platform, Server

@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 
 from analytiq import clock
-from analytiq.embedding.eviction import CacheEviction
-from analytiq.metering.charges import Metering
+from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
-from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
-from analytiq.mongo.repositories.vectors import to_bindata
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
+from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.storage.repositories.vectors import to_bindata
+from analytiq.tenancy.metering.charges import Metering
 from benchmarks import report
 from benchmarks.platform_under_test import running_server
 

@@ -17,9 +17,9 @@ from typing import Any
 from bson import ObjectId
 
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.vectors import collection_name, to_bindata
-from analytiq.search.request import SearchRequest
+from analytiq.retrieval.search.request import SearchRequest
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.vectors import collection_name, to_bindata
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

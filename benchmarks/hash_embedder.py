@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
-from analytiq.embedding.models import ChosenModel, EmbeddingModels
+from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
+from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
 from analytiq.models.organization import Organization
 
 MODEL = "benchmark/hash"
@@ -26,7 +26,7 @@ class HashEmbedder:
     async def embed(
         self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
     ) -> Vectors:
-        """See `analytiq.embedding.base.Embedder`; questions and passages are embedded alike."""
+        """See `analytiq.inference.embedding.base.Embedder`; questions and passages are embedded alike."""
         del input_type
         return self.embed_now(texts)
 

@@ -27,9 +27,9 @@ import psutil
 from bson import ObjectId
 
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.vectors import collection_name, to_bindata
 from analytiq.settings import child_environment
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.vectors import collection_name, to_bindata
 from benchmarks import report
 from benchmarks.made_up_texts import questions, texts
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

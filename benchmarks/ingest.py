@@ -23,8 +23,8 @@ from typing import Any
 
 from pymongo import MongoClient
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.models.upload import DuplicatePolicy
 from benchmarks import report
 from benchmarks.corpus import TextFile, append_sentence, write_corpus

@@ -23,23 +23,23 @@ import numpy as np
 import tantivy
 
 from analytiq import clock
-from analytiq.lexical.base import LexicalHit
-from analytiq.lexical.languages import ENGLISH, STOP_WORDS
-from analytiq.lexical.local.index import FORMAT, State, WordIndex, searched
-from analytiq.lexical.local.store import LocalLexicalIndex
-from analytiq.lexical.local.view import View
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.selection import DocumentSet
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.chunk_texts import ChunkText, ChunkTextRepository
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.retrieval.lexical.base import LexicalHit
+from analytiq.retrieval.lexical.languages import ENGLISH, STOP_WORDS
+from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched
+from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
+from analytiq.retrieval.lexical.local.view import View
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.chunk_texts import ChunkText, ChunkTextRepository
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from benchmarks import report
 from benchmarks.corpus import SEED
 from benchmarks.platform_under_test import Server, platform, running_server

@@ -10,16 +10,14 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application, bootstrap
-from analytiq.chunking.registry import DEFAULT_CHUNKER
-from analytiq.credentials.encryption import new_secret_key
-from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.composition import Application, bootstrap
+from analytiq.inference.credentials.encryption import new_secret_key
+from analytiq.ingestion.chunking.registry import DEFAULT_CHUNKER
+from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
+from analytiq.ingestion.parsing.servers import stop_server
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.tag import Tag
-from analytiq.mongo.data_directory import DataDirectory
-from analytiq.mongo.embedded import EmbeddedServer
-from analytiq.parsing.servers import stop_server
 from analytiq.settings import (
     IndexingSettings,
     LexicalSettings,
@@ -28,6 +26,8 @@ from analytiq.settings import (
     SearchSettings,
     Settings,
 )
+from analytiq.storage.data_directory import DataDirectory
+from analytiq.storage.embedded import EmbeddedServer
 from analytiq.telemetry import logs
 from benchmarks.processor_time import ProcessorClock
 

@@ -13,14 +13,14 @@ from time import perf_counter
 
 from pydantic import SecretStr
 
-from analytiq.agent.conversation import messages_of, opening
-from analytiq.llm.base import Options
-from analytiq.llm.service import Purpose
+from analytiq.assistants.agent.conversation import messages_of, opening
+from analytiq.assistants.prompts.runs import RunSubject
+from analytiq.inference.llm.base import Options
+from analytiq.inference.llm.service import Purpose
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import PromptRun, RunStatus
-from analytiq.prompts.runs import RunSubject
-from analytiq.search.request import SearchRequest
+from analytiq.retrieval.search.request import SearchRequest
 from benchmarks import report
 from benchmarks.platform_under_test import Platform, platform, running_server
 from tests.fakes.chat_server import Call, ChatServer, Say

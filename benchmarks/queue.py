@@ -21,9 +21,9 @@ from analytiq.models.document import Document
 from analytiq.models.job import JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.search.request import SearchRequest
+from analytiq.retrieval.search.request import SearchRequest
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.jobs import JobRepository
 from benchmarks import report
 from benchmarks.committers import commit_in_processes
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is

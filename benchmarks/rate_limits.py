@@ -15,11 +15,11 @@ from pydantic import SecretStr
 from pymongo import ReturnDocument
 from pymongo.write_concern import WriteConcern
 
-from analytiq.mongo.client import connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.rate_limits.limits import RateLimits
 from analytiq.settings import RateLimitSettings
+from analytiq.storage.client import connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.tenancy.rate_limits.limits import RateLimits
 from benchmarks import report
 from benchmarks.platform_under_test import running_server
 

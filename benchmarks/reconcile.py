@@ -25,7 +25,7 @@ from analytiq.models.document import DocumentState
 from analytiq.models.index_entry import GenerationState
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth
-from analytiq.reconcile.report import Report
+from analytiq.operations.reconcile.report import Report
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from analytiq.models.filter import BuiltInField, Filter, In
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.selection import ChunkFilter, DocumentSet
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.search.filters import parse_filter
-from analytiq.search.request import SearchRequest
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.search.request import SearchRequest
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.vectors import VectorRepository
 from benchmarks import report
 from benchmarks.hash_embedder import MODEL, HashEmbedder, every_model_is
 from benchmarks.platform_under_test import Platform, Server, platform, running_server

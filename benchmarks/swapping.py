@@ -1,4 +1,4 @@
-"""The steps of a swap one by one, with given vectors: what `analytiq.indexing` does without chunking and embedding."""
+"""Measure the steps of a swap one by one, with given vectors: indexing without chunking and embedding."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from analytiq import clock
-from analytiq.documents.naming import identity_of
-from analytiq.indexing.commit import Commit
-from analytiq.indexing.sweep import Sweep
-from analytiq.membership import sync_request
+from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.indexing.commit import Commit
+from analytiq.ingestion.indexing.sweep import Sweep
+from analytiq.ingestion.membership import sync_request
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.index_entry import Generation, GenerationState
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from benchmarks.platform_under_test import Platform
 
 CHUNK_TEXT = "The quick brown fox jumps over the lazy dog and thinks about retrieval. " * 14

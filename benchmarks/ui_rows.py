@@ -11,11 +11,11 @@ from bson import ObjectId
 from pymongo.database import Database
 
 from analytiq import clock
-from analytiq.documents.naming import identity_of
-from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
+from analytiq.inference.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL
+from analytiq.ingestion.documents.naming import identity_of
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.rows import decode
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.rows import decode
 
 Row = dict[str, Any]
 

@@ -29,11 +29,11 @@ from pymongo import MongoClient
 from pymongo.database import Database
 
 from analytiq.cli.embedded_address import address_of_running_database
-from analytiq.mongo.client import connect
-from analytiq.mongo.data_directory import read_connection
-from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.organizations.service import Organizations
 from analytiq.settings import child_environment
+from analytiq.storage.client import connect
+from analytiq.storage.data_directory import read_connection
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.tenancy.organizations.service import Organizations
 from benchmarks import report
 from benchmarks.ui_rows import Row, Seeded, seed, seeded
 

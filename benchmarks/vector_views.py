@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from analytiq.models.selection import DocumentSet
 from analytiq.models.vector import GenerationVectors
-from analytiq.vector_stores.local.graph import Graph
-from analytiq.vector_stores.local.matrix import VectorMatrix
-from analytiq.vector_stores.local.quantization import question_of
-from analytiq.vector_stores.local.view import View
+from analytiq.retrieval.vector_stores.local.graph import Graph
+from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
+from analytiq.retrieval.vector_stores.local.quantization import question_of
+from analytiq.retrieval.vector_stores.local.view import View
 from benchmarks import report
 from benchmarks.vector_collections import CHUNKS_PER_DOCUMENT, SHARES, TOP_K, Collection, made_up
 

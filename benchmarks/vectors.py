@@ -32,16 +32,16 @@ from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.models.vector import VectorOwner
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.vector_stores.local import mirror
-from analytiq.vector_stores.local.snapshot import Snapshots
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.local import mirror
+from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from benchmarks import report
 from benchmarks.platform_under_test import Server, platform, running_server
 from benchmarks.swapping import rows_of

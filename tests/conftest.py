@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from pydantic import SecretStr
 from shared_mongod import share_of_mongod
 
-from analytiq.mongo.client import MongoConnection, connect
+from analytiq.storage.client import MongoConnection, connect
 
 # An example that takes long tells of what else the machine does, not of the code.
 settings.register_profile("analytiq", deadline=None, suppress_health_check=[HealthCheck.too_slow])

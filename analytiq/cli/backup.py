@@ -9,21 +9,21 @@ from pathlib import Path
 import structlog
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
-from analytiq.backup.files import opened, write_file
-from analytiq.backup.making import Made
-from analytiq.backup.progress import OnStep, Step
-from analytiq.backup.restoring import Restore, Restored, RestoreOptions, verified
-from analytiq.backup.verification import Contents
 from analytiq.cli.console import messages, note, output, print_rows
 from analytiq.cli.erase import compose_erasures
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.erasure import DocumentSelection, ErasureOptions, LedgerFate
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.archives import ArchiveSource
-from analytiq.mongo.repositories.organizations import OrganizationRepository
+from analytiq.operations.backup.files import opened, write_file
+from analytiq.operations.backup.making import Made
+from analytiq.operations.backup.progress import OnStep, Step
+from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
+from analytiq.operations.backup.verification import Contents
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.archives import ArchiveSource
+from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.telemetry import logs
 
 log = structlog.get_logger(__name__)

@@ -56,8 +56,8 @@ def restore(
     data_dir: DataDir = None,
 ) -> None:
     """Bring an archive back, while the system runs. It is read through before anything is changed."""
-    from analytiq.backup.restoring import RestoreOptions
     from analytiq.cli import backup as backups
+    from analytiq.operations.backup.restoring import RestoreOptions
     from analytiq.settings import read_settings
 
     with errors_as_sentences():

@@ -5,11 +5,11 @@ from pathlib import Path
 from analytiq.cli.console import note, print_rows
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.client import Client
-from analytiq.embedding.eviction import CacheEviction
+from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.models.organization import CacheScope
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.embedding_cache import CacheSize, EmbeddingCacheRepository
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.embedding_cache import CacheSize, EmbeddingCacheRepository
 
 SAYS = {
     CacheScope.GLOBAL: "Embeddings are shared with all organizations that share theirs.",

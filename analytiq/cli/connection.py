@@ -4,8 +4,8 @@ from pathlib import Path
 
 from analytiq.client import Client
 from analytiq.errors import InvalidInputError
-from analytiq.mongo.data_directory import ConnectionFile, read_connection
 from analytiq.settings import Settings
+from analytiq.storage.data_directory import ConnectionFile, read_connection
 
 
 def connect_to_api(settings: Settings, data_dir: Path | None) -> Client:

@@ -21,8 +21,8 @@ from analytiq.cli.searching import print_passage
 from analytiq.cli.up import announce, run_platform, serve_until_given_up
 from analytiq.client import Client, DocumentDetail, KnowledgeBase, Passage
 from analytiq.errors import AnalytiqError, ConflictError, PermanentError
-from analytiq.mongo.data_directory import ConnectionFile
 from analytiq.settings import Settings
+from analytiq.storage.data_directory import ConnectionFile
 
 SAMPLES = Path(__file__).parent / "samples"
 TAG = "harbour lane"

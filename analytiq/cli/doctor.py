@@ -18,7 +18,7 @@ from analytiq.cli.console import output
 from analytiq.cli.process_table import holder_of
 from analytiq.client import UnreachableError
 from analytiq.errors import AnalytiqError, NotFoundError, ParserUnavailableError
-from analytiq.parsing.registry import ParserRegistry, default_registry, load_parser
+from analytiq.ingestion.parsing.registry import ParserRegistry, default_registry, load_parser
 from analytiq.settings import ExtractionSettings, Settings
 
 OLDEST_PYTHON = (3, 11)
@@ -132,9 +132,9 @@ def check_isolation(settings: ExtractionSettings, directory: Path) -> Finding | 
     Raises:
         AnalytiqError: Parsers could read the data directory, or the sandbox does not start.
     """
-    from analytiq.parsing.isolation import isolation_of, refuse_readable_data
-    from analytiq.parsing.sandbox import examine
-    from analytiq.parsing.servers import stop_server
+    from analytiq.ingestion.parsing.isolation import isolation_of, refuse_readable_data
+    from analytiq.ingestion.parsing.sandbox import examine
+    from analytiq.ingestion.parsing.servers import stop_server
 
     subject = "Isolation of parsers"
     if settings.isolation == "off":
@@ -154,7 +154,7 @@ def check_isolation(settings: ExtractionSettings, directory: Path) -> Finding | 
 
 def check_ocr(languages: tuple[str, ...]) -> Finding:
     """Whether pages that are images can be read."""
-    from analytiq.ocr.tesseract import TesseractEngine
+    from analytiq.ingestion.ocr.tesseract import TesseractEngine
 
     engine = TesseractEngine(languages, data_dir=None)
     if engine.missing_data is None:
@@ -173,7 +173,7 @@ def _checked(subject: str, check: Callable[[], Finding | str]) -> Finding:
 
 
 def _mongod() -> str:
-    from analytiq.mongo.embedded_binary import find_binaries
+    from analytiq.storage.embedded_binary import find_binaries
 
     return str(find_binaries()[0])
 
@@ -196,10 +196,10 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
     """
     from analytiq.cli.local_database import address_of_database, run_on_database
     from analytiq.models.knowledge_base import VectorStoreKind
-    from analytiq.mongo.client import MongoConnection
-    from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-    from analytiq.mongo.search.indexes import SearchIndexes
-    from analytiq.vector_stores.choice import StoreChoice, choose
+    from analytiq.retrieval.vector_stores.choice import StoreChoice, choose
+    from analytiq.storage.client import MongoConnection
+    from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+    from analytiq.storage.search.indexes import SearchIndexes
 
     subject = "Vector store"
 
@@ -230,8 +230,8 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
 def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
     """Whether what was charged is what was stored, at one moment; from indexes, a second for a million embeddings."""
     from analytiq.cli.local_database import address_of_database, run_on_database
-    from analytiq.metering.audit import imbalances
-    from analytiq.mongo.repositories.books import BooksRepository
+    from analytiq.storage.repositories.books import BooksRepository
+    from analytiq.tenancy.metering.audit import imbalances
 
     try:
         uri = address_of_database(settings, data_dir)
@@ -257,8 +257,8 @@ def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | st
     """
     from analytiq.cli.local_database import address_of_database, run_on_database
     from analytiq.cli.secret_keys import vault_of
-    from analytiq.credentials.key_check import REMEDY, check_secret_key
-    from analytiq.mongo.repositories.providers import ProviderRepository
+    from analytiq.inference.credentials.key_check import REMEDY, check_secret_key
+    from analytiq.storage.repositories.providers import ProviderRepository
 
     subject = "Secret key"
     try:
@@ -279,7 +279,7 @@ def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | st
 
 def _local_model(directory: Path) -> str:
     """By embedding a word, which takes half a second: weights, conversion and processor are all in it."""
-    from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+    from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 
     with tempfile.TemporaryDirectory() as temporary:
         kept = directory / "models"

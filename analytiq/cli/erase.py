@@ -9,24 +9,24 @@ from pathlib import Path
 
 from analytiq.cli.console import note, output, print_rows
 from analytiq.cli.local_database import address_of_database, run_on_database
-from analytiq.documents.metadata_fields import MetadataFields
-from analytiq.documents.service import Documents
-from analytiq.documents.storage import Storage
-from analytiq.erasure.erasing import Wait
-from analytiq.erasure.retention import Retention
-from analytiq.erasure.service import Erasures, new_erasures
 from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.ingestion.documents.metadata_fields import MetadataFields
+from analytiq.ingestion.documents.service import Documents
+from analytiq.ingestion.documents.storage import Storage
 from analytiq.models.erasure import DocumentSelection, Erasure, ErasureOptions, ErasureState
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.files import FileStore
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.mongo.repositories.retention import RetentionRepository
-from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
-from analytiq.mongo.repositories.tags import TagRepository
-from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.operations.erasure.erasing import Wait
+from analytiq.operations.erasure.retention import Retention
+from analytiq.operations.erasure.service import Erasures, new_erasures
 from analytiq.settings import ErasureSettings, Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.files import FileStore
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.retention import RetentionRepository
+from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
+from analytiq.storage.repositories.tags import TagRepository
+from analytiq.storage.repositories.texts import TextRepository
 from analytiq.telemetry import logs
 
 SECOND = "%Y-%m-%d %H:%M:%S UTC"

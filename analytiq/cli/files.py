@@ -9,10 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 
 from analytiq.client.upload import document_path
-from analytiq.documents.naming import validated_folder
 from analytiq.errors import AnalytiqError, InvalidInputError
-from analytiq.parsing.formats import detect_content_type
-from analytiq.parsing.registry import default_registry
+from analytiq.ingestion.documents.naming import validated_folder
+from analytiq.ingestion.parsing.formats import detect_content_type
+from analytiq.ingestion.parsing.registry import default_registry
 
 OF_THE_SYSTEM = ("Thumbs.db", "desktop.ini", "~$*", "*.part", "*.crdownload")
 """Files that no person made: previews, folder settings, locks of Office, unfinished downloads."""

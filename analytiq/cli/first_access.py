@@ -5,17 +5,17 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.accounts.invitations import Invitations
 from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.account import Permission, Role
 from analytiq.models.maker import OPERATOR
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.data_directory import read_connection
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.mongo.repositories.users import MemberRepository
-from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.data_directory import read_connection
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.providers import ProviderRepository
+from analytiq.storage.repositories.users import MemberRepository
+from analytiq.tenancy.accounts.invitations import Invitations
+from analytiq.tenancy.organizations.service import FIRST_ORGANIZATION_NAME, Organizations
 
 TOKEN_NAME = "analytiq up"  # noqa: S105  # what the token is called in lists
 

@@ -12,12 +12,12 @@ from analytiq.errors import NotFoundError
 from analytiq.models.account import TokenScope
 from analytiq.models.maker import OPERATOR
 from analytiq.models.organization import Organization
-from analytiq.mongo.client import MongoConnection, connect, translate
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.session import DatabaseError
-from analytiq.organizations.service import FIRST_ORGANIZATION_NAME, IssuedToken, Organizations
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection, connect, translate
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.session import DatabaseError
+from analytiq.tenancy.organizations.service import FIRST_ORGANIZATION_NAME, IssuedToken, Organizations
 
 Result = TypeVar("Result")
 

@@ -238,7 +238,7 @@ def rotate_secret_key(data_dir: DataDir = None) -> None:
 @app.command("secret-key")
 def secret_key() -> None:
     """Print a fresh ANALYTIQ_SECRET_KEY, for installations whose processes you start yourself."""
-    from analytiq.credentials.encryption import new_secret_key
+    from analytiq.inference.credentials.encryption import new_secret_key
 
     typer.echo(new_secret_key())
 

@@ -13,8 +13,8 @@ from analytiq.cli.connection import find_connection
 from analytiq.errors import InvalidInputError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
-from analytiq.mongo.data_directory import ConnectionFile
 from analytiq.settings import Settings
+from analytiq.storage.data_directory import ConnectionFile
 from analytiq.telemetry import logs
 
 

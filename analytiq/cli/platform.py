@@ -25,9 +25,9 @@ from analytiq.cli.machine import Capacity
 from analytiq.cli.process_plans import LOGS, plan_processes
 from analytiq.cli.supervision import ManagedProcess
 from analytiq.errors import TransientError
-from analytiq.mongo.data_directory import ConnectionFile, DataDirectory
-from analytiq.mongo.embedded import EmbeddedServer
 from analytiq.settings import Settings, provider_keys_from_environment
+from analytiq.storage.data_directory import ConnectionFile, DataDirectory
+from analytiq.storage.embedded import EmbeddedServer
 
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
@@ -184,7 +184,7 @@ class Platform:
         """Say at once what would otherwise be met by the first call to a provider; all else works, so it starts."""
         # Imported only where keys are stored: cryptography is 8 MB.
         from analytiq.cli.secret_keys import key_problem, old_keys_of
-        from analytiq.credentials.encryption import Vault
+        from analytiq.inference.credentials.encryption import Vault
 
         old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
         problem = await key_problem(uri, self._settings.mongo.database, Vault(secret_key, old_keys))
@@ -201,7 +201,7 @@ class Platform:
         # Imported only where there is anything to tell: cryptography is 8 MB.
         from analytiq.cli.secret_keys import old_keys_of
         from analytiq.cli.start_report import changes_of_start
-        from analytiq.credentials.encryption import Vault
+        from analytiq.inference.credentials.encryption import Vault
 
         old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
         for sentence in await changes_of_start(uri, self._settings, Vault(secret_key, old_keys)):
@@ -268,6 +268,6 @@ async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
 
 def _new_secret_key() -> str:
     # Imported at first start only: cryptography is 8 MB.
-    from analytiq.credentials.encryption import new_secret_key
+    from analytiq.inference.credentials.encryption import new_secret_key
 
     return new_secret_key()

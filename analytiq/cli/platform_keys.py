@@ -10,13 +10,13 @@ from analytiq.cli.console import note, print_rows
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.cli.platform import SECRET_KEY_FILE
 from analytiq.cli.secret_keys import old_keys_of
-from analytiq.credentials.encryption import Vault
-from analytiq.credentials.platform_keys import PlatformKeys
 from analytiq.errors import InvalidInputError
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.inference.credentials.platform_keys import PlatformKeys
 from analytiq.models.provider import KeyOrigin
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.providers import ProviderRepository
 
 Result = TypeVar("Result")
 MINUTE = "%Y-%m-%d %H:%M UTC"

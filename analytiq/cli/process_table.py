@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from analytiq.mongo.data_directory import LOCK_FILE, Holder
+from analytiq.storage.data_directory import LOCK_FILE, Holder
 
 KIBIBYTE = 1024
 
@@ -51,7 +51,7 @@ def _name(pid: int) -> str:
         return arguments[-2]
     if "embedded_guardian.py" in " ".join(arguments):
         return "guardian of mongod"
-    if any("analytiq.parsing.fork_server" in argument for argument in arguments):
+    if any("analytiq.ingestion.parsing.fork_server" in argument for argument in arguments):
         return "parsing server"
     program = Path(arguments[0]).name
     if program.startswith("python"):

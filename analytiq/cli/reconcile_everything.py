@@ -11,9 +11,9 @@ from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.cli.reconcile import print_report, row_of
 from analytiq.client import ReconcileReport, ReconcileRun
 from analytiq.models.reconciliation import Depth, ReconciliationRun
-from analytiq.mongo.client import MongoConnection
-from analytiq.reconcile.run_requests import RunRequests
+from analytiq.operations.reconcile.run_requests import RunRequests
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
 
 LOOK_SECONDS = 0.5
 

@@ -12,14 +12,14 @@ from pydantic import SecretStr
 from analytiq.cli.console import fail, note
 from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.cli.platform import OLD_KEYS_FILE, SECRET_KEY_FILE
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.key_check import REMEDY, check_secret_key
-from analytiq.credentials.rotation import Rotation, RotationReport
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.data_directory import write_private_file
-from analytiq.mongo.repositories.idempotency import IdempotencyRepository
-from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.key_check import REMEDY, check_secret_key
+from analytiq.inference.credentials.rotation import Rotation, RotationReport
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.data_directory import write_private_file
+from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.repositories.providers import ProviderRepository
 
 
 def rotate(settings: Settings, data_dir: Path | None) -> bool:

@@ -2,13 +2,13 @@
 
 from pydantic import SecretStr
 
-from analytiq.credentials.encryption import Vault
-from analytiq.credentials.platform_keys import KeyChange, PlatformKeyChange, PlatformKeys
-from analytiq.mongo.client import connect
-from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.mongo.repositories.workers import RuntimeSettingRepository
-from analytiq.providers.default_models import DefaultChange, DefaultModels
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.inference.credentials.platform_keys import KeyChange, PlatformKeyChange, PlatformKeys
+from analytiq.inference.providers.default_models import DefaultChange, DefaultModels
 from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment
+from analytiq.storage.client import connect
+from analytiq.storage.repositories.providers import ProviderRepository
+from analytiq.storage.repositories.workers import RuntimeSettingRepository
 
 
 async def changes_of_start(uri: SecretStr, settings: Settings, vault: Vault) -> list[str]:

@@ -10,13 +10,13 @@ from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from analytiq.cli.console import print_rows
 from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
-from analytiq.documents.storage import Storage
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.storage import Storage
 from analytiq.models.storage import StorageAccount
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.storage_accounts import StorageAccountRepository
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
 
 Work = Callable[[Storage, str], Awaitable[StorageAccount]]
 

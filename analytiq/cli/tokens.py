@@ -8,8 +8,8 @@ from analytiq.cli.console import note, output, print_rows
 from analytiq.client import AccessToken
 from analytiq.models.account import TokenScope
 from analytiq.models.maker import OPERATOR
-from analytiq.mongo.client import MongoConnection
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
 
 MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -67,7 +67,7 @@ def take_over_in_database(
         NotFoundError: no database is known, or the organization has no such token.
     """
     from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
-    from analytiq.organizations.service import Organizations
+    from analytiq.tenancy.organizations.service import Organizations
 
     async def hand_over(connection: MongoConnection) -> str:
         organization = await organization_of(connection, organization_id)

@@ -13,9 +13,9 @@ from analytiq.cli.console import messages, note, output
 from analytiq.cli.platform import Platform, PlatformOptions, Ready
 from analytiq.cli.state_line import show_state
 from analytiq.errors import AnalytiqError
-from analytiq.mongo.data_directory import keep_files_private
-from analytiq.parsing.rights.kernel import forbid_memory_reads
+from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings
+from analytiq.storage.data_directory import keep_files_private
 from analytiq.telemetry import logs
 
 Result = TypeVar("Result")

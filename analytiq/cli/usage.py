@@ -10,10 +10,10 @@ from pathlib import Path
 from analytiq.cli.console import note, print_rows
 from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.client import Client
-from analytiq.metering.charges import Metering
 from analytiq.models.quota import SpuAccount
-from analytiq.mongo.client import MongoConnection
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.tenancy.metering.charges import Metering
 
 Change = Callable[[Metering, str], Awaitable[SpuAccount]]
 

@@ -6,27 +6,27 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from analytiq.accounts.audit import AuditLog
-from analytiq.accounts.invitations import Invitations
-from analytiq.accounts.passwords import Passwords
-from analytiq.accounts.people import People
-from analytiq.accounts.recovery import Recovery
-from analytiq.accounts.sessions import Sessions
 from analytiq.cli.console import note, output, print_rows
 from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.errors import AnalytiqError, NotFoundError
 from analytiq.models import maker
 from analytiq.models.account import Permission, Role, User, normalize
 from analytiq.models.audit import Actor, ActorKind
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.data_directory import read_connection
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.audit_log import AuditLogRepository
-from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.mongo.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
-from analytiq.mongo.repositories.users import MemberRepository, UserRepository
 from analytiq.settings import Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.data_directory import read_connection
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.audit_log import AuditLogRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.storage.repositories.sessions import InvitationRepository, OneTimeLinkRepository, SessionRepository
+from analytiq.storage.repositories.users import MemberRepository, UserRepository
+from analytiq.tenancy.accounts.audit import AuditLog
+from analytiq.tenancy.accounts.invitations import Invitations
+from analytiq.tenancy.accounts.passwords import Passwords
+from analytiq.tenancy.accounts.people import People
+from analytiq.tenancy.accounts.recovery import Recovery
+from analytiq.tenancy.accounts.sessions import Sessions
 
 Result = TypeVar("Result")
 

@@ -47,7 +47,7 @@ class Organization(Stored):
     metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
     """The keys of documents' metadata whose type is declared."""
     metadata_fields_revision: int = 0
-    """Raised by each declaration: see `analytiq.documents.metadata_fields`."""
+    """Raised by each declaration: see `analytiq.ingestion.documents.metadata_fields`."""
     created_at: datetime
 
 

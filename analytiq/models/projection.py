@@ -10,7 +10,7 @@ owner likes. So metadata becomes one list of terms, each of which names a path a
     total..n4=ff81               it is a number whose leading bits are these: ranges, as a prefix tree
     due..m4=c2779a               it is such a moment, likewise
 
-No key is empty (`analytiq.documents.metadata`), so the first two dots in a row end the path.
+No key is empty (`analytiq.ingestion.documents.metadata`), so the first two dots in a row end the path.
 """
 
 import hashlib

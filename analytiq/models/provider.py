@@ -16,7 +16,7 @@ class KeyOrigin(StrEnum):
 class LlmProvider(Stored):
     """A row of `llm_providers`; `organization_id` None is the platform's default.
 
-    `token` is the API key, encrypted by `analytiq.credentials`.
+    `token` is the API key, encrypted by `analytiq.inference.credentials`.
     """
 
     id: str

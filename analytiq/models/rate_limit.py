@@ -1,4 +1,4 @@
-"""What a rate limit is made of; the arithmetic is in `analytiq.rate_limits.gcra`."""
+"""What a rate limit is made of; the arithmetic is in `analytiq.tenancy.rate_limits.gcra`."""
 
 from dataclasses import dataclass
 

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import SecretStr
 
-from analytiq.accounts.sessions import SignedIn
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError, AnalytiqError, InvalidInputError, NotFoundError
 from analytiq.models.account import User, normalize
 from analytiq.models.audit import Actor, ActorKind
+from analytiq.tenancy.accounts.sessions import SignedIn
 from api.access import COOKIE, browser_of, check_origin, identify_person
 from api.context import ApplicationOf, Limit, Person, Skip
 from api.schemas.accounts import (

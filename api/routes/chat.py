@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
-from analytiq.bootstrap import Application
-from analytiq.chat.events import ALL_TOLD, EventName, Position
-from analytiq.chat.threads import Reader
+from analytiq.assistants.chat.events import ALL_TOLD, EventName, Position
+from analytiq.assistants.chat.threads import Reader
+from analytiq.composition import Application
 from analytiq.models.account import Permission
 from analytiq.models.chat import AnswerState, ChatMessage
 from analytiq.models.text import CurrentTexts

@@ -2,13 +2,13 @@
 
 from fastapi import APIRouter
 
-from analytiq.bootstrap import Application
-from analytiq.documents.changing import Selected
-from analytiq.documents.naming import validated_folder
+from analytiq.composition import Application
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.changing import Selected
+from analytiq.ingestion.documents.naming import validated_folder
 from analytiq.models.filter import EVERYTHING
 from analytiq.models.organization import Organization
-from analytiq.mongo.repositories.documents import DocumentQuery
+from analytiq.storage.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, RequestId
 from api.idempotency import IdempotentRoute
 from api.schemas.document_changes import DocumentMatch, DocumentsChange, DocumentsChanged

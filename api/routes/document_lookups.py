@@ -2,8 +2,8 @@
 
 from fastapi import APIRouter
 
-from analytiq.documents.naming import validated_folder, validated_path
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.naming import validated_folder, validated_path
 from api.context import ApplicationOf, CurrentOrganization
 from api.idempotency import IdempotentRoute
 from api.schemas.document_lookups import DocumentLookup, DocumentProgressQuery, DocumentsAtPaths, DocumentsProgress

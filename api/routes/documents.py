@@ -6,12 +6,12 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from analytiq.documents.naming import LONGEST_PATH, file_name_of, validated_folder
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.naming import LONGEST_PATH, file_name_of, validated_folder
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
 from analytiq.models.filter import EVERYTHING
-from analytiq.mongo.repositories.documents import DocumentQuery
+from analytiq.storage.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError
 from analytiq.models.change import ChangeMoment
-from analytiq.watching.events import EventName
-from analytiq.watching.watcher import Batch, Watcher
+from analytiq.operations.live_events.events import EventName
+from analytiq.operations.live_events.watcher import Batch, Watcher
 from api.access import identify
 from api.context import ApplicationOf, CurrentCaller
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 
 from analytiq.models.job import JobKind, JobState
-from analytiq.mongo.repositories.jobs import JobQuery
+from analytiq.storage.repositories.jobs import JobQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.jobs import (

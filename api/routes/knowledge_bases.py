@@ -4,9 +4,9 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
+from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.prompt_uses import OnUse
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.jobs import SubjectId

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from analytiq.llm.catalogue import ModelKind, ModelQuery
+from analytiq.inference.llm.catalogue import ModelKind, ModelQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.destinations import DefaultModelsResponse, DestinationResponse

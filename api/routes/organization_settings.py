@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from fastapi import APIRouter
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
-from analytiq.organizations.own_settings import SettingsChange
+from analytiq.tenancy.organizations.own_settings import SettingsChange
 from api.context import ApplicationOf, CurrentOrganization
 from api.idempotency import IdempotentRoute
 from api.schemas.organization_settings import OrganizationSettingsResponse, OrganizationSettingsUpdate, StorageAnswer

@@ -7,8 +7,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import StringConstraints
 
 from analytiq.models.prompt_run import RunStatus
-from analytiq.mongo.repositories.prompt_results import ResultQuery
-from analytiq.mongo.repositories.prompt_runs import RunQuery
+from analytiq.storage.repositories.prompt_results import ResultQuery
+from analytiq.storage.repositories.prompt_runs import RunQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.prompt_runs import (

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import StringConstraints
 
-from analytiq.mongo.repositories.prompts import PromptQuery
+from analytiq.storage.repositories.prompts import PromptQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
 from api.preconditions import IfMatch, etag_of, version_of

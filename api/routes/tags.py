@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from analytiq.prompt_uses import OnUse
+from analytiq.ingestion.prompt_uses import OnUse
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate

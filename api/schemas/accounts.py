@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
-from analytiq.accounts.invitations import Invited, OpenInvitation
-from analytiq.accounts.people import Person
-from analytiq.accounts.secrets import csrf_token_of
-from analytiq.accounts.sessions import Membership
 from analytiq.models.account import ADDRESS, Invitation, Role, User, UserSession
 from analytiq.models.audit import AuditEntry
+from analytiq.tenancy.accounts.invitations import Invited, OpenInvitation
+from analytiq.tenancy.accounts.people import Person
+from analytiq.tenancy.accounts.secrets import csrf_token_of
+from analytiq.tenancy.accounts.sessions import Membership
 from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseBody
 
 

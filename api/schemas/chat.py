@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from analytiq.chat.events import Event, EventName
-from analytiq.chat.threads import NewThread
+from analytiq.assistants.chat.events import Event, EventName
+from analytiq.assistants.chat.threads import NewThread
 from analytiq.models.chat import (
     AnswerEnd,
     AnswerState,

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from analytiq.credentials.destinations import Destination
+from analytiq.inference.credentials.destinations import Destination
 from api.schemas.wire import ResponseBody
 
 

@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from analytiq.documents.changing import BATCH, ChangedBatch, WantedChange
-from analytiq.documents.naming import LONGEST_PATH
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.changing import BATCH, ChangedBatch, WantedChange
+from analytiq.ingestion.documents.naming import LONGEST_PATH
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
-from analytiq.mongo.repositories.document_batches import Place
+from analytiq.storage.repositories.document_batches import Place
 from api.schemas.wire import NO_NUL, RequestBody, ResponseBody
 
 _PLACE = re.compile(r"(\d{1,15})-([0-9a-f]{24})", re.ASCII)

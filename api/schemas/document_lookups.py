@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from analytiq.documents.lookup import BATCH, LookedUp
-from analytiq.documents.naming import LONGEST_PATH
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.lookup import BATCH, LookedUp
+from analytiq.ingestion.documents.naming import LONGEST_PATH
 from analytiq.models.document import Document
-from analytiq.mongo.repositories.document_lookups import PathPlace
+from analytiq.storage.repositories.document_lookups import PathPlace
 from api.schemas.documents import DocumentDetail
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 

@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 from pydantic_core import from_json
 
-from analytiq.documents.indexing_state import KnowledgeBaseState
-from analytiq.documents.retrying import RetryQuery
-from analytiq.documents.service import TextPage
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.indexing_state import KnowledgeBaseState
+from analytiq.ingestion.documents.retrying import RetryQuery
+from analytiq.ingestion.documents.service import TextPage
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.repositories.document_counts import DocumentCounts
+from analytiq.storage.repositories.document_counts import DocumentCounts
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 
 

@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from analytiq.documents.indexing_state import StandingDocument
 from analytiq.errors import AnalytiqError
-from analytiq.knowledge_bases.standing import StandingKnowledgeBase
+from analytiq.ingestion.documents.indexing_state import StandingDocument
+from analytiq.ingestion.knowledge_bases.standing import StandingKnowledgeBase
 from analytiq.models.job import Job
-from analytiq.watching.events import Event, EventName
+from analytiq.operations.live_events.events import Event, EventName
 from api.schemas.documents import DocumentDetail, ProgressResponse
 from api.schemas.jobs import JobResponse
 from api.schemas.knowledge_bases import KnowledgeBaseResponse

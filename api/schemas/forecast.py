@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from analytiq.credentials.destinations import Destination
-from analytiq.knowledge_bases.estimation import Estimate
-from analytiq.knowledge_bases.forecast import Forecast, ForecastRequest
-from analytiq.mongo.repositories.forecasts import UnknownDocument
+from analytiq.inference.credentials.destinations import Destination
+from analytiq.ingestion.knowledge_bases.estimation import Estimate
+from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
+from analytiq.storage.repositories.forecasts import UnknownDocument
 from api.schemas.destinations import DestinationResponse
 from api.schemas.knowledge_bases import TagIds
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody

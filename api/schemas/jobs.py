@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from analytiq.documents.indexing_state import IndexingState, KnowledgeBaseState
 from analytiq.errors import InvalidInputError, QuotaExceededError
+from analytiq.ingestion.documents.indexing_state import IndexingState, KnowledgeBaseState
+from analytiq.jobs.queue.operations import DocumentLog, JobWithAttempts, KindCounts, SubjectNames
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome, JobAttempt
-from analytiq.mongo.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
-from analytiq.queue.operations import DocumentLog, JobWithAttempts, KindCounts, SubjectNames
+from analytiq.storage.repositories.jobs import MOST_COUNTED, ErrorGroup, JobPage, JobQuery
 from api.schemas.documents import FailureResponse, ProgressResponse
 from api.schemas.wire import NO_NUL, Moment, RequestBody, ResponseBody
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints
 from pydantic.json_schema import SkipJsonSchema
 
-from analytiq.credentials.destinations import Destination
-from analytiq.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
-from analytiq.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
+from analytiq.inference.credentials.destinations import Destination
+from analytiq.ingestion.knowledge_bases.service import IndexedDocument, ListedChunk, NewKnowledgeBase
+from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.models.knowledge_base import LONGEST_NAME
 from api.schemas.destinations import DestinationResponse
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
-from analytiq.credentials.providers import LONGEST_KEY, ProviderAccount
-from analytiq.embedding.provider_accounts import ConnectionTest
-from analytiq.providers.addresses import LONGEST_ADDRESS
+from analytiq.inference.credentials.providers import LONGEST_KEY, ProviderAccount
+from analytiq.inference.embedding.provider_accounts import ConnectionTest
+from analytiq.inference.providers.addresses import LONGEST_ADDRESS
 from analytiq.settings import NO_KEY
 from api.schemas.wire import NO_CONTROLS, Moment, RequestBody, ResponseBody
 

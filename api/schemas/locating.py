@@ -1,7 +1,7 @@
 """Places on pages over the wire."""
 
-from analytiq.locating.service import PlacedPage
 from analytiq.models.boxes import Box
+from analytiq.retrieval.places.service import PlacedPage
 from api.schemas.wire import ResponseBody
 
 

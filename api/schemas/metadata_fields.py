@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from analytiq.documents.metadata_fields import Declaration
+from analytiq.ingestion.documents.metadata_fields import Declaration
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 from api.schemas.wire import RequestBody, ResponseBody
 

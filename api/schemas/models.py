@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from analytiq.llm.catalogue import ListedModel, ModelKind, ModelPage, ModelSource
+from analytiq.inference.llm.catalogue import ListedModel, ModelKind, ModelPage, ModelSource
 from api.schemas.wire import ResponseBody
 
 

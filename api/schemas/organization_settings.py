@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, StringConstraints
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
 from analytiq.models.storage import StorageAccount
-from analytiq.organizations.own_settings import MOST_MODELS, MOST_OCR_LANGUAGES, ServerSettings
 from analytiq.settings import RateLimitSettings
+from analytiq.tenancy.organizations.own_settings import MOST_MODELS, MOST_OCR_LANGUAGES, ServerSettings
 from api.schemas.wire import NO_CONTROLS, RequestBody, ResponseBody
 
 MOST_PER_MINUTE = 1_000_000_000

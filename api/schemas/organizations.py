@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, StringConstraints
 
 from analytiq.models.account import Permission, TokenScope
 from analytiq.models.organization import AccessToken, CacheScope, Organization
-from analytiq.organizations.service import IssuedToken
+from analytiq.tenancy.organizations.service import IssuedToken
 from api.permissions import RULES
 from api.schemas.search import Time
 from api.schemas.wire import NO_CONTROLS, MadeBy, Moment, RequestBody, ResponseBody

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from analytiq.agent.conversation import result_text
+from analytiq.assistants.agent.conversation import result_text
+from analytiq.assistants.prompts.export import answer_of
+from analytiq.assistants.prompts.runs import MOST_DOCUMENTS, RunSubject
 from analytiq.models.prompt_run import PromptResult, PromptRun, RunPassage, RunStatus, RunStep, RunUsage, StepKind
 from analytiq.models.text import CurrentTexts
-from analytiq.prompts.export import answer_of
-from analytiq.prompts.runs import MOST_DOCUMENTS, RunSubject
 from api.schemas.documents import FailureResponse
 from api.schemas.wire import NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
-from analytiq.search.explain import Explanation, Stage
-from analytiq.search.filters import combine
-from analytiq.search.request import (
+from analytiq.retrieval.search.explain import Explanation, Stage
+from analytiq.retrieval.search.filters import combine
+from analytiq.retrieval.search.request import (
     Fusion,
     HitScores,
     Mode,
@@ -18,7 +18,7 @@ from analytiq.search.request import (
     SearchResult,
     Turn,
 )
-from analytiq.search.weights import Weights
+from analytiq.retrieval.search.weights import Weights
 from api.schemas.wire import ModelName, RequestBody, ResponseBody
 
 

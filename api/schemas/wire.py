@@ -18,8 +18,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from analytiq.inference.providers.model_names import LONGEST_MODEL_NAME, is_model_name
 from analytiq.models.maker import Maker, MakerKind
-from analytiq.providers.model_names import LONGEST_MODEL_NAME, is_model_name
 
 LARGEST_INTEGER = 2**53 - 1
 """The largest that every reader of JSON holds exactly (RFC 7493); MongoDB holds 64 bits."""

@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from analytiq.jobs.queue.workers import MOST_JOBS, WorkerWithJobs
 from analytiq.models.job import JobKind
-from analytiq.queue.workers import MOST_JOBS, WorkerWithJobs
 from api.schemas.wire import Moment, ResponseBody
 
 

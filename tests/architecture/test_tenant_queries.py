@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Iterator
 
 import analytiq.models
-import analytiq.mongo.repositories as repositories
+import analytiq.storage.repositories as repositories
 from analytiq.models.stored import Stored
 
 ENDINGS = ("Repository", "Rows", "Survey", "Source", "Leases", "Lanes")
@@ -82,7 +82,7 @@ def owned_shapes() -> set[str]:
 def methods() -> Iterator[tuple[str, str, inspect.Signature]]:
     """Class, name and signature of each public method of a repository."""
     for module in pkgutil.iter_modules(repositories.__path__):
-        found = importlib.import_module(f"analytiq.mongo.repositories.{module.name}")
+        found = importlib.import_module(f"analytiq.storage.repositories.{module.name}")
         for name, value in vars(found).items():
             if inspect.isclass(value) and value.__module__ == found.__name__ and name.endswith(ENDINGS):
                 for method, function in vars(value).items():

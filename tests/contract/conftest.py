@@ -12,22 +12,22 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.lexical.base import LexicalIndex
-from analytiq.lexical.local.store import LocalLexicalIndex
-from analytiq.lexical.mongodb.store import MongoLexicalIndex
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.search.hits import CurrentHits
-from analytiq.mongo.search.indexes import SearchIndexes
-from analytiq.mongo.search.rows import SearchRowRepository
+from analytiq.retrieval.lexical.base import LexicalIndex
+from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
+from analytiq.retrieval.lexical.mongodb.store import MongoLexicalIndex
+from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.mongodb.store import MongoVectorStore
 from analytiq.settings import SearchSettings
-from analytiq.vector_stores.base import VectorStore
-from analytiq.vector_stores.local.store import LocalVectorStore
-from analytiq.vector_stores.mongodb.store import MongoVectorStore
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.search.hits import CurrentHits
+from analytiq.storage.search.indexes import SearchIndexes
+from analytiq.storage.search.rows import SearchRowRepository
 from tests.contract.shelf import Shelf, a_knowledge_base
 from tests.fakes.search_server import SearchServer
 

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq import clock
-from analytiq.lexical.base import LexicalIndex
 from analytiq.models.document import Document
 from analytiq.models.filter import Filter, evaluate
 from analytiq.models.index_entry import IndexEntry
@@ -15,15 +14,16 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseSt
 from analytiq.models.projection import projection_of
 from analytiq.models.selection import ChunkFilter
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.search.selecting import selection_of
-from analytiq.vector_stores.base import VectorStore
+from analytiq.retrieval.lexical.base import LexicalIndex
+from analytiq.retrieval.search.selecting import selection_of
+from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 
 DIMENSIONS = 8
 PAGES_OF = {0: (1, 1), 1: (1, 2), 2: (3, 5)}

@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.errors import ProviderRefusedError, RateLimitedError, TransientError
-from analytiq.llm.base import (
+from analytiq.inference.llm.base import (
     AnswerSchema,
     Completion,
     FinishReason,
@@ -21,8 +21,8 @@ from analytiq.llm.base import (
     ToolCall,
     ToolChoice,
 )
-from analytiq.llm.bounding import LEAST_BOUND, LONGEST_ARGUMENTS, MOST_CALLS
-from analytiq.llm.litellm_chat import LiteLLMChat
+from analytiq.inference.llm.bounding import LEAST_BOUND, LONGEST_ARGUMENTS, MOST_CALLS
+from analytiq.inference.llm.litellm_chat import LiteLLMChat
 from tests.fakes.chat_server import Call, ChatServer, Cut, Endless, Fail, Say, Slow
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")

@@ -1,4 +1,4 @@
-"""The contract of `analytiq.chunking.base.Chunker`, over every built-in chunker and hostile texts."""
+"""The contract of `analytiq.ingestion.chunking.base.Chunker`, over every built-in chunker and hostile texts."""
 
 import hashlib
 import importlib.util
@@ -13,8 +13,8 @@ import tiktoken
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytiq.chunking.registry import create_chunker, known_chunkers
-from analytiq.embedding.base import Vectors
+from analytiq.inference.embedding.base import Vectors
+from analytiq.ingestion.chunking.registry import create_chunker, known_chunkers
 from analytiq.models.chunk import Chunk
 
 CHUNKERS = ("recursive", "sdpm", "semantic", "sentence", "token", "word")

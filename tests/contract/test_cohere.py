@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.errors import ProviderRefusedError
-from analytiq.reranking.litellm_reranker import LiteLLMReranker
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.retrieval.reranking.litellm_reranker import LiteLLMReranker
 from tests.fakes.cohere_server import CohereServer
 
 

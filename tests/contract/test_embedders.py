@@ -1,4 +1,4 @@
-"""The contract of `analytiq.embedding.base.Embedder`: the local model, and LiteLLM over real HTTP.
+"""The contract of `analytiq.inference.embedding.base.Embedder`: the local model, and LiteLLM over real HTTP.
 
 The provider is `tests.fakes.embedding_server`: it speaks OpenAI's protocol, so what is tested is the road
 through LiteLLM and OpenAI's client, not a provider.
@@ -12,9 +12,6 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from analytiq.embedding.base import Embedder, InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
-from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.errors import (
     CallRefusedError,
     DimensionMismatchError,
@@ -23,7 +20,10 @@ from analytiq.errors import (
     RateLimitedError,
     TransientError,
 )
-from analytiq.providers import litellm_module
+from analytiq.inference.embedding.base import Embedder, InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.inference.providers import litellm_module
 from tests.fakes.embedding_server import EmbeddingServer, Failure, Reply, http_date
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.search import hits
+from analytiq.storage.ids import new_id
+from analytiq.storage.search import hits
 from tests.contract.conftest import NewShelf, Serving
 from tests.contract.shelf import Shelf, vectors
 from tests.made_filters import IDS, a_document, chunk_filters

@@ -12,13 +12,13 @@ from zipfile import ZipFile
 import pytest
 
 from analytiq.errors import AnalytiqError, EncryptedFileError, PermanentError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.formats import detect_content_type, hints_of
+from analytiq.ingestion.parsing.isolation import Isolation, IsolationMode
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.registry import BUILT_IN_PARSERS
+from analytiq.ingestion.parsing.sandbox import detect_in_child, parse_in_child
 from analytiq.models.text import ParsedDocument, TextSource, join_pages
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.formats import detect_content_type, hints_of
-from analytiq.parsing.isolation import Isolation, IsolationMode
-from analytiq.parsing.limits import ParseLimits
-from analytiq.parsing.registry import BUILT_IN_PARSERS
-from analytiq.parsing.sandbox import detect_in_child, parse_in_child
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 WHITE_SPACE_AND_EMPHASIS = re.compile(r"[\s*]")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import httpx
 
 from analytiq.models.account import Role
-from analytiq.mongo.ids import new_id
+from analytiq.storage.ids import new_id
 from tests.e2e.driving import accepted
 
 PASSWORD = "correct horse battery"

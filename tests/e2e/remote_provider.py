@@ -7,11 +7,11 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.cli.embedded_address import address_of_running_database
-from analytiq.credentials.encryption import Vault
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.provider import LlmProvider
-from analytiq.mongo.client import connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.storage.client import connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.providers import ProviderRepository
 from tests.e2e.running_platform import Running
 from tests.fakes.embedding_server import EmbeddingServer
 

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from analytiq.cli.embedded_address import address_of_running_database
-from analytiq.mongo.client import connect
-from analytiq.mongo.data_directory import read_connection
-from analytiq.organizations.service import Organizations
 from analytiq.settings import child_environment
+from analytiq.storage.client import connect
+from analytiq.storage.data_directory import read_connection
+from analytiq.tenancy.organizations.service import Organizations
 
 START_SECONDS = 120.0
 STOP_SECONDS = 90.0

@@ -9,8 +9,8 @@ import pytest
 from pydantic import SecretStr
 from pymongo import MongoClient
 
-from analytiq.mongo.client import connect
-from analytiq.organizations.service import Organizations
+from analytiq.storage.client import connect
+from analytiq.tenancy.organizations.service import Organizations
 from tests.e2e.running_platform import run_command
 
 

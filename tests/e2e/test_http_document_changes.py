@@ -7,7 +7,7 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.documents.changing import BATCH
+from analytiq.ingestion.documents.changing import BATCH
 from tests.e2e.driving import (
     UNKNOWN_ID,
     Body,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from analytiq.accounts.secrets import hash_of
 from analytiq.models.account import Role
+from analytiq.tenancy.accounts.secrets import hash_of
 from tests.e2e.driving import accepted, make_tag, problem_of, unique
 from tests.e2e.people import PASSWORD, SomebodySignedIn, sign_in_somebody
 from tests.e2e.running_platform import Running, client_of, make_organization, run_command

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 from pymongo import MongoClient
 
-from analytiq.mongo.embedded_replica_set import USER
+from analytiq.storage.embedded_replica_set import USER
 from tests.e2e.driving import accepted, address_of_running_database, eventually
 from tests.e2e.running_platform import run_command, start_platform, stop_platform
 

@@ -14,7 +14,7 @@ from bson import ObjectId
 
 from analytiq import clock
 from analytiq.models.account import Permission, Role, TokenScope
-from analytiq.mongo.ids import new_id
+from analytiq.storage.ids import new_id
 from api.permissions import RULES
 from tests.e2e.driving import (
     PROBLEM,

@@ -10,8 +10,8 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.migrations import migrate
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.migrations import migrate
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.fault.poisoned_server import PoisonedServer
 from tests.fault.processes import Nursery

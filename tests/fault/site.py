@@ -10,14 +10,14 @@ from typing import Any
 from pydantic import SecretStr
 from pymongo.errors import PyMongoError
 
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.providers import Credentials
+from analytiq.composition import Application, compose
 from analytiq.errors import TransientError
-from analytiq.mongo.client import MongoConnection, translate
-from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.reconcile.report import Report
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.operations.reconcile.report import Report
 from analytiq.settings import IndexingSettings, QueueSettings, ReconcilerSettings, Settings
+from analytiq.storage.client import MongoConnection, translate
+from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.fault.processes import Nursery, Processes
 from tests.integration.tenant import Tenant, new_tenant

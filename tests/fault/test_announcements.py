@@ -3,11 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from analytiq.documents.indexing_state import KnowledgeBaseState
+from analytiq.ingestion.documents.indexing_state import KnowledgeBaseState
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.repositories.documents import DocumentQuery
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.request import Mode
+from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.telemetry import checkpoints
 from api.schemas.jobs import DocumentStatus, TaskState
 from tests.fault.conftest import OpenSite, site_at

@@ -13,12 +13,12 @@ from datetime import timedelta
 import pytest
 
 from analytiq import clock
-from analytiq.embedding.eviction import CacheEviction
 from analytiq.errors import QuotaExceededError, TransientError
-from analytiq.metering.audit import imbalances
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.tenancy.metering.audit import imbalances
 from tests.fault import invariants
 from tests.fault.processes import Process
 from tests.fault.site import Site

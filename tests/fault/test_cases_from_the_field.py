@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from analytiq.documents import service as documents
-from analytiq.knowledge_bases import service as knowledge_bases
+from analytiq.ingestion.documents import service as documents
+from analytiq.ingestion.knowledge_bases import service as knowledge_bases
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.upload import UploadOutcome
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from tests.fakes.embedding_server import Outcome, Reply
 from tests.fault import invariants
 from tests.fault.conftest import OpenSite, site_at

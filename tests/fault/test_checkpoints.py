@@ -18,8 +18,8 @@ PASSINGS = {"queue.claimed": 4, "queue.handled": 4, "indexing.committed": 2}
 
 UPLOAD_CONSTANTS = {
     # Its bytes go before its document does, though it is small; and nobody waits ten minutes for it.
-    "analytiq.upload.store.WITH_DOCUMENT_BYTES": 10,
-    "analytiq.upload.store.LEASE_SECONDS": 0.5,
+    "analytiq.ingestion.upload.store.WITH_DOCUMENT_BYTES": 10,
+    "analytiq.ingestion.upload.store.LEASE_SECONDS": 0.5,
 }
 
 

@@ -8,8 +8,8 @@ from analytiq import clock
 from analytiq.models.document import DocumentState
 from analytiq.models.job import JobKind, JobRequest, JobSubject
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.ids import new_id
-from analytiq.reconcile.report import DriftKind
+from analytiq.operations.reconcile.report import DriftKind
+from analytiq.storage.ids import new_id
 from tests.fault import invariants
 from tests.fault.site import LEASE_SECONDS, Site
 from tests.fault.worker_process import WAIT, Fault

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 
 from analytiq.models.document import Document
-from analytiq.mongo.data_directory import DataDirectory
-from analytiq.mongo.embedded import EmbeddedServer
-from analytiq.reconcile.report import DriftKind
+from analytiq.operations.reconcile.report import DriftKind
+from analytiq.storage.data_directory import DataDirectory
+from analytiq.storage.embedded import EmbeddedServer
 from tests.fault import invariants
 from tests.fault.conftest import OpenSite, site_at
 from tests.fault.site import Site

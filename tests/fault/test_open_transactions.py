@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from analytiq.models.job import JobKind, JobRequest, JobSubject
-from analytiq.mongo.embedded_process import TRANSACTION_SECONDS
-from analytiq.mongo.ids import new_id
+from analytiq.storage.embedded_process import TRANSACTION_SECONDS
+from analytiq.storage.ids import new_id
 from tests.fault.site import Site
 
 

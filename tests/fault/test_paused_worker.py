@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from analytiq.models.text import ParsedPage, join_pages
-from analytiq.mongo.repositories.texts import TextRepository
+from analytiq.storage.repositories.texts import TextRepository
 from tests.fault import invariants
 from tests.fault.site import Site
 from tests.fault.worker_process import STOP, Fault

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from analytiq import clock
-from analytiq.bootstrap import Application, bootstrap
-from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.composition import Application, bootstrap
+from analytiq.inference.providers.litellm_module import provider_of
+from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.providers.litellm_module import provider_of
 from analytiq.settings import read_settings
 from analytiq.telemetry import checkpoints, logs
 from reconciler.__main__ import run as run_reconciler

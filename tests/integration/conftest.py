@@ -15,16 +15,16 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.providers import Credentials
-from analytiq.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
-from analytiq.mongo import embedded_guardian
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.embedded_binary import find_binaries
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.composition import Application, compose
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.settings import EmbeddingSettings, ProviderSettings, QueueSettings, Settings
+from analytiq.storage import embedded_guardian
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.embedded_binary import find_binaries
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant
 
@@ -95,7 +95,7 @@ async def compose_application(
 
     Each call stands for another process; keyword arguments are sections of the settings.
     """
-    monkeypatch.setattr("analytiq.embedding.models.LocalEmbedder", lambda *_, **__: local_model)
+    monkeypatch.setattr("analytiq.inference.embedding.models.LocalEmbedder", lambda *_, **__: local_model)
     vault = Vault(secret_key)
 
     async def composed(**sections: Any) -> Application:

@@ -7,16 +7,16 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from analytiq.bootstrap import Application
-from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.composition import Application
+from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
+from analytiq.ingestion.upload.store import StagedFile, UploadResult
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.tag import Tag
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.ids import new_id
-from analytiq.search.request import SearchRequest, SearchResponse
-from analytiq.upload.store import StagedFile, UploadResult
+from analytiq.retrieval.search.request import SearchRequest, SearchResponse
+from analytiq.storage.ids import new_id
 
 REMOTE_MODEL = "openai/fake-embedding"
 """The model of `tests.fakes.embedding_server`: 64 dimensions, texts that share words are close."""

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
+from analytiq.composition import Application
+from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.document import Document, DocumentState
 from analytiq.settings import ExtractionSettings, WorkerSettings
 from tests.costly_files import scans
@@ -63,7 +63,7 @@ async def test_deleted_document_ends_its_parser(
     compose_application: Compose, eventually: EventuallyTrue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No heartbeat comes within the test, as in a process that was told nothing.
-    monkeypatch.setattr("analytiq.queue.runner.LONGEST_HEARTBEAT_SECONDS", 3600.0)
+    monkeypatch.setattr("analytiq.jobs.queue.runner.LONGEST_HEARTBEAT_SECONDS", 3600.0)
     application = await compose_application()
     tenant = await new_tenant(application)
     document = (await tenant.upload("scan.pdf", scans(400))).document

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.settings import ApiSettings
 from api.application import create_app
 from api.slow_clients import TimedProtocol

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from analytiq.chunking.registry import create_chunker
+from analytiq.ingestion.chunking.registry import create_chunker
 from tests.property.model import Content, Pair
 from tests.property.world import World
 

@@ -14,8 +14,8 @@ import structlog
 from hypothesis import HealthCheck, Phase, settings
 from pydantic import SecretStr
 
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import migrate
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import migrate
 from analytiq.telemetry import checkpoints
 from tests.property.gates import gated_connection, stop_at_checkpoint
 from tests.property.processes import Launch, launcher

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic import SecretStr
 from pymongo import AsyncMongoClient
 
-from analytiq.mongo.causality import LatestAnswer
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.causality import LatestAnswer
+from analytiq.storage.client import MongoConnection
 
 ACTOR: ContextVar["Actor | None"] = ContextVar("actor", default=None)
 """Whose work the running task does; None: nobody's, and no gate stops it."""

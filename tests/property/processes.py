@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.embedding.base import BeforeRepeat, InputType, Vectors
-from analytiq.embedding.providers.local import LOCAL_MODEL
+from analytiq.composition import Application, compose
 from analytiq.errors import AnalytiqError
-from analytiq.knowledge_bases.service import NewKnowledgeBase
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL
+from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
+from analytiq.ingestion.upload.store import StagedFile, UploadResult
+from analytiq.jobs.queue.runner import QueueRunner, RunningJob
+from analytiq.jobs.queue.stops import Stops
 from analytiq.models.job import Job
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.client import MongoConnection, translate
-from analytiq.mongo.session import DatabaseError
-from analytiq.queue.runner import QueueRunner, RunningJob
-from analytiq.queue.stops import Stops
 from analytiq.settings import (
     EmbeddingSettings,
     IndexingSettings,
@@ -29,7 +28,8 @@ from analytiq.settings import (
     SearchSettings,
     Settings,
 )
-from analytiq.upload.store import StagedFile, UploadResult
+from analytiq.storage.client import MongoConnection, translate
+from analytiq.storage.session import DatabaseError
 from tests.fakes.bag_of_words import bag_of_words
 from tests.integration.tenant import blocks
 from tests.property.model import Content
@@ -62,10 +62,10 @@ class TinyEmbedder:
 
 def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyPatch) -> Launch:
     """A function that starts a process of the platform."""
-    patch.setattr("analytiq.embedding.models.LocalEmbedder", TinyEmbedder)
+    patch.setattr("analytiq.inference.embedding.models.LocalEmbedder", TinyEmbedder)
     # A beat would come at a moment of its own, and a run could not be repeated.
-    patch.setattr("analytiq.embedding.filling.RENEWALS", 0.001)
-    patch.setattr("analytiq.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
+    patch.setattr("analytiq.inference.embedding.filling.RENEWALS", 0.001)
+    patch.setattr("analytiq.ingestion.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
     vault = Vault(SecretStr(new_secret_key()))
 
     async def launch(*, grace_seconds: float = 3600.0) -> Application:

@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(slots=True)
 class QueueModel:
-    """Every move of the drawing in `analytiq.queue`; each method returns whether the queue may answer so."""
+    """Every move of the drawing in `analytiq.jobs.queue`; each method returns whether the queue may answer so."""
 
     rows: dict[str, Row] = field(default_factory=dict[str, Row])
 

@@ -19,10 +19,10 @@ from analytiq import clock
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject, Priority
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.jobs import JobQuery, JobRepository
 from tests.property.conftest import emptied, schedules
 from tests.property.queue_model import MOST_DEATHS, Outcome, QueueModel
 

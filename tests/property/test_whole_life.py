@@ -7,7 +7,7 @@ when all work is done, every collection must hold what the model says, and nothi
 
 from hypothesis import event, example, given, note
 
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.property import decisions
 from tests.property.audit import audit, require_pairs
 from tests.property.conftest import emptied, schedules

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import NotFoundError
 from analytiq.models.organization import Organization
-from analytiq.search.request import SearchRequest, SearchResult
+from analytiq.retrieval.search.request import SearchRequest, SearchResult
 from tests.property.model import Model, Watch
 
 QUESTION = "shared words"

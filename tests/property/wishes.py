@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from analytiq.documents.naming import identity_of
 from analytiq.errors import NotFoundError
+from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.upload.store import StagedFile
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.upload.store import StagedFile
 from tests.property import decisions
 from tests.property.decisions import TO_THE_END, Reach, TagSet, Wish
 from tests.property.model import Content, DocumentTruth, KnowledgeBaseTruth

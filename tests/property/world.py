@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import Any
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.models.job import Job, JobKind
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
 from tests.property.decisions import CLIENTS, TAGS, TO_THE_END, WORKERS, Reach
 from tests.property.gates import Actor
 from tests.property.model import Content, DocumentTruth, KnowledgeBaseTruth, Model

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.account import Permission, Role
 from analytiq.settings import AccountSettings, ApiSettings, OidcSettings, SmtpSettings
 from api.application import create_app

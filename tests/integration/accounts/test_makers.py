@@ -6,10 +6,10 @@ import pytest
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, ConflictError, NotFoundError
-from analytiq.makers import LONGEST_CHAIN
 from analytiq.models.account import Permission, Role, TokenScope, User
 from analytiq.models.maker import OPERATOR, Maker, MakerKind
-from analytiq.organizations.service import IssuedToken
+from analytiq.tenancy.makers import LONGEST_CHAIN
+from analytiq.tenancy.organizations.service import IssuedToken
 from tests.integration.accounts.test_people import PASSWORD, join, roles_of
 from tests.integration.tenant import Tenant
 

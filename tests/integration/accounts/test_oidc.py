@@ -9,12 +9,12 @@ import pytest
 from joserfc.jwk import RSAKey
 from pydantic import SecretStr
 
-from analytiq.accounts.oidc import Arrival, Departure
-from analytiq.accounts.sessions import Browser
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError, TransientError
 from analytiq.models.account import Permission, Role
 from analytiq.settings import AccountSettings, OidcSettings
+from analytiq.tenancy.accounts.oidc import Arrival, Departure
+from analytiq.tenancy.accounts.sessions import Browser
 from tests.fakes.oidc_provider import Claims, OidcProvider
 from tests.integration.conftest import Compose
 from tests.integration.tenant import new_tenant

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from analytiq import clock
-from analytiq.accounts.sessions import Browser
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import (
     AccessDeniedError,
     AnalytiqError,
@@ -18,6 +17,7 @@ from analytiq.errors import (
 )
 from analytiq.models.account import Permission, Role, TokenScope, User
 from analytiq.models.audit import Actor, ActorKind
+from analytiq.tenancy.accounts.sessions import Browser
 from tests.integration.tenant import Tenant
 
 PASSWORD = "correct horse battery"
@@ -265,7 +265,7 @@ async def test_secrets_are_kept_by_hash_only(tenant: Tenant, application: Applic
 
 async def test_person_leaves_with_the_last_organization(tenant: Tenant, application: Application) -> None:
     from analytiq.models.erasure import ErasureOptions
-    from analytiq.mongo.repositories.tenant_rows import TenantRows
+    from analytiq.storage.repositories.tenant_rows import TenantRows
 
     ada = await join(tenant, "ada@x.org", Role.OWNER)
     bob = await join(tenant, "bob@x.org", Role.EDITOR)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analytiq.backup.making import Backup, Made
-from analytiq.backup.restoring import Restore, Restored, RestoreOptions, verified
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.erasure import ErasureOptions, LedgerFate
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentQuery
-from analytiq.mongo.repositories.tenant_rows import TenantRows
+from analytiq.operations.backup.making import Backup, Made
+from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentQuery
+from analytiq.storage.repositories.tenant_rows import TenantRows
 from tests.integration.tenant import Tenant
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.backup.files import restore_file, write_file
-from analytiq.backup.restoring import RestoreOptions
 from analytiq.cli.erase import compose_erasures
 from analytiq.models.erasure import ErasureOptions, LedgerFate
-from analytiq.mongo.client import connect
+from analytiq.operations.backup.files import restore_file, write_file
+from analytiq.operations.backup.restoring import RestoreOptions
 from analytiq.settings import ErasureSettings
+from analytiq.storage.client import connect
 from analytiq.telemetry import checkpoints
 
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from analytiq.backup.making import Backup
-from analytiq.backup.restoring import Restore, RestoreOptions, verified
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.organization import CacheScope
-from analytiq.mongo import catalog
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.migrations import declared_indexes
-from analytiq.mongo.repositories.knowledge_bases import INDEXES, NAMES_INDEX
+from analytiq.operations.backup.making import Backup
+from analytiq.operations.backup.restoring import Restore, RestoreOptions, verified
+from analytiq.storage import catalog
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.migrations import declared_indexes
+from analytiq.storage.repositories.knowledge_bases import INDEXES, NAMES_INDEX
 from analytiq.telemetry import checkpoints
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup.archiving import archive_of, lose, original_of, restore_from, seen_of
@@ -412,7 +412,7 @@ async def test_document_that_was_being_read_is_read_after_the_restore(applicatio
 
 def test_every_collection_is_known_to_backup_and_erasure() -> None:
     unknown = [name for name in declared_indexes() if catalog.find(name) is None]
-    assert unknown == [], "say in analytiq/mongo/catalog.py whose rows they hold"
+    assert unknown == [], "say in analytiq/storage/catalog.py whose rows they hold"
 
 
 async def test_names_of_an_archive_from_before_they_were_unique_are_set_apart(

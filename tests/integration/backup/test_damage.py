@@ -12,13 +12,13 @@ from pathlib import Path
 import bson
 import pytest
 
-from analytiq.backup.container import FORMAT_VERSION, MAGIC, FrameKind, FrameReader, FrameWriter
-from analytiq.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
-from analytiq.backup.restoring import RestoreOptions
-from analytiq.backup.verification import verify
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
-from analytiq.mongo.ids import new_id
+from analytiq.operations.backup.container import FORMAT_VERSION, MAGIC, FrameKind, FrameReader, FrameWriter
+from analytiq.operations.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
+from analytiq.operations.backup.restoring import RestoreOptions
+from analytiq.operations.backup.verification import verify
+from analytiq.storage.ids import new_id
 from analytiq.telemetry import checkpoints
 from tests.integration.backup.archiving import archive_of, lose, restore_from
 from tests.integration.tenant import Tenant, prose

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
-from analytiq.backup.restoring import RestoreOptions
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.erasure import ErasureState
+from analytiq.operations.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
+from analytiq.operations.backup.restoring import RestoreOptions
 from analytiq.settings import child_environment
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup import killed_process

@@ -12,11 +12,11 @@ import pytest
 from bson.raw_bson import RawBSONDocument
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import migrate
+from analytiq.composition import Application, compose
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.settings import EmbeddingSettings, QueueSettings, ReconcilerSettings, Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import migrate
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.backup.archiving import lose, seen_of
 from tests.integration.tenant import Tenant, new_tenant, prose

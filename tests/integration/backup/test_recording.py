@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.backup.files import restore_file, verify_file, write_file
-from analytiq.backup.restoring import RestoreOptions
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError
 from analytiq.models.backup_record import BackupKind, BackupOutcome, BackupRecord
+from analytiq.operations.backup.files import restore_file, verify_file, write_file
+from analytiq.operations.backup.restoring import RestoreOptions
 from analytiq.telemetry import checkpoints
 from tests.integration.backup.archiving import lose
 from tests.integration.tenant import Tenant, new_tenant

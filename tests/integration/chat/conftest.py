@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.chat.events import Event, Position
-from analytiq.chat.threads import NewThread
+from analytiq.assistants.chat.events import Event, Position
+from analytiq.assistants.chat.threads import NewThread
+from analytiq.composition import Application
 from analytiq.models.chat import ChatMessage, ChatThread
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.settings import ChatSettings, LlmSettings

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from analytiq.chat.events import EventName
-from analytiq.chat.threads import NewThread, Reader
+from analytiq.assistants.chat.events import EventName
+from analytiq.assistants.chat.threads import NewThread, Reader
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, QuotaExceededError
 from analytiq.models.chat import AnswerState, StepKind
 from analytiq.models.llm_usage import LlmOperation
-from analytiq.mongo.ids import new_id
+from analytiq.storage.ids import new_id
 from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say, Slow
 from tests.integration.chat.conftest import OWNER, Begin, Talk
 from tests.integration.tenant import new_tenant

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.chat.events import Event, EventName, Position
+from analytiq.assistants.chat.events import Event, EventName, Position
 from analytiq.errors import ConflictError
 from analytiq.models.chat import AnswerEnd, AnswerState, ChatMessage
 from analytiq.models.llm_usage import LlmOperation

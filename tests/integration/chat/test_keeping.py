@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from analytiq.chat.threads import Reader
+from analytiq.assistants.chat.threads import Reader
 from analytiq.models.chat import AnswerState
 from analytiq.models.erasure import DocumentSelection, ErasureState
 from analytiq.models.organization import Organization

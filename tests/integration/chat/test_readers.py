@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from analytiq import clock
-from analytiq.chat import live
-from analytiq.chat.events import Event, EventName, Position
+from analytiq.assistants.chat import live
+from analytiq.assistants.chat.events import Event, EventName, Position
 from analytiq.errors import NotFoundError
 from analytiq.models.chat import AnswerState, ChatMessage
 from tests.fakes.chat_server import ChatServer, Say, Slow

@@ -18,8 +18,8 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from analytiq.chat.events import EventName
-from analytiq.chat.threads import NewThread
+from analytiq.assistants.chat.events import EventName
+from analytiq.assistants.chat.threads import NewThread
 from analytiq.models.chat import AnswerState
 from analytiq.settings import ChatSettings, LlmSettings
 from tests.integration.chat.conftest import OWNER, Talk

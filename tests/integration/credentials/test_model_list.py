@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.llm.catalogue import ListedModel, ModelKind, ModelQuery
+from analytiq.composition import Application
+from analytiq.inference.llm.catalogue import ListedModel, ModelKind, ModelQuery
 from analytiq.settings import LlmSettings
 from tests.fakes.chat_server import ChatServer
 from tests.integration.tenant import Tenant, new_tenant

@@ -5,17 +5,17 @@ from collections.abc import Awaitable, Callable
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.platform_keys import KeyChange, PlatformKeys
-from analytiq.credentials.providers import Credentials
+from analytiq.composition import Application
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.mongo.repositories.workers import RuntimeSettingRepository
-from analytiq.providers.default_models import DefaultModels
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.platform_keys import KeyChange, PlatformKeys
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.providers.default_models import DefaultModels
 from analytiq.settings import LlmSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.providers import ProviderRepository
+from analytiq.storage.repositories.workers import RuntimeSettingRepository
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant
 
 Compose = Callable[..., Awaitable[Application]]

@@ -8,15 +8,15 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.providers import Credentials
-from analytiq.embedding.provider_accounts import ProviderAccounts
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, RateLimitedError
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.embedding.provider_accounts import ProviderAccounts
 from analytiq.settings import ProviderSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant
 

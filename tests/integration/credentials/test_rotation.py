@@ -8,18 +8,18 @@ from pydantic import SecretStr
 
 from analytiq import clock
 from analytiq.cli import secret_keys
-from analytiq.credentials import rotation
-from analytiq.credentials.encryption import Vault, new_secret_key
-from analytiq.credentials.providers import Credentials
-from analytiq.credentials.rotation import Rotation, RotationReport
 from analytiq.errors import AccessDeniedError
+from analytiq.inference.credentials import rotation
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.credentials.rotation import Rotation, RotationReport
 from analytiq.models.idempotency import KeptAnswer
 from analytiq.models.provider import LlmProvider
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.idempotency import IdempotencyRepository
-from analytiq.mongo.repositories.providers import ProviderRepository
 from analytiq.settings import MongoSettings, Settings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.repositories.providers import ProviderRepository
 
 PROVIDERS = ("cohere", "openai", "mistral")
 

@@ -6,7 +6,7 @@ import pytest
 
 from analytiq.models.document import DocumentState
 from analytiq.models.job import JobKind
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant
 
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

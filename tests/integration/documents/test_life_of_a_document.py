@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
-from analytiq.documents.naming import identity_of
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, NotFoundError
+from analytiq.ingestion.documents.indexing_state import IndexingState
+from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.upload.store import UploadResult
 from analytiq.models.document import Document, DocumentState
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
 from analytiq.settings import IndexingSettings
-from analytiq.upload.store import UploadResult
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 

@@ -9,16 +9,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from analytiq.documents.metadata_fields import MOST_NAMED
 from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.ingestion.documents.metadata_fields import MOST_NAMED
 from analytiq.models.document import Document
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 from analytiq.models.organization import Organization
-from analytiq.mongo.repositories.documents import DocumentQuery
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.search.filters import parse_filter
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.search.request import Mode
+from analytiq.storage.repositories.documents import DocumentQuery
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from tests.integration.tenant import Tenant
 
 Metadata = dict[str, JsonValue]

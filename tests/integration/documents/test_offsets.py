@@ -7,16 +7,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analytiq.bootstrap import Application
-from analytiq.chat.citing import cited
-from analytiq.chunking.registry import create_chunker
+from analytiq.assistants.chat.citing import cited
+from analytiq.composition import Application
+from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.models.chat import ChatPassage
 from analytiq.models.chunk import Chunk
 from analytiq.models.text import DocumentText, PageLocator, ParsedPage, join_pages
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories import texts
-from analytiq.mongo.repositories.texts import TextRepository
-from analytiq.search.highlight import highlights
+from analytiq.retrieval.search.highlight import highlights
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories import texts
+from analytiq.storage.repositories.texts import TextRepository
 
 WORDS = (
     "total",

@@ -8,13 +8,13 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import CONTENT_TYPES, FileType, file_type_of
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories import document_pages
-from analytiq.mongo.repositories.document_pages import DocumentQuery
-from analytiq.mongo.repositories.documents import SORT_FIELDS
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories import document_pages
+from analytiq.storage.repositories.document_pages import DocumentQuery
+from analytiq.storage.repositories.documents import SORT_FIELDS
 from tests.integration.tenant import new_tenant
 
 Compose = Callable[..., Awaitable[Application]]

@@ -1,11 +1,11 @@
 """Failed documents are told by their outcome, listed by their error, and retried by one call."""
 
-from analytiq.documents.retrying import RetryQuery
+from analytiq.ingestion.documents.retrying import RetryQuery
 from analytiq.models.document import DocumentState
 from analytiq.models.job import JobKind
 from analytiq.models.job_history import AttemptOutcome
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.repositories.documents import DocumentQuery
+from analytiq.storage.repositories.documents import DocumentQuery
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 

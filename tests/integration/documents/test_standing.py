@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
+from analytiq.composition import Application
+from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.document import Document
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentQuery
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentQuery
 from tests.integration.tenant import Tenant, new_tenant
 
 Compose = Callable[..., Awaitable[Application]]

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from analytiq.documents.storage import STORAGE_CODE
 from analytiq.errors import QuotaExceededError
+from analytiq.ingestion.documents.storage import STORAGE_CODE
+from analytiq.ingestion.upload.store import UploadResult
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
-from analytiq.mongo.client import MongoConnection
-from analytiq.upload.store import UploadResult
+from analytiq.storage.client import MongoConnection
 from tests.integration.conftest import Compose
 from tests.integration.tenant import Tenant, new_tenant
 

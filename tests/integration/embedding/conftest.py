@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 
 
 class Books:

@@ -10,24 +10,24 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.bootstrap import Application
-from analytiq.credentials.encryption import Vault
-from analytiq.credentials.providers import Credentials
-from analytiq.embedding.service import EmbeddingService
+from analytiq.composition import Application
 from analytiq.errors import InvalidInputError, RateLimitedError
-from analytiq.membership import sync_request
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.embedding.service import EmbeddingService
+from analytiq.ingestion.membership import sync_request
 from analytiq.models.job import JobState
 from analytiq.models.organization import CacheScope, Organization
 from analytiq.models.provider import LlmProvider
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation, SpuCharge, UsageGrouping
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.mongo.repositories.providers import ProviderRepository
-from analytiq.mongo.repositories.rows import encode
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.request import Mode
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.providers import ProviderRepository
+from analytiq.storage.repositories.rows import encode
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.composition import Application
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.job import JobState
 from tests.fakes.embedding_server import EmbeddingServer, Outcome, Reply
 from tests.integration.embedding.conftest import Books

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.embedding.service import EmbeddingService
-from analytiq.embedding.sharing import ELSEWHERE_CODE
+from analytiq.composition import Application
 from analytiq.errors import PermanentError
-from analytiq.metering.audit import imbalances
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.inference.embedding.service import EmbeddingService
+from analytiq.inference.embedding.sharing import ELSEWHERE_CODE
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.tenancy.metering.audit import imbalances
 from tests.fakes.embedding_server import EmbeddingServer, Failure, Outcome
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, new_tenant, prose

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from analytiq import clock
-from analytiq.bootstrap import Application
-from analytiq.embedding.eviction import SPARED, CacheEviction
-from analytiq.metering.audit import imbalances
+from analytiq.composition import Application
+from analytiq.inference.embedding.eviction import SPARED, CacheEviction
 from analytiq.models.organization import Organization
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_cache import Cached, EmbeddingCacheRepository
 from analytiq.settings import EmbeddingSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_cache import Cached, EmbeddingCacheRepository
 from analytiq.telemetry import metrics
+from analytiq.tenancy.metering.audit import imbalances
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, prose

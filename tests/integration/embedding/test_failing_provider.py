@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.errors import RateLimitedError
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBaseStatus
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.rate_limits.limits import RateLimits
 from analytiq.settings import RateLimitSettings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.tenancy.rate_limits.limits import RateLimits
 from tests.fakes.embedding_server import EmbeddingServer, Outcome, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, prose

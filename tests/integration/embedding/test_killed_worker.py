@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from analytiq.models.job import JobState
-from analytiq.mongo.client import MongoConnection
 from analytiq.settings import child_environment
+from analytiq.storage.client import MongoConnection
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, prose

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import RateLimitedError
 from analytiq.models.job import JobState
 from analytiq.settings import ModelRateLimit, RateLimitSettings

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
+from analytiq.composition import Application
+from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.document import Document
 from analytiq.models.job import Job, JobState
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.fakes.embedding_server import EmbeddingServer, Failure, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, prose

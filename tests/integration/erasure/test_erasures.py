@@ -9,7 +9,7 @@ import pytest
 from pymongo.errors import OperationFailure
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, LeaseLostError, NotFoundError
 from analytiq.models.erasure import (
     CacheFate,
@@ -21,8 +21,8 @@ from analytiq.models.erasure import (
 )
 from analytiq.models.organization import CacheScope
 from analytiq.models.upload import DuplicatePolicy
-from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
 from analytiq.settings import ErasureSettings
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
 from analytiq.telemetry import checkpoints
 from tests.integration.conftest import Compose
 from tests.integration.tenant import Tenant, new_tenant, prose

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.indexing.staging import Staging
-from analytiq.indexing.sync import Sync
+from analytiq.composition import Application
+from analytiq.ingestion.indexing.staging import Staging
+from analytiq.ingestion.indexing.sync import Sync
 from analytiq.models.index_entry import Generation
 from analytiq.models.job import JobKind
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant
 
 Action = Callable[[], Awaitable[object]]

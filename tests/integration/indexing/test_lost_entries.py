@@ -2,12 +2,12 @@
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.membership import sync_request
+from analytiq.composition import Application
+from analytiq.ingestion.membership import sync_request
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.client import MongoConnection
 from analytiq.settings import IndexingSettings
+from analytiq.storage.client import MongoConnection
 from tests.integration.conftest import Compose
 from tests.integration.indexing.conftest import Stored
 from tests.integration.tenant import Tenant, new_tenant, prose

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from tests.integration.tenant import Tenant, prose
 
 Compose = Callable[..., Awaitable[Application]]

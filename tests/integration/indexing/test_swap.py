@@ -5,18 +5,18 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import LeaseLostError
-from analytiq.indexing.commit import sweep_request
-from analytiq.indexing.plan import Index
-from analytiq.indexing.staging import Pair
+from analytiq.ingestion.indexing.commit import sweep_request
+from analytiq.ingestion.indexing.plan import Index
+from analytiq.ingestion.indexing.staging import Pair
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.ids import new_id
-from analytiq.queue.runner import RunningJob
 from analytiq.settings import IndexingSettings
+from analytiq.storage.ids import new_id
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.indexing.conftest import Action, ActsAfterStaging, Stored, sync_of
 from tests.integration.tenant import Tenant, new_tenant, prose

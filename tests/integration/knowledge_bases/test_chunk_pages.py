@@ -3,7 +3,7 @@
 from bson import ObjectId
 
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 

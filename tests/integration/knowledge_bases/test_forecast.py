@@ -6,14 +6,14 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.credentials.encryption import Vault
 from analytiq.errors import InvalidInputError
-from analytiq.knowledge_bases.forecast import Forecast, ForecastRequest
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.ingestion.knowledge_bases.forecast import Forecast, ForecastRequest
 from analytiq.models.organization import CacheScope
 from analytiq.models.provider import LlmProvider
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.providers import ProviderRepository
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import CHUNK_TOKENS, REMOTE_MODEL, Tenant, new_tenant, prose
 
@@ -114,7 +114,7 @@ async def test_large_collection_is_sampled_and_the_range_holds_the_truth(
         await tenant.upload(f"{number}.txt", prose("whales", 5 + number % 7, first=30 * number))
     await tenant.drain()
     whole = await forecast(tenant)
-    monkeypatch.setattr("analytiq.knowledge_bases.forecast.CHARACTERS_READ", 8000)
+    monkeypatch.setattr("analytiq.ingestion.knowledge_bases.forecast.CHARACTERS_READ", 8000)
     sampled = await forecast(tenant)
     assert sampled.is_estimated
     assert 2 < sampled.sampled_documents < 30
@@ -129,7 +129,7 @@ async def test_reading_stops_when_its_time_is_over(tenant: Tenant, monkeypatch: 
     for number in range(5):
         await tenant.upload(f"{number}.txt", prose("whales", 5, first=10 * number))
     await tenant.drain()
-    monkeypatch.setattr("analytiq.knowledge_bases.forecast.READ_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.ingestion.knowledge_bases.forecast.READ_SECONDS", 0.0)
     found = await forecast(tenant)
     assert (found.is_estimated, found.sampled_documents, found.documents) == (True, 1, 5)
     assert found.chunks.low <= 25 <= found.chunks.high
@@ -137,7 +137,7 @@ async def test_reading_stops_when_its_time_is_over(tenant: Tenant, monkeypatch: 
 
 async def test_long_text_is_read_in_part(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     await tenant.document("long.txt", prose("whales", 200))
-    monkeypatch.setattr("analytiq.knowledge_bases.forecast.CHARACTERS_READ", 3000)
+    monkeypatch.setattr("analytiq.ingestion.knowledge_bases.forecast.CHARACTERS_READ", 3000)
     part = await forecast(tenant)
     # Up to the chunk that the end of the reading cut.
     assert part.is_estimated

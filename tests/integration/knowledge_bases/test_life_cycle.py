@@ -7,16 +7,16 @@ from typing import Any, cast
 import pytest
 from bson import ObjectId
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
-from analytiq.membership import kb_changed
+from analytiq.ingestion.membership import kb_changed
 from analytiq.models.job import JobKind, JobSubject
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.migrations import MIGRATIONS, migrate
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import NAMES_INDEX
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.migrations import MIGRATIONS, migrate
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import NAMES_INDEX
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from analytiq.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
+from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseHealth, StandingKnowledgeBase
 from analytiq.models.knowledge_base import KnowledgeBase
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose

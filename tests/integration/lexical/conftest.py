@@ -9,14 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from analytiq import clock
-from analytiq.lexical.base import LexicalHit
-from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.selection import ChunkFilter
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository
+from analytiq.retrieval.lexical.base import LexicalHit
+from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
 
 LARGE_BYTES = 2**30

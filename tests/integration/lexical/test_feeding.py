@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.repositories.chunk_texts import ChunkText, TextsAt
-from analytiq.search.request import Mode, SearchResponse
+from analytiq.retrieval.search.request import Mode, SearchResponse
 from analytiq.settings import LexicalSettings
+from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 Compose = Callable[..., Awaitable[Application]]

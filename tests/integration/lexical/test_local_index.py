@@ -9,8 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.errors import NotFoundError
-from analytiq.lexical.base import LexicalHit
-from analytiq.lexical.local.store import LocalLexicalIndex
 from analytiq.models.filter import EVERYTHING, Comparator
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.selection import (
@@ -24,9 +22,11 @@ from analytiq.models.selection import (
     Selection,
     contains,
 )
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.chunk_texts import ChunkTextRepository, TextsAt
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
+from analytiq.retrieval.lexical.base import LexicalHit
+from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.chunk_texts import ChunkTextRepository, TextsAt
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from tests.integration.tenant import Tenant, prose
 
 

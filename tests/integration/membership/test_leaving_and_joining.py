@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import NotFoundError
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant, prose
 
 Compose = Callable[..., Awaitable[Application]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analytiq.models.usage import Operation
-from analytiq.mongo.repositories.embedding_cache import CacheRow
+from analytiq.storage.repositories.embedding_cache import CacheRow
 from tests.integration.tenant import REMOTE_MODEL, Tenant
 
 

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from analytiq.metering.audit import imbalances
-from analytiq.metering.charges import Metering
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_cache import CacheRow
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_cache import CacheRow
+from analytiq.tenancy.metering.audit import imbalances
+from analytiq.tenancy.metering.charges import Metering
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
 

@@ -6,16 +6,16 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.documents.indexing_state import IndexingState
+from analytiq.composition import Application
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
-from analytiq.metering import charges
+from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.quota import SpuPurpose
 from analytiq.models.usage import Operation
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import MIGRATIONS
-from analytiq.mongo.repositories.embedding_cache import CacheRow
 from analytiq.settings import WorkerSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import MIGRATIONS
+from analytiq.storage.repositories.embedding_cache import CacheRow
+from analytiq.tenancy.metering import charges
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 

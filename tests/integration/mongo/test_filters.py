@@ -20,11 +20,11 @@ from analytiq.models.filter import (
     In,
     MetadataField,
 )
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.filters import compile_filter
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.rows import encode
-from analytiq.search.filters import combine, evaluate, parse_filter
+from analytiq.retrieval.search.filters import combine, evaluate, parse_filter
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.filters import compile_filter
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.rows import encode
 from tests.made_filters import EPOCH, IDS, NUMBERS, STRINGS, a_document, document_lists, filters
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from analytiq import clock
-from analytiq.mongo import migrations
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import MIGRATIONS, Migration, declared_indexes, migrate
+from analytiq.storage import migrations
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import MIGRATIONS, Migration, declared_indexes, migrate
 
 NAMES = [step.name for step in MIGRATIONS]
 

@@ -1,4 +1,4 @@
-"""The queue's rows on a real mongod: every arrow of the drawing in `analytiq.queue`, and its races."""
+"""The queue's rows on a real mongod: every arrow of the drawing in `analytiq.jobs.queue`, and its races."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,11 +12,11 @@ from analytiq import clock
 from analytiq.errors import LeaseLostError
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobState, JobSubject, Priority, Progress
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.job_leases import CANDIDATES
-from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.job_leases import CANDIDATES
+from analytiq.storage.repositories.jobs import JobQuery, JobRepository
+from analytiq.storage.transactions import run_in_transaction
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 KEY = "sync:kb:document"
@@ -372,7 +372,7 @@ async def test_page_reads_no_more_than_it_shows_however_many_there_are(
 async def test_matches_are_counted_up_to_a_bound_that_is_told(
     migrated: MongoConnection, jobs: JobRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.mongo.repositories.jobs.MOST_COUNTED", 20)
+    monkeypatch.setattr("analytiq.storage.repositories.jobs.MOST_COUNTED", 20)
     await migrated.database["jobs"].insert_many([listed_row(number, "ours") for number in range(20)])
     page = await jobs.page("ours", JobQuery(), skip=5, limit=5)
     assert (len(page.jobs), page.total_count, page.total_count_is_at_least) == (5, 20, False)

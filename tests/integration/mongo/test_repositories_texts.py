@@ -4,11 +4,11 @@ import pytest
 
 from analytiq.errors import TransientError
 from analytiq.models.text import DocumentText, PageSpan, ParsedPage, join_pages
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories import texts
-from analytiq.mongo.repositories.texts import TextRepository, text_hash
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories import texts
+from analytiq.storage.repositories.texts import TextRepository, text_hash
+from analytiq.storage.transactions import run_in_transaction
 
 SHORT = join_pages([ParsedPage(1, "Der Wal 🐋"), ParsedPage(2, ""), ParsedPage(3, "鯨は眠る")])
 

@@ -6,10 +6,10 @@ import pytest
 from analytiq import clock
 from analytiq.errors import ConflictError
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories import vectors
-from analytiq.mongo.repositories.vectors import VectorRepository, from_bindata, to_bindata
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories import vectors
+from analytiq.storage.repositories.vectors import VectorRepository, from_bindata, to_bindata
 
 random = np.random.default_rng(5)
 

@@ -11,8 +11,8 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import BulkWriteError, OperationFailure
 
 from analytiq.errors import ConflictError, TransientError
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.transactions import run_in_transaction
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.transactions import run_in_transaction
 
 StartMongod = Callable[..., Awaitable[int]]
 

@@ -3,15 +3,15 @@
 import pytest
 
 from analytiq.errors import InvalidInputError, RateLimitedError
+from analytiq.ingestion.ocr.language_data import installed_languages
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
-from analytiq.mongo.repositories.organizations import OrganizationRepository
-from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.mongo.repositories.workers import WorkerRepository
-from analytiq.ocr.language_data import installed_languages
-from analytiq.organizations.own_settings import SettingsChange
-from analytiq.rate_limits.limits import DOCUMENTS_CODE, RateLimits
-from analytiq.rate_limits.own import OwnLimits
 from analytiq.settings import RateLimitSettings
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.storage.repositories.workers import WorkerRepository
+from analytiq.tenancy.organizations.own_settings import SettingsChange
+from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE, RateLimits
+from analytiq.tenancy.rate_limits.own import OwnLimits
 from tests.integration.tenant import Tenant, new_tenant
 
 SERVER = RateLimitSettings(requests_per_minute=3000, tokens_per_minute=1_000_000, documents_per_minute=6000)

@@ -13,14 +13,14 @@ import pytest
 from PIL import Image
 
 from analytiq.errors import CorruptFileError, UnsupportedFormatError
-from analytiq.locating.alignment import boxes_of
+from analytiq.ingestion.ocr.base import GreyImage
+from analytiq.ingestion.ocr.tesseract import TesseractEngine
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.image import ImageParser
+from analytiq.ingestion.parsing.pdf import PdfParser
+from analytiq.ingestion.parsing.placing import place_words
 from analytiq.models.boxes import Box
-from analytiq.ocr.base import GreyImage
-from analytiq.ocr.tesseract import TesseractEngine
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.image import ImageParser
-from analytiq.parsing.pdf import PdfParser
-from analytiq.parsing.placing import place_words
+from analytiq.retrieval.places.alignment import boxes_of
 
 SAMPLES = Path(__file__).parents[2] / "data" / "documents"
 PDF = "application/pdf"

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from analytiq.assistants.prompts.answer_schemas import check_answer_schema
+from analytiq.assistants.prompts.runs import RunSubject
 from analytiq.models.document import Document
 from analytiq.models.prompt import Prompt, PromptConfiguration
 from analytiq.models.prompt_run import PromptRun, RunStep, StepKind
-from analytiq.mongo.repositories.prompt_runs import RunQuery
-from analytiq.prompts.answer_schemas import check_answer_schema
-from analytiq.prompts.runs import RunSubject
+from analytiq.storage.repositories.prompt_runs import RunQuery
 from tests.fakes.chat_server import Call, Say
 from tests.integration.tenant import Tenant
 

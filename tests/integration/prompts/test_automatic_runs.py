@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from analytiq.membership import document_changed
+from analytiq.ingestion.membership import document_changed
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
 from analytiq.models.prompt_run import RunStatus
-from analytiq.mongo.ids import new_id
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.ids import new_id
 from tests.fakes.chat_server import ChatServer, Say
 from tests.integration.prompts.prompting import ANSWER, SCHEMA, Prompting, says
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from analytiq.errors import LeaseLostError
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt_run import PromptRun, RunStatus
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from analytiq.telemetry import checkpoints
 from analytiq.telemetry.checkpoints import PROMPT_CHECKPOINTS
 from tests.fakes.chat_server import ChatServer, Say

@@ -5,15 +5,15 @@ import asyncio
 import pytest
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
+from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.document import Document
 from analytiq.models.erasure import ErasureOptions, LedgerFate
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunStatus
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.prompts import PromptQuery
-from analytiq.prompt_uses import OnUse
 from analytiq.settings import ErasureSettings, LlmSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.prompts import PromptQuery
 from tests.fakes.chat_server import ChatServer, Say, Slow
 from tests.integration.backup.archiving import archive_of, restore_from, tags_of
 from tests.integration.conftest import Compose, EventuallyTrue

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from analytiq.assistants.prompts.requests import run_request
 from analytiq.errors import ProviderUnavailableError
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt_run import RunStatus, StepKind
-from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
-from analytiq.prompts.requests import run_request
+from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from tests.fakes.chat_server import Call, ChatServer, Cut, Fail, Say
 from tests.integration.prompts.prompting import (
     ANSWER,

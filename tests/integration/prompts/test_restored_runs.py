@@ -4,7 +4,7 @@ import pytest
 
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt_run import PromptRun, RunStatus
-from analytiq.mongo.client import MongoConnection
+from analytiq.storage.client import MongoConnection
 from tests.fakes.chat_server import ChatServer, Fail, Say
 from tests.integration.backup.archiving import archive_of, lose, restore_from, tags_of
 from tests.integration.prompts.prompting import Prompting, search_for, tools_of

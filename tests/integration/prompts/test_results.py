@@ -10,7 +10,7 @@ from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.document import Document
 from analytiq.models.prompt import Prompt, PromptVersion
 from analytiq.models.prompt_run import PromptResult, RunStatus
-from analytiq.mongo.repositories.prompt_results import ResultQuery
+from analytiq.storage.repositories.prompt_results import ResultQuery
 from tests.fakes.chat_server import ChatServer, Say
 from tests.integration.prompts.prompting import ANSWER, SCHEMA, Prompting, says
 

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from analytiq.agent import loop
+from analytiq.assistants.agent import loop
+from analytiq.assistants.prompts.requests import run_request
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.prompt_run import UNFINISHED, RunStatus
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
-from analytiq.prompts.requests import run_request
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from tests.fakes.chat_server import Call, ChatServer, Say, Slow
 from tests.integration.prompts.prompting import Prompting, search_for, tools_of
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.jobs import JobRepository
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.jobs import JobRepository
 
 
 @pytest.fixture

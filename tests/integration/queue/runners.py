@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 
+from analytiq.jobs.queue.history import History
+from analytiq.jobs.queue.runner import Handler, QueueRunner
+from analytiq.jobs.queue.stops import FindStopped, Stopped
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
-from analytiq.mongo.causality import LatestAnswer
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.queue.history import History
-from analytiq.queue.runner import Handler, QueueRunner
-from analytiq.queue.stops import FindStopped, Stopped
 from analytiq.settings import QueueSettings
+from analytiq.storage.causality import LatestAnswer
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.job_history import JobHistoryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 Ended = list[tuple[str, str]]

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from analytiq.documents.requests import HEAVY_BYTES
+from analytiq.ingestion.documents.requests import HEAVY_BYTES
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import HEAVY, JobKind
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.repositories.jobs import JobRepository
 from tests.integration.queue.runners import EventuallyTrue, request, runner_of, started
 from tests.integration.tenant import Tenant
 

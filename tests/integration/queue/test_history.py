@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from analytiq.bootstrap import Application
-from analytiq.membership import document_changed
+from analytiq.composition import Application
+from analytiq.ingestion.membership import document_changed
 from analytiq.models.job import JobKind
 from analytiq.models.job_history import HISTORY_DAYS, AttemptOutcome, JobAttempt
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.job_history import JobHistoryRepository
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.job_history import JobHistoryRepository
 from tests.integration.tenant import Tenant, prose
 
 Compose = Callable[..., Awaitable[Application]]

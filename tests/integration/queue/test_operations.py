@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.documents.requests import clean_request, extract_request
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, CorruptFileError, NotFoundError
+from analytiq.ingestion.documents.requests import clean_request, extract_request
+from analytiq.jobs.queue import operations
+from analytiq.jobs.queue.retry import failure_of
+from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.jobs.queue.stops import Stops
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.job_history import AttemptOutcome
 from analytiq.models.knowledge_base import KnowledgeBaseStatus
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.jobs import JobPage, JobQuery
-from analytiq.queue import operations
-from analytiq.queue.retry import failure_of
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
-from analytiq.queue.stops import Stops
 from analytiq.settings import QueueSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.jobs import JobPage, JobQuery
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -394,7 +394,7 @@ async def test_errors_count_all_dead_jobs_by_what_made_them_fail(
 async def test_cancelling_all_that_match_ends_waiting_ones_at_once_and_fails_their_documents(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.mongo.repositories.jobs.JOBS_PER_BATCH", 2)
+    monkeypatch.setattr("analytiq.storage.repositories.jobs.JOBS_PER_BATCH", 2)
     documents = [(await tenant.upload(f"w{number}.txt", f"text {number}")).document for number in range(5)]
     stranger = await new_tenant(tenant.application)
     other = (await stranger.upload("theirs.txt", "theirs")).document

@@ -8,20 +8,21 @@ from typing import Any
 import pytest
 
 from analytiq import clock
+from analytiq.ingestion.ocr.language_data import installed_languages
+from analytiq.jobs.queue.history import History
+from analytiq.jobs.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
+from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobRequest, JobSubject
 from analytiq.models.worker import Worker
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.migrations import migrate
-from analytiq.mongo.repositories.documents import DocumentRepository
-from analytiq.mongo.repositories.job_history import JobHistoryRepository
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.mongo.repositories.workers import FORGOTTEN_SECONDS, RuntimeSettingRepository, WorkerRepository
-from analytiq.queue.history import History
-from analytiq.queue.registry import MOST_JOBS_AT_ONCE, SILENT_SECONDS, WorkerRegistry
-from analytiq.queue.runner import Handler, QueueRunner, RunningJob
 from analytiq.settings import QueueSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.migrations import migrate
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.job_history import JobHistoryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.repositories.workers import FORGOTTEN_SECONDS, RuntimeSettingRepository, WorkerRepository
 from tests.integration.queue.runners import stopped_of
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
@@ -56,7 +57,12 @@ def runner_on(
 
 
 def registry_of(connection: MongoConnection, runner: QueueRunner) -> WorkerRegistry:
-    return WorkerRegistry(WorkerRepository(connection), RuntimeSettingRepository(connection), runner)
+    return WorkerRegistry(
+        WorkerRepository(connection),
+        RuntimeSettingRepository(connection),
+        runner,
+        installed_languages=installed_languages,
+    )
 
 
 async def seen(connection: MongoConnection) -> list[Worker]:
@@ -111,7 +117,9 @@ async def test_worker_shows_what_keeps_it_from_all_of_its_work(migrated: MongoCo
     runner = runner_on(migrated)
     problems = ("Parsers are not isolated.", "$problem")
     settings = RuntimeSettingRepository(migrated)
-    await WorkerRegistry(WorkerRepository(migrated), settings, runner, problems=problems).announce()
+    await WorkerRegistry(
+        WorkerRepository(migrated), settings, runner, installed_languages=installed_languages, problems=problems
+    ).announce()
     (worker,) = await seen(migrated)
     assert worker.problems == problems
 

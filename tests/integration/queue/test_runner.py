@@ -8,15 +8,15 @@ from pymongo.errors import AutoReconnect, OperationFailure
 from structlog.testing import capture_logs
 
 from analytiq.errors import CorruptFileError, RateLimitedError, TransientError
+from analytiq.jobs.queue.runner import QueueRunner, RunningJob
+from analytiq.jobs.queue.stops import cancelled
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind, JobState
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.job_leases import Held
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.queue.runner import QueueRunner, RunningJob
-from analytiq.queue.stops import cancelled
 from analytiq.settings import QueueSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.job_leases import Held
+from analytiq.storage.repositories.jobs import JobRepository
 from tests.integration.queue.runners import (
     Ended,
     EventuallyTrue,

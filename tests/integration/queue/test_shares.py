@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind, JobRequest, JobState, JobSubject
-from analytiq.mongo.repositories.jobs import JobQuery, JobRepository
-from analytiq.queue.runner import RunningJob
+from analytiq.storage.repositories.jobs import JobQuery, JobRepository
 from tests.integration.queue.runners import EventuallyTrue, runner_of, started
 
 
@@ -84,7 +84,7 @@ async def test_cancelled_job_is_stopped_without_waiting_for_its_heartbeat(
 
     await jobs.enqueue([wanted("a", 0)])
     # No heartbeat comes within the test.
-    monkeypatch.setattr("analytiq.queue.runner.LONGEST_HEARTBEAT_SECONDS", 3600.0)
+    monkeypatch.setattr("analytiq.jobs.queue.runner.LONGEST_HEARTBEAT_SECONDS", 3600.0)
     runner = runner_of(jobs, handler, lease_seconds=36_000)
     async with started(runner):
         await eventually(lambda: runner.running_jobs == 1)

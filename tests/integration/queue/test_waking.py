@@ -6,9 +6,9 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from analytiq.errors import QuotaExceededError
-from analytiq.mongo.repositories.job_lanes import LaneNews
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.queue.runner import RunningJob
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.storage.repositories.job_lanes import LaneNews
+from analytiq.storage.repositories.jobs import JobRepository
 from tests.integration.queue.runners import EventuallyTrue, request, runner_of, started
 
 
@@ -20,7 +20,7 @@ async def test_lane_that_waits_for_spus_goes_on_once_its_jobs_are_woken(
         raise AutoReconnect
         yield
 
-    monkeypatch.setattr("analytiq.queue.retry.QUOTA_WAIT_SECONDS", 10_000.0)
+    monkeypatch.setattr("analytiq.jobs.queue.retry.QUOTA_WAIT_SECONDS", 10_000.0)
     if is_stream_broken:
         monkeypatch.setattr(jobs, "watch_enqueues", broken)
     has_spus = False

@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from analytiq import clock
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.jobs.queue.workers import MOST_JOBS, Workers
 from analytiq.models.job import JobKind, JobRequest, JobSubject
 from analytiq.models.worker import RunningJobs
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.workers import WorkerRepository
-from analytiq.queue.runner import RunningJob
-from analytiq.queue.workers import MOST_JOBS, Workers
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.workers import WorkerRepository
 from tests.integration.queue.test_registry import at_work, registry_of, runner_on
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]

@@ -8,14 +8,14 @@ from typing import Any
 
 from bson import ObjectId
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import RateLimitedError
-from analytiq.membership import sync_request
+from analytiq.ingestion.membership import sync_request
 from analytiq.models.document import Document
-from analytiq.mongo.client import MongoConnection
-from analytiq.rate_limits.limits import DOCUMENTS_CODE
 from analytiq.settings import EmbeddingSettings, RateLimitSettings
+from analytiq.storage.client import MongoConnection
 from analytiq.telemetry import metrics
+from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import new_tenant, prose
 

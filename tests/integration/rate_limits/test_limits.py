@@ -10,12 +10,12 @@ from pydantic import SecretStr
 
 from analytiq.errors import RateLimitedError
 from analytiq.models.rate_limit import Bucket, Charge
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.rate_limits import RateLimitRepository
-from analytiq.rate_limits import gcra
-from analytiq.rate_limits.limits import DOCUMENTS_CODE, LONGEST_BLOCK_SECONDS, RateLimits
 from analytiq.settings import ModelRateLimit, RateLimitSettings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.tenancy.rate_limits import gcra
+from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE, LONGEST_BLOCK_SECONDS, RateLimits
 
 MODEL = "openai/fake-embedding"
 

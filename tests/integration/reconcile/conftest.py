@@ -8,13 +8,13 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id
-from analytiq.reconcile.report import Report
+from analytiq.operations.reconcile.report import Report
 from analytiq.settings import IndexingSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant, prose
 

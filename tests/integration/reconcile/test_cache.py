@@ -4,17 +4,17 @@ import asyncio
 from datetime import timedelta
 
 from analytiq import clock
-from analytiq.bootstrap import Application
-from analytiq.metering.audit import imbalances
+from analytiq.composition import Application
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.books import BooksRepository
-from analytiq.mongo.repositories.embedding_cache import EmbeddingCacheRepository
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.reconcile.fences import NoFence
-from analytiq.reconcile.reconciler import PassOptions
-from analytiq.reconcile.stages import Scope
+from analytiq.operations.reconcile.fences import NoFence
+from analytiq.operations.reconcile.reconciler import PassOptions
+from analytiq.operations.reconcile.stages import Scope
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.books import BooksRepository
+from analytiq.storage.repositories.embedding_cache import EmbeddingCacheRepository
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.tenancy.metering.audit import imbalances
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 

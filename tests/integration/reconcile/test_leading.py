@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from analytiq.errors import LeaseLostError, TransientError
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.leases import LeaseRepository
-from analytiq.mongo.session import DatabaseError, Session
-from analytiq.mongo.transactions import run_in_transaction
-from analytiq.reconcile import leadership
-from analytiq.reconcile.assembly import new_leader
-from analytiq.reconcile.fences import Fence
-from analytiq.reconcile.leadership import Chore, Leader
+from analytiq.operations.reconcile import leadership
+from analytiq.operations.reconcile.assembly import new_leader
+from analytiq.operations.reconcile.fences import Fence
+from analytiq.operations.reconcile.leadership import Chore, Leader
 from analytiq.settings import ReconcilerSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.leases import LeaseRepository
+from analytiq.storage.session import DatabaseError, Session
+from analytiq.storage.transactions import run_in_transaction
 from tests.integration.reconcile.conftest import Patient
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]

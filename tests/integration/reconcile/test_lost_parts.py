@@ -6,15 +6,15 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.documents.requests import HEAVY_BYTES
+from analytiq.ingestion.documents.requests import HEAVY_BYTES
 from analytiq.models.job import HEAVY
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.models.text import ParsedPage, join_pages
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id, object_id
-from analytiq.mongo.repositories.backup_holds import BackupHoldRepository
-from analytiq.mongo.repositories.texts import SEGMENT_CHARACTERS, TextRepository
-from analytiq.reconcile.lost_rows import MANY
+from analytiq.operations.reconcile.lost_rows import MANY
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id, object_id
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.texts import SEGMENT_CHARACTERS, TextRepository
 from tests.integration.reconcile.conftest import LONG_AGO, Patient
 from tests.integration.tenant import prose
 

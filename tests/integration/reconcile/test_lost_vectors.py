@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.index_entries import GenerationRepository, IndexEntryRepository
-from analytiq.mongo.repositories.jobs import JobRepository
-from analytiq.mongo.repositories.vector_survey import Extent, VectorSurvey
-from analytiq.reconcile.vectors import VectorStage
+from analytiq.operations.reconcile.vectors import VectorStage
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id
+from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.vector_survey import Extent, VectorSurvey
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import prose
 

@@ -9,15 +9,15 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.documents.requests import HEAVY_BYTES
+from analytiq.ingestion.documents.requests import HEAVY_BYTES
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.reconciliation import DriftKind
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id, object_id
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.reconcile.report import Report
+from analytiq.operations.reconcile.report import Report
 from analytiq.settings import IndexingSettings, ReconcilerSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id, object_id
+from analytiq.storage.repositories.vectors import VectorRepository
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.reconcile.conftest import LONG_AGO, Compose
 from tests.integration.tenant import Tenant, new_tenant, prose

@@ -4,16 +4,16 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, LeaseLostError, NotFoundError
 from analytiq.models.job import JobState
 from analytiq.models.reconciliation import Depth, DriftKind, RunState
-from analytiq.mongo.ids import new_id
-from analytiq.reconcile.fences import NoFence
-from analytiq.reconcile.report import EXAMPLES
-from analytiq.reconcile.run_requests import MOST_UNFINISHED
-from analytiq.reconcile.runs import Runs
+from analytiq.operations.reconcile.fences import NoFence
+from analytiq.operations.reconcile.report import EXAMPLES
+from analytiq.operations.reconcile.run_requests import MOST_UNFINISHED
+from analytiq.operations.reconcile.runs import Runs
 from analytiq.settings import IndexingSettings, ReconcilerSettings
+from analytiq.storage.ids import new_id
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -112,7 +112,7 @@ async def test_report_names_some_of_a_kind_and_counts_the_rest(patient: Patient)
 async def test_pass_stops_at_its_bound_and_the_next_goes_on(
     patient: Patient, compose_application: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.reconcile.pairs.BATCH", 1)
+    monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
     bounded = await compose_application(
         reconciler=ReconcilerSettings(most_repairs=1), indexing=IndexingSettings(sweep_delay_seconds=0)
     )
@@ -165,8 +165,8 @@ class FallsAway(NoFence):
 async def test_pass_over_everything_goes_on_where_a_lost_one_was_and_tells_each_organization(
     patient: Patient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.reconcile.pairs.BATCH", 1)
-    monkeypatch.setattr("analytiq.reconcile.runs.WRITE_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
+    monkeypatch.setattr("analytiq.operations.reconcile.runs.WRITE_SECONDS", 0.0)
     tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
     await outdate(patient, patient.kb.id)
     # Announced, begun; foundations, indexes and statistics told; the first document's pair repaired and told.

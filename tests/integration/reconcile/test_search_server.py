@@ -4,9 +4,9 @@ import pytest
 
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.mongo.repositories.vectors import collection_name
-from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.request import Mode
+from analytiq.storage.repositories.vectors import collection_name
+from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer
 from tests.integration.tenant import Tenant, prose
 from tests.integration.vector_stores.conftest import compose_on_server, server, tenant_on_server

@@ -7,9 +7,9 @@ from analytiq.models.document import Document
 from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, MetadataField
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.ids import new_id
-from analytiq.search.explain import Explanation, Stage, written
-from analytiq.search.request import Mode, SearchRequest
+from analytiq.retrieval.search.explain import Explanation, Stage, written
+from analytiq.retrieval.search.request import Mode, SearchRequest
+from analytiq.storage.ids import new_id
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 QUESTION = "Sentence number 7 tells of whales in the year 1007"

@@ -12,10 +12,10 @@ from analytiq.errors import NotFoundError
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.llm_usage import LlmOperation
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.llm_usage import LlmUsageRepository
-from analytiq.search.request import Degradation, Mode, Preset, SearchResponse, Turn
+from analytiq.retrieval.search.request import Degradation, Mode, Preset, SearchResponse, Turn
 from analytiq.settings import LlmSettings, SearchSettings
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from tests.fakes.chat_server import ChatServer, Fail, Say, Slow
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.conftest import Compose

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.lexical.base import LexicalIndex
 from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.texts import TextRepository
-from analytiq.search.request import Mode, SearchResult
+from analytiq.retrieval.lexical.base import LexicalIndex
+from analytiq.retrieval.search.request import Mode, SearchResult
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.texts import TextRepository
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant, prose
 
@@ -250,7 +250,7 @@ async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
     async def broken(*_: object, **__: object) -> None:
         raise ValueError("secret words of a library")
 
-    monkeypatch.setattr("analytiq.lexical.local.store.LocalLexicalIndex.search", broken)
+    monkeypatch.setattr("analytiq.retrieval.lexical.local.store.LocalLexicalIndex.search", broken)
     answer = await tenant.search(kb.id, "whales")
     assert answer.results
     assert [(lacking.step, lacking.code) for lacking in answer.degraded] == [("lexical", "internal_error")]

@@ -21,7 +21,7 @@ from analytiq.models.filter import (
 )
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.selection import PageComparison, contains
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.request import Mode
 from tests.e2e.made_files import pdf_of
 from tests.integration.tenant import Tenant, prose
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from analytiq.embedding.providers.local import LOCAL_MODEL
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.search.request import Fusion, Mode, SearchRequest
+from analytiq.retrieval.search.request import Fusion, Mode, SearchRequest
 from tests.integration.tenant import Tenant
 
 CONTRACTS = {

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from analytiq.documents.lookup import BATCH
 from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.lookup import BATCH
+from analytiq.ingestion.upload.store import UploadResult
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentQuery
-from analytiq.upload.store import UploadResult
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentQuery
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 ORIGIN = "laptop:/home/ada/contracts"
@@ -138,7 +138,7 @@ async def test_lists_are_narrowed_to_a_folder_and_not_to_its_namesakes(tenant: T
 async def test_lookup_of_a_folder_answers_every_document_once_across_batches(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.documents.lookup.BATCH", 3)
+    monkeypatch.setattr("analytiq.ingestion.documents.lookup.BATCH", 3)
     stranger = await new_tenant(tenant.application)
     await put(stranger, "a/secret.txt", "text")
     made = [await put(tenant, f"a/{number}.txt", "text") for number in range(7)]

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from analytiq.bootstrap import Application
-from analytiq.documents.naming import identity_of
+from analytiq.composition import Application
 from analytiq.errors import ConflictError, InvalidInputError, LimitExceededError, TransientError
+from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.upload.store import WITH_DOCUMENT_BYTES
 from analytiq.models.document import DocumentState
 from analytiq.models.upload import DuplicatePolicy, UploadOutcome
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.documents import DocumentQuery
 from analytiq.settings import ApiSettings
-from analytiq.upload.store import WITH_DOCUMENT_BYTES
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentQuery
 from tests.integration.tenant import Tenant, blocks, new_tenant, prose
 
 Compose = Callable[..., Awaitable[Application]]

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.bootstrap import Application, compose
-from analytiq.credentials.encryption import Vault
+from analytiq.composition import Application, compose
+from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.ids import new_id
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.knowledge_bases import EpochRepository
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.mongo.session import Session
-from analytiq.mongo.transactions import run_in_transaction
 from analytiq.settings import IndexingSettings, Settings
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
 from tests.fakes.search_server import SearchServer
 from tests.integration.tenant import Tenant, new_tenant
 

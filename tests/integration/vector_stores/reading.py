@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.vector import GenerationVectors
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt, VectorSink
-from analytiq.vector_stores.base import VectorHit
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.base import VectorHit
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored
 
 random = np.random.default_rng(7)

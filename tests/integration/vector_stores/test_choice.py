@@ -9,11 +9,11 @@ from pydantic import SecretStr
 from analytiq.cli.doctor import Finding, Verdict, check_vector_store
 from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import VectorStoreKind
-from analytiq.mongo.client import MongoConnection, connect
-from analytiq.mongo.repositories.knowledge_bases import KnowledgeBaseRepository
-from analytiq.mongo.search.indexes import SearchIndexes
+from analytiq.retrieval.vector_stores.choice import choose
 from analytiq.settings import MongoSettings, SearchSettings, Settings
-from analytiq.vector_stores.choice import choose
+from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.search.indexes import SearchIndexes
 from tests.fakes.search_server import SearchServer
 from tests.integration.tenant import Tenant
 

@@ -9,11 +9,11 @@ import pytest
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.filter import EVERYTHING, BuiltInField, Comparator, In
 from analytiq.models.selection import AllOf, AnyOf, ChunkFilter, DocumentSet, Outside, PageComparison, PageIn, contains
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import object_id
-from analytiq.mongo.repositories.vectors import VectorRepository
-from analytiq.vector_stores.local.mirror import Mirror
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.local.mirror import Mirror
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id
+from analytiq.storage.repositories.vectors import VectorRepository
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors
 

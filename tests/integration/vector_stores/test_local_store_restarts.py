@@ -8,11 +8,11 @@ import pytest
 import structlog.testing
 
 from analytiq.errors import NotFoundError
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.ids import new_id, object_id
-from analytiq.vector_stores.local import mirror as mirror_module
-from analytiq.vector_stores.local.snapshot import Snapshots
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.local import mirror as mirror_module
+from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id, object_id
 from tests.integration.conftest import EventuallyTrue
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors

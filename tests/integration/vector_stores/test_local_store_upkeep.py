@@ -9,11 +9,11 @@ import pytest
 from analytiq.errors import StoreLoadingError, TransientError
 from analytiq.models.filter import BuiltInField, In
 from analytiq.models.selection import ChunkFilter, DocumentSet
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.vectors import VectorRepository, VectorsAt, VectorSink
-from analytiq.vector_stores.local import mirror as mirror_module
-from analytiq.vector_stores.local import store as store_module
-from analytiq.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.vector_stores.local import mirror as mirror_module
+from analytiq.retrieval.vector_stores.local import store as store_module
+from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
 from tests.integration.conftest import EventuallyTrue
 from tests.integration.vector_stores.conftest import Mirrored
 from tests.integration.vector_stores.reading import QUERY, CountsReads, places, search, vectors

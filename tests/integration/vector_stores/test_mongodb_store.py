@@ -11,12 +11,12 @@ from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter,
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
 from analytiq.models.projection import projection_of, value_term
-from analytiq.mongo.repositories.index_entries import IndexEntryRepository
-from analytiq.mongo.repositories.vectors import collection_name
-from analytiq.mongo.search import hits
-from analytiq.mongo.search.indexes import VECTOR_INDEX, WORD_INDEX
-from analytiq.search.request import Mode
+from analytiq.retrieval.search.request import Mode
 from analytiq.settings import SearchSettings
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.vectors import collection_name
+from analytiq.storage.search import hits
+from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer, definitions
 from tests.integration.conftest import Compose, EventuallyTrue
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -442,8 +442,10 @@ async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    monkeypatch.setattr("analytiq.mongo.search.rows.vector_search_filter", lambda _: {})
-    monkeypatch.setattr("analytiq.mongo.search.rows.search_operator", lambda _: {"exists": {"path": "organization_id"}})
+    monkeypatch.setattr("analytiq.storage.search.rows.vector_search_filter", lambda _: {})
+    monkeypatch.setattr(
+        "analytiq.storage.search.rows.search_operator", lambda _: {"exists": {"path": "organization_id"}}
+    )
     foreign = kb.model_copy(update={"organization_id": (await new_tenant(tenant.application)).id})
     rows = tenant.application.vector_store.mongodb._rows  # type: ignore[attr-defined]
     query = await tenant.application.search._embedding.embed_query(tenant.organization, kb, QUESTION)

@@ -11,8 +11,8 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import OperationFailure
 from pymongo.operations import SearchIndexModel
 
-from analytiq.mongo.client import MongoConnection
-from analytiq.mongo.repositories.vectors import to_bindata
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.vectors import to_bindata
 from tests.fakes.search_server import SearchServer
 from tests.integration.conftest import EventuallyTrue
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from analytiq.accounts.guessing import MOST_JUDGED, judge
-from analytiq.accounts.passwords import MOST_WAITING, MOST_WAITING_OF_ONE, Passwords, check_new
 from analytiq.errors import InvalidInputError, RateLimitedError
+from analytiq.tenancy.accounts.guessing import MOST_JUDGED, judge
+from analytiq.tenancy.accounts.passwords import MOST_WAITING, MOST_WAITING_OF_ONE, Passwords, check_new
 
 
 @pytest.mark.parametrize(

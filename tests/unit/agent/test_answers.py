@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.agent.answers import Rejected, judge
+from analytiq.assistants.agent.answers import Rejected, judge
 
 SCHEMA = '{"type": "object", "properties": {"year": {"type": "integer"}}}'
 

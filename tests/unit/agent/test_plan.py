@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq import clock
-from analytiq.agent.plan import MAX_CALLS, Ask, CallTools, Correct, Fail, Finish, Move, Spent, plan
+from analytiq.assistants.agent.plan import MAX_CALLS, Ask, CallTools, Correct, Fail, Finish, Move, Spent, plan
+from analytiq.assistants.prompts.answer_schemas import check_answer_schema
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RecordedCall, RunStep, StepKind
-from analytiq.prompts.answer_schemas import check_answer_schema
 
 SCHEMA = check_answer_schema({"type": "object", "required": ["a"]})
 SEARCHING = PromptConfiguration(text="?", kb_id="k")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.agent.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
+from analytiq.assistants.agent.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
 from analytiq.models.filter import EVERYTHING, And
-from analytiq.search.filters import parse_filter
+from analytiq.retrieval.search.filters import parse_filter
 
 SCOPE = parse_filter({"customer": "Acme"})
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from starlette.requests import Request
 
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError
 from analytiq.settings import ApiSettings, Settings
 from api.access import check_origin

@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from analytiq import clock
-from analytiq.bootstrap import Application
+from analytiq.composition import Application
 from analytiq.errors import AccessDeniedError
 from api import standing_right
 from api.access import Caller

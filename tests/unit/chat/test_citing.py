@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.chat.citing import cited, without_marks
+from analytiq.assistants.chat.citing import cited, without_marks
 from analytiq.models.chat import ChatPassage
 
 

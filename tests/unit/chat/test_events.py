@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.chat.events import EventName, Position, events_after
+from analytiq.assistants.chat.events import EventName, Position, events_after
 from analytiq.models.chat import AnswerState, ChatMessage, ChatRole, ChatStep, StepKind
 from analytiq.models.document import Failure
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.chat.marks import code_of, code_restored, marks_of, with_own_marks_apart, without_marks
+from analytiq.assistants.chat.marks import code_of, code_restored, marks_of, with_own_marks_apart, without_marks
 
 
 @pytest.mark.parametrize(

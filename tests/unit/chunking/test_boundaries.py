@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from analytiq.chunking.registry import create_chunker
-from analytiq.chunking.tokens import count_tokens
-from analytiq.embedding.base import Vectors
+from analytiq.inference.embedding.base import Vectors
+from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.models.chunk import Chunk
 
 

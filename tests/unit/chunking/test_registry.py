@@ -1,9 +1,10 @@
 import pytest
 from chonkie import SentenceChunker
 
-from analytiq.chunking import registry
-from analytiq.chunking.base import Chunker
-from analytiq.chunking.registry import (
+from analytiq.errors import InvalidInputError
+from analytiq.ingestion.chunking import registry
+from analytiq.ingestion.chunking.base import Chunker
+from analytiq.ingestion.chunking.registry import (
     DEFAULT_CHUNKER,
     MAX_CHUNK_SIZE,
     check_chunking,
@@ -11,8 +12,7 @@ from analytiq.chunking.registry import (
     known_chunkers,
     needs_embeddings,
 )
-from analytiq.chunking.span_chunker import SpanChunker
-from analytiq.errors import InvalidInputError
+from analytiq.ingestion.chunking.span_chunker import SpanChunker
 
 
 def make(chunker_type: str, size: int = 512, overlap: int = 128) -> Chunker:

@@ -3,7 +3,7 @@ from subprocess import run
 
 import pytest
 
-from analytiq.chunking.tokens import (
+from analytiq.inference.tokens import (
     MAX_TOKENS_PER_CHARACTER,
     count_tokens,
     prefix_end,
@@ -27,7 +27,7 @@ def test_counting_imports_neither_litellm_nor_a_network_client() -> None:
     # A process of its own: here others may have imported LiteLLM already.
     program = (
         "import os, sys; before = dict(os.environ)\n"
-        "from analytiq.chunking.tokens import count_tokens\n"
+        "from analytiq.inference.tokens import count_tokens\n"
         "assert count_tokens('hello world') == 2\n"
         "assert not {'litellm', 'httpx', 'requests'} & set(sys.modules), 'imported'\n"
         "assert dict(os.environ) == before, 'environment changed'\n"

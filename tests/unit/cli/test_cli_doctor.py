@@ -10,7 +10,7 @@ from analytiq.cli.doctor import (
     check_parsers,
     check_python,
 )
-from analytiq.parsing.registry import ParserEntry, ParserRegistry, default_registry
+from analytiq.ingestion.parsing.registry import ParserEntry, ParserRegistry, default_registry
 
 
 @pytest.mark.parametrize(

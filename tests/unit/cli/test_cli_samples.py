@@ -4,9 +4,9 @@ from analytiq.cli import sample_maker
 from analytiq.cli.demo import CONTRACT, MANUAL, POLICY, SAMPLES, SCAN, Question, choose_questions
 from analytiq.cli.sample_texts import AGREEMENT_PAGES, TRAVEL_POLICY
 from analytiq.client import DocumentDetail, Passage
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.docx import DocxParser
-from analytiq.parsing.pdf import PdfParser
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.docx import DocxParser
+from analytiq.ingestion.parsing.pdf import PdfParser
 
 
 def passage(source: str, content: str, first_page: int, last_page: int) -> Passage:

@@ -7,8 +7,8 @@ import pytest
 from analytiq.cli import secret_keys
 from analytiq.cli.platform import OLD_KEYS_FILE, SECRET_KEY_FILE
 from analytiq.cli.secret_keys import old_keys_of, replace_key_of
-from analytiq.credentials.encryption import Vault
-from analytiq.mongo.data_directory import write_private_file
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.storage.data_directory import write_private_file
 
 
 def key(directory: Path) -> str:

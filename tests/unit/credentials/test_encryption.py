@@ -3,8 +3,8 @@
 import pytest
 from pydantic import SecretStr
 
-from analytiq.credentials.encryption import Vault, new_secret_key
 from analytiq.errors import AccessDeniedError, InvalidInputError
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
 
 SECRET = SecretStr("sk-é-secret")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.documents.indexing_state import IndexingState, states
+from analytiq.ingestion.documents.indexing_state import IndexingState, states
 from analytiq.models.document import Document, DocumentState, Failure
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.job import Job, JobKind, JobState, JobSubject, Progress

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from analytiq.documents.metadata import (
+from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.metadata import (
     DEEPEST,
     LONGEST_METADATA_CHARACTERS,
     MOST_KEYS,
     validated_metadata,
 )
-from analytiq.errors import InvalidInputError
 
 
 def nested(depth: int) -> Any:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.documents.naming import (
+from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.naming import (
     LONGEST_NAME,
     LONGEST_PATH,
     identity_of,
@@ -14,7 +15,6 @@ from analytiq.documents.naming import (
     validated_origin,
     validated_path,
 )
-from analytiq.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What is known of a model's price, without asking anybody."""
 
-from analytiq.embedding.prices import known_model
+from analytiq.inference.embedding.prices import known_model
 
 
 def test_price_and_dimensions_come_from_the_list_in_the_wheel() -> None:

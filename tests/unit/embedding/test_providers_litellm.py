@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import (
+from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import (
     EMBEDDING_EXAMPLES,
     LiteLLMEmbedder,
     checked_vectors,
     input_type_parameters,
 )
-from analytiq.errors import DimensionMismatchError, InvalidInputError, TransientError
-from analytiq.providers.litellm_module import provider_of
+from analytiq.inference.providers.litellm_module import provider_of
 
 # LiteLLM puts imports off to its calls, and pytest has put its own filters in the place of the product's by then.
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
@@ -31,8 +31,8 @@ def check(data: object, count: int, dimensions: int | None = None) -> np.ndarray
 
 def test_importing_the_provider_does_not_import_litellm() -> None:
     program = (
-        "import sys\nimport analytiq.embedding.providers.litellm_provider\n"
-        "import analytiq.embedding.providers.local\n"
+        "import sys\nimport analytiq.inference.embedding.providers.litellm_provider\n"
+        "import analytiq.inference.embedding.providers.local\n"
         "assert not {'litellm', 'onnxruntime', 'onnx', 'openai'} & set(sys.modules)\n"
     )
     result = run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -45,7 +45,7 @@ def test_first_use_of_litellm_opens_no_connection_and_reads_no_file_of_settings(
         "def refuse(*arguments, **more): raise AssertionError('a connection')\n"
         "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
         "os.chdir(tempfile.mkdtemp()); open('.env', 'w').write('OPENAI_API_KEY=stray')\n"
-        "from analytiq.providers.litellm_module import provider_of\n"
+        "from analytiq.inference.providers.litellm_module import provider_of\n"
         "assert provider_of('text-embedding-3-small') == 'openai'\n"
         "assert 'OPENAI_API_KEY' not in os.environ\n"
         "import threading; assert threading.active_count() == 1, threading.enumerate()\n"

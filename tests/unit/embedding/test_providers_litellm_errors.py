@@ -8,8 +8,8 @@ import pytest
 
 from analytiq.clock import now
 from analytiq.errors import CallRefusedError, ProviderRefusedError, ProviderUnavailableError, RateLimitedError
-from analytiq.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
-from analytiq.providers.litellm_module import litellm as import_litellm
+from analytiq.inference.providers.litellm_errors import VERDICTS, Verdict, retry_after_seconds, translated
+from analytiq.inference.providers.litellm_module import litellm as import_litellm
 
 KEY = "sk-a-very-secret-key-0123456789"
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers import minilm
-from analytiq.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL, LocalEmbedder
-from analytiq.embedding.providers.wordpiece import WordPiece
 from analytiq.errors import InvalidInputError, ProviderRefusedError
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers import minilm
+from analytiq.inference.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL, LocalEmbedder
+from analytiq.inference.embedding.providers.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")

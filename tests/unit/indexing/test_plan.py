@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.indexing.plan import Index, Nothing, Remove, Retire, plan
+from analytiq.ingestion.indexing.plan import Index, Nothing, Remove, Retire, plan
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus

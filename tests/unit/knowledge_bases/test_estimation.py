@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from analytiq.knowledge_bases.estimation import extrapolate, sample_size
+from analytiq.ingestion.knowledge_bases.estimation import extrapolate, sample_size
 
 BUDGET, MOST, LONGEST = 2_000_000, 1000, 500_000
 

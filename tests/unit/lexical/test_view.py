@@ -7,9 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytiq.lexical.local import view as view_module
-from analytiq.lexical.local.index import searched
-from analytiq.lexical.local.view import View
 from analytiq.models.filter import Comparator
 from analytiq.models.selection import (
     AllOf,
@@ -21,7 +18,10 @@ from analytiq.models.selection import (
     Selection,
     contains,
 )
-from analytiq.mongo.repositories.chunk_texts import ChunkText
+from analytiq.retrieval.lexical.local import view as view_module
+from analytiq.retrieval.lexical.local.index import searched
+from analytiq.retrieval.lexical.local.view import View
+from analytiq.storage.repositories.chunk_texts import ChunkText
 from tests.unit.lexical.words import chunk, found, view_of
 
 PLACES = [(f"d{number}", index, (page, page + number % 3)) for number in range(12) for index, page in ((0, 1), (1, 3))]

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from analytiq.lexical.local.index import FORMAT, State, WordIndex, searched
-from analytiq.lexical.local.view import View
 from analytiq.models.selection import Selection
-from analytiq.mongo.repositories.chunk_texts import ChunkText
+from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched
+from analytiq.retrieval.lexical.local.view import View
+from analytiq.storage.repositories.chunk_texts import ChunkText
 
 STATE = State(FORMAT, "organization", "kb", "uuid", 1, "commit")
 

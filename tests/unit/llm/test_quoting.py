@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.agent.conversation import opening as run_opening
-from analytiq.agent.conversation import result_text
-from analytiq.chat.marks import marks_of
-from analytiq.chat.prompting import found_text
+from analytiq.assistants.agent.conversation import opening as run_opening
+from analytiq.assistants.agent.conversation import result_text
+from analytiq.assistants.chat.marks import marks_of
+from analytiq.assistants.chat.prompting import found_text
 from analytiq.clock import now
-from analytiq.llm.quoting import LONGEST_NAME, one_line, quoted
+from analytiq.inference.llm.quoting import LONGEST_NAME, one_line, quoted
 from analytiq.models.chat import ChatPassage
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunPassage, RunStep, StepKind

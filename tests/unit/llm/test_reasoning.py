@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.llm.reasoning import ReasoningSplitter, Split, split_reasoning
+from analytiq.inference.llm.reasoning import ReasoningSplitter, Split, split_reasoning
 
 CASES = [
     ("Thirty days [1].", "Thirty days [1].", ""),

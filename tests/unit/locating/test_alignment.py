@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.locating.alignment import boxes_of
 from analytiq.models.boxes import Box, PlacedText
+from analytiq.retrieval.places.alignment import boxes_of
 
 WIDTH, HEIGHT = 0.01, 0.02
 

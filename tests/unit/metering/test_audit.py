@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from analytiq.metering.audit import imbalances
-from analytiq.mongo.repositories.books import Books
+from analytiq.storage.repositories.books import Books
+from analytiq.tenancy.metering.audit import imbalances
 
 
 def books(**changes: Any) -> Books:

@@ -1,7 +1,7 @@
 """Types of files: each content type that a parser reads is of one that people know."""
 
+from analytiq.ingestion.parsing.registry import default_registry
 from analytiq.models.file_type import CONTENT_TYPES, FAMILIES, FileType, file_type_of
-from analytiq.parsing.registry import default_registry
 
 
 def test_everything_that_can_be_read_has_a_type_that_is_not_other() -> None:

@@ -6,8 +6,8 @@ from bson import ObjectId
 from pydantic import JsonValue
 
 from analytiq.models.filter import EVERYTHING, And, Nor, Or
-from analytiq.mongo.filters import compile_filter
-from analytiq.search.filters import parse_filter
+from analytiq.retrieval.search.filters import parse_filter
+from analytiq.storage.filters import compile_filter
 
 DOCUMENT_ID = "507f191e810c19729de860ea"
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from analytiq.errors import InvalidInputError
-from analytiq.mongo.search.indexes import SearchIndex, SearchIndexState, serves, vector_index, word_index
+from analytiq.storage.search.indexes import SearchIndex, SearchIndexState, serves, vector_index, word_index
 
 VECTORS, WORDS = vector_index(8, "none"), word_index()
 

@@ -11,9 +11,9 @@ from analytiq.models.document import Document
 from analytiq.models.filter import Comparator, Comparison, Exists, Filter, MetadataField, Not, evaluate
 from analytiq.models.projection import moment_key, projection_of
 from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection, contains
-from analytiq.mongo.search.indexes import vector_index, word_index
-from analytiq.mongo.search.predicates import Verdict, every, of_filter, of_selection
-from analytiq.mongo.search.rendering import search_operator, vector_search_filter
+from analytiq.storage.search.indexes import vector_index, word_index
+from analytiq.storage.search.predicates import Verdict, every, of_filter, of_selection
+from analytiq.storage.search.rendering import search_operator, vector_search_filter
 from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.definitions import VectorDefinition, WordDefinition
 from tests.fakes.search_server.filters import parse_filter

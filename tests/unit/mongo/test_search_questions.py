@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.mongo.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
-from analytiq.mongo.search.questions import LONGEST_WORD, clauses_of, way
+from analytiq.storage.search.indexes import CHARACTER_PAIRS, CHUNK_TEXT, WHOLE, word_index
+from analytiq.storage.search.questions import LONGEST_WORD, clauses_of, way
 from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.errors import RefusedError
 

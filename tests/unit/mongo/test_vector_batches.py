@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytiq.mongo.repositories import vector_batches
-from analytiq.mongo.repositories.vector_batches import generations_in
-from analytiq.mongo.repositories.vectors import to_bindata
+from analytiq.storage.repositories import vector_batches
+from analytiq.storage.repositories.vector_batches import generations_in
+from analytiq.storage.repositories.vectors import to_bindata
 
 GENERATIONS = {f"{number:024x}": f"document {number}" for number in range(4)}
 

@@ -4,10 +4,10 @@ import pytest
 from PIL import Image
 
 from analytiq.errors import InvalidInputError
-from analytiq.ocr.base import GreyImage
-from analytiq.ocr.registry import load_engine
-from analytiq.ocr.tesseract import TesseractEngine, debian_packages, join_ideographs
-from analytiq.parsing.image import grey_image
+from analytiq.ingestion.ocr.base import GreyImage
+from analytiq.ingestion.ocr.registry import load_engine
+from analytiq.ingestion.ocr.tesseract import TesseractEngine, debian_packages, join_ideographs
+from analytiq.ingestion.parsing.image import grey_image
 
 SAMPLE = Path(__file__).parents[2] / "data" / "documents" / "image" / "layout-parser-paper-fast.jpg"
 

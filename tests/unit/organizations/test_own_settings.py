@@ -3,9 +3,9 @@
 import pytest
 
 from analytiq.models.own_limits import OwnModelLimit, OwnRateLimits
-from analytiq.organizations.own_settings import MOST_OCR_LANGUAGES, ocr_language_errors, rate_limit_errors
-from analytiq.rate_limits.limits import call_buckets, lower
 from analytiq.settings import ModelRateLimit, RateLimitSettings
+from analytiq.tenancy.organizations.own_settings import MOST_OCR_LANGUAGES, ocr_language_errors, rate_limit_errors
+from analytiq.tenancy.rate_limits.limits import call_buckets, lower
 
 SERVER = RateLimitSettings(
     requests_per_minute=100,

@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from analytiq.parsing.registry import default_registry
+from analytiq.ingestion.parsing.registry import default_registry
 from tests.unit.parsing.word_documents import WriteDocx, write_word_document
 
 MISBEHAVING_PARSERS = dedent(

@@ -330,11 +330,11 @@ class Hostile:
 def main(targets: Targets, landlock_version: int, *, has_seccomp: bool) -> None:
     """Give rights up as far as this kernel is said to allow, try everything, and print the results."""
     inherited = os.open(targets["secret"], os.O_RDONLY)
-    from analytiq.parsing.isolation import readable_paths
-    from analytiq.parsing.rights import attempts, giving_up
+    from analytiq.ingestion.parsing.isolation import readable_paths
+    from analytiq.ingestion.parsing.rights import attempts, giving_up
 
     giving_up.give_up(
-        readable=[Path(targets["document"]), *readable_paths(parser="analytiq.parsing.formats:detect")],
+        readable=[Path(targets["document"]), *readable_paths(parser="analytiq.ingestion.parsing.formats:detect")],
         keep_descriptors=[],
         allow_threads=True,
         support=giving_up.Support(landlock_version, has_seccomp),

@@ -4,8 +4,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
-from analytiq.parsing import archive
-from analytiq.parsing.archive import open_package
+from analytiq.ingestion.parsing import archive
+from analytiq.ingestion.parsing.archive import open_package
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from analytiq.parsing.budgets import MEBIBYTE, SMALL_GRANT_BYTES, ProcessorBudget, first_grant
-from analytiq.parsing.html import decode_html
-from analytiq.parsing.memory import MemoryBudget
+from analytiq.ingestion.parsing.budgets import MEBIBYTE, SMALL_GRANT_BYTES, ProcessorBudget, first_grant
+from analytiq.ingestion.parsing.html import decode_html
+from analytiq.ingestion.parsing.memory import MemoryBudget
 from tests.costly_files import page_with_attributes
 
 SMALL, LARGE = 100 * MEBIBYTE, 1500 * MEBIBYTE

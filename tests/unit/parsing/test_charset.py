@@ -2,7 +2,7 @@ import codecs
 
 import pytest
 
-from analytiq.parsing.charset import decode_text
+from analytiq.ingestion.parsing.charset import decode_text
 
 SENTENCES = [
     ("cp1252", "Größe und mehr Wörter. Der Bürgermeister von München überreichte den Schlüssel für die Straße."),

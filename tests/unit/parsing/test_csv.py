@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.csv import CsvParser
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.csv import CsvParser
 
 
 def read(tmp_path: Path, data: bytes) -> list[str]:

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from analytiq.errors import CorruptFileError, LimitExceededError
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.docx import DocxParser
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.docx import DocxParser
 from tests.unit.parsing.word_documents import WORD, WriteDocx
 
 COMPATIBILITY = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'

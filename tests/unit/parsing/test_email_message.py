@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from analytiq.errors import EncryptedFileError, LimitExceededError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.email_message import MAX_HEADER_CHARACTERS, EmailParser
+from analytiq.ingestion.parsing.formats import detect_content_type
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.email_message import MAX_HEADER_CHARACTERS, EmailParser
-from analytiq.parsing.formats import detect_content_type
 
 Parse = Callable[[bytes], ParsedDocument]
 

@@ -5,9 +5,9 @@ from zipfile import ZipFile
 import pytest
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.epub import EpubParser
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.epub import EpubParser
 
 Parse = Callable[[Mapping[str, str]], ParsedDocument]
 

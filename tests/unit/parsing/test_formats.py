@@ -8,7 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from analytiq.parsing.formats import canonical_content_type, detect, detect_content_type, hints_of, text_by_name
+from analytiq.ingestion.parsing.formats import (
+    canonical_content_type,
+    detect,
+    detect_content_type,
+    hints_of,
+    text_by_name,
+)
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"

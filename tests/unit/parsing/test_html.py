@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.html import HtmlParser, readable_text
-from analytiq.parsing.visible_text import visible_text
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.html import HtmlParser, readable_text
+from analytiq.ingestion.parsing.visible_text import visible_text
 
 PARAGRAPH = "The committee met on Tuesday and agreed, after a long debate, on the new rules for the harbour. "
 

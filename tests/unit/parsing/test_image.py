@@ -6,11 +6,11 @@ import pytest
 from PIL import Image
 
 from analytiq.errors import CorruptFileError, LimitExceededError
+from analytiq.ingestion.ocr.base import GreyImage, RecognizedText
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.image import ENLARGED_SIDE_PIXELS, ImageParser, grey_image
+from analytiq.ingestion.parsing.page_images import PageImageReader
 from analytiq.models.text import TextSource
-from analytiq.ocr.base import GreyImage, RecognizedText
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.image import ENLARGED_SIDE_PIXELS, ImageParser, grey_image
-from analytiq.parsing.page_images import PageImageReader
 
 NO_DATA = ParseOptions(ocr_data_dir=Path("/nonexistent"))
 

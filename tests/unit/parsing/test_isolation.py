@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from analytiq.bootstrap import bootstrap
 from analytiq.cli.doctor import check_isolation
+from analytiq.composition import bootstrap
 from analytiq.errors import InvalidInputError
-from analytiq.extraction.readiness import Readiness, examine_readiness
-from analytiq.parsing import servers
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.isolation import BEST_EFFORT, Isolation, code_paths, refuse_readable_data
-from analytiq.parsing.limits import ParseLimits
-from analytiq.parsing.registry import default_registry
-from analytiq.parsing.rights import giving_up
-from analytiq.parsing.sandbox import examine, parse_in_child
+from analytiq.ingestion.extraction.readiness import Readiness, examine_readiness
+from analytiq.ingestion.parsing import servers
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.isolation import BEST_EFFORT, Isolation, code_paths, refuse_readable_data
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.registry import default_registry
+from analytiq.ingestion.parsing.rights import giving_up
+from analytiq.ingestion.parsing.sandbox import examine, parse_in_child
 from analytiq.settings import ExtractionSettings, MongoSettings, Settings
 from tests.unit.parsing import hostile
 
@@ -176,7 +176,7 @@ async def test_examination_tells_what_each_half_leaves_possible(targets: hostile
 
 
 def hostile_remaining() -> list[str]:
-    from analytiq.parsing.rights.attempts import ATTEMPTS
+    from analytiq.ingestion.parsing.rights.attempts import ATTEMPTS
 
     return list(ATTEMPTS)
 
@@ -194,13 +194,13 @@ OLD_KERNEL = dedent(
     from pathlib import Path
     from analytiq.cli.doctor import check_isolation
     from analytiq.errors import TransientError
-    from analytiq.extraction.readiness import examine_readiness
-    from analytiq.parsing.base import ParseOptions
-    from analytiq.parsing.isolation import Isolation
-    from analytiq.parsing.limits import ParseLimits
-    from analytiq.parsing.rights import kernel
-    from analytiq.parsing.rights.system_calls import BY_MACHINE
-    from analytiq.parsing.sandbox import parse_in_child
+    from analytiq.ingestion.extraction.readiness import examine_readiness
+    from analytiq.ingestion.parsing.base import ParseOptions
+    from analytiq.ingestion.parsing.isolation import Isolation
+    from analytiq.ingestion.parsing.limits import ParseLimits
+    from analytiq.ingestion.parsing.rights import kernel
+    from analytiq.ingestion.parsing.rights.system_calls import BY_MACHINE
+    from analytiq.ingestion.parsing.sandbox import parse_in_child
     from analytiq.settings import ExtractionSettings
 
     def instruction(code, value, if_true=0, if_false=0):

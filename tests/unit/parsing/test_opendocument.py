@@ -5,9 +5,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.opendocument import OpenDocumentParser
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.opendocument import OpenDocumentParser
 
 Parse = Callable[..., ParsedDocument]
 NAMESPACES = " ".join(

@@ -1,8 +1,8 @@
 import pytest
 
 from analytiq.errors import UnsupportedFormatError
-from analytiq.parsing import registry
-from analytiq.parsing.registry import (
+from analytiq.ingestion.parsing import registry
+from analytiq.ingestion.parsing.registry import (
     BUILT_IN_PARSERS,
     ParserEntry,
     ParserRegistry,
@@ -74,4 +74,4 @@ def test_parser_of_another_package_that_cannot_be_imported_is_told_and_takes_no_
         default_registry.cache_clear()
     with pytest.raises(UnsupportedFormatError, match=r"'broken' \(no_such_module:Parser\) cannot be imported"):
         found.entry_for("application/x-of-the-broken-one")
-    assert found.entry_for("application/pdf").reference == "analytiq.parsing.pdf:PdfParser"
+    assert found.entry_for("application/pdf").reference == "analytiq.ingestion.parsing.pdf:PdfParser"

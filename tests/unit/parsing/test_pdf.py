@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.ingestion.parsing import page_images
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.page_images import describe_pages, scale_to_limit
+from analytiq.ingestion.parsing.pdf import PdfParser
 from analytiq.models.text import ParsedDocument, TextSource, join_pages
-from analytiq.parsing import page_images
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.page_images import describe_pages, scale_to_limit
-from analytiq.parsing.pdf import PdfParser
 
 SAMPLES = Path(__file__).parents[2] / "data" / "documents"
 NO_DATA = ParseOptions(ocr_data_dir=Path("/nonexistent"))

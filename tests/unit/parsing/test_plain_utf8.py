@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.plain_text import PlainTextParser, parse_utf8
+from analytiq.ingestion.parsing.sanitize import sanitize_document
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.plain_text import PlainTextParser, parse_utf8
-from analytiq.parsing.sanitize import sanitize_document
 
 
 @pytest.fixture(scope="module")

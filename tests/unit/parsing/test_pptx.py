@@ -11,9 +11,9 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.pptx import PptxParser
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.pptx import PptxParser
 from tests.unit.parsing.test_formats import write_compound
 from tests.unit.parsing.test_xlsx import rewrite
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from analytiq.errors import CorruptFileError
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.formats import detect_content_type
-from analytiq.parsing.notebook import MAX_OUTPUT_CHARACTERS, NotebookParser
-from analytiq.parsing.rtf import RtfParser
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.formats import detect_content_type
+from analytiq.ingestion.parsing.notebook import MAX_OUTPUT_CHARACTERS, NotebookParser
+from analytiq.ingestion.parsing.rtf import RtfParser
 
 Read = Callable[[object], str]
 

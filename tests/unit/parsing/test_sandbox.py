@@ -17,12 +17,12 @@ from analytiq.errors import (
     TransientError,
     UnsupportedFormatError,
 )
+from analytiq.ingestion.parsing import servers
+from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.isolation import BEST_EFFORT, Isolation
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.sandbox import parse_in_child
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing import servers
-from analytiq.parsing.base import ParseOptions, ReportProgress
-from analytiq.parsing.isolation import BEST_EFFORT, Isolation
-from analytiq.parsing.limits import ParseLimits
-from analytiq.parsing.sandbox import parse_in_child
 
 pytestmark = pytest.mark.usefixtures("misbehaving_parsers")
 
@@ -114,9 +114,9 @@ async def test_child_dies_with_a_caller_that_is_killed(document: Path, is_alive:
     code = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from analytiq.parsing.base import ParseOptions\n"
-        "from analytiq.parsing.limits import ParseLimits\n"
-        "from analytiq.parsing.sandbox import parse_in_child\n"
+        "from analytiq.ingestion.parsing.base import ParseOptions\n"
+        "from analytiq.ingestion.parsing.limits import ParseLimits\n"
+        "from analytiq.ingestion.parsing.sandbox import parse_in_child\n"
         "asyncio.run(parse_in_child(Path(sys.argv[1]), content_type='application/x-endless',\n"
         "    options=ParseOptions(), limits=ParseLimits(), on_progress=lambda pid, _: print(pid, flush=True)))\n"
     )

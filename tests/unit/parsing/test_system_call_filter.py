@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from analytiq.parsing.rights.seccomp import (
+from analytiq.ingestion.parsing.rights.seccomp import (
     ALLOW,
     AND,
     JUMP_ANY_BIT,
@@ -18,7 +18,7 @@ from analytiq.parsing.rights.seccomp import (
     RETURN,
     program,
 )
-from analytiq.parsing.rights.system_calls import BY_MACHINE, FIRST_UNKNOWN
+from analytiq.ingestion.parsing.rights.system_calls import BY_MACHINE, FIRST_UNKNOWN
 
 OWN_PID = 4711
 REFUSED, ABSENT, NO_TERMINAL = REFUSE | errno.EPERM, REFUSE | errno.ENOSYS, REFUSE | errno.ENOTTY

@@ -1,10 +1,10 @@
 from pathlib import Path
 
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.markdown import MarkdownParser
+from analytiq.ingestion.parsing.plain_text import PlainTextParser
+from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
 from analytiq.models.text import ParsedDocument, ParsedPage
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.markdown import MarkdownParser
-from analytiq.parsing.plain_text import PlainTextParser
-from analytiq.parsing.sanitize import sanitize_document, sanitize_text
 
 
 def test_markdown_keeps_its_marks_and_loses_comments_and_embedded_pictures(tmp_path: Path) -> None:

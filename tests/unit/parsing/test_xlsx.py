@@ -7,11 +7,11 @@ import pytest
 from openpyxl import Workbook
 
 from analytiq.errors import CorruptFileError, EncryptedFileError, LimitExceededError, UnsupportedFormatError
+from analytiq.ingestion.parsing import sheet_text
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.cell_values import shown_value
+from analytiq.ingestion.parsing.xlsx import XlsxParser
 from analytiq.models.text import ParsedDocument
-from analytiq.parsing import sheet_text
-from analytiq.parsing.base import ParseOptions
-from analytiq.parsing.cell_values import shown_value
-from analytiq.parsing.xlsx import XlsxParser
 from tests.unit.parsing.test_formats import write_compound
 
 Fill = Callable[[Workbook], None]

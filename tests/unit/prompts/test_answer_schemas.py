@@ -3,8 +3,8 @@
 import pytest
 from pydantic import JsonValue
 
+from analytiq.assistants.prompts.answer_schemas import DEEPEST, check_answer_schema, is_strict, problems_of
 from analytiq.errors import InvalidInputError
-from analytiq.prompts.answer_schemas import DEEPEST, check_answer_schema, is_strict, problems_of
 
 Schema = dict[str, JsonValue]
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from analytiq.providers.guarded_http import close_idle_connections
+from analytiq.inference.providers.guarded_http import close_idle_connections
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError, ProviderRefusedError, TransientError
-from analytiq.providers.addresses import (
+from analytiq.inference.providers.addresses import (
     check_api_base,
     is_public,
     origin_of,

@@ -3,7 +3,7 @@
 import pytest
 
 from analytiq.errors import InvalidInputError
-from analytiq.providers.allowed import (
+from analytiq.inference.providers.allowed import (
     ALLOWED_PROVIDERS,
     OwnAddress,
     Use,
@@ -13,7 +13,7 @@ from analytiq.providers.allowed import (
     is_of_known_origin,
     require_use,
 )
-from analytiq.providers.litellm_module import litellm
+from analytiq.inference.providers.litellm_module import litellm
 from analytiq.settings import PROVIDER_KEY_VARIABLES
 
 COHERE = [

@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import pytest
 
-from analytiq.providers.addresses import origin_of
-from analytiq.providers.allowed import ALLOWED_PROVIDERS, OwnAddress
+from analytiq.inference.providers.addresses import origin_of
+from analytiq.inference.providers.allowed import ALLOWED_PROVIDERS, OwnAddress
 from analytiq.settings import child_environment
 from tests.unit.providers.walking import OWN_ADDRESS, PUBLIC, TENANT_KEY
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from analytiq.errors import AnalytiqError, TransientError
-from analytiq.providers.addresses import origin_of
-from analytiq.providers.guarded_http import Destination, bound_for
-from analytiq.providers.litellm_errors import translated
-from analytiq.providers.litellm_module import litellm
+from analytiq.inference.providers.addresses import origin_of
+from analytiq.inference.providers.guarded_http import Destination, bound_for
+from analytiq.inference.providers.litellm_errors import translated
+from analytiq.inference.providers.litellm_module import litellm
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:UserWarning")
 

@@ -11,13 +11,13 @@ from contextlib import AbstractContextManager
 import pytest
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.errors import ProviderRefusedError, TransientError
-from analytiq.providers import guarded_http
-from analytiq.providers.addresses import origin_of
-from analytiq.providers.guarded_http import Destination, bound_for, guarded_client, refusing_client
-from analytiq.providers.litellm_module import litellm
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.inference.providers import guarded_http
+from analytiq.inference.providers.addresses import origin_of
+from analytiq.inference.providers.guarded_http import Destination, bound_for, guarded_client, refusing_client
+from analytiq.inference.providers.litellm_module import litellm
 
 Heads = list[str]
 

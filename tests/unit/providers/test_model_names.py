@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError
-from analytiq.providers.litellm_module import litellm, provider_of
-from analytiq.providers.model_names import check_model_name, is_model_name
+from analytiq.inference.providers.litellm_module import litellm, provider_of
+from analytiq.inference.providers.model_names import check_model_name, is_model_name
 
 ADDRESSES = [
     "oobabooga/http://127.0.0.1:38817/latest/meta-data/iam",

@@ -18,15 +18,15 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from analytiq.embedding.base import InputType
-from analytiq.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.errors import AnalytiqError, InvalidInputError
-from analytiq.llm.base import Message, Options, Role
-from analytiq.llm.litellm_chat import LiteLLMChat
-from analytiq.providers.allowed import ALLOWED_PROVIDERS, OwnAddress, Use
-from analytiq.providers.guarded_http import Destination, GuardedTransport, bound_for
-from analytiq.providers.litellm_module import litellm
-from analytiq.reranking.litellm_reranker import LiteLLMReranker
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
+from analytiq.inference.llm.base import Message, Options, Role
+from analytiq.inference.llm.litellm_chat import LiteLLMChat
+from analytiq.inference.providers.allowed import ALLOWED_PROVIDERS, OwnAddress, Use
+from analytiq.inference.providers.guarded_http import Destination, GuardedTransport, bound_for
+from analytiq.inference.providers.litellm_module import litellm
+from analytiq.retrieval.reranking.litellm_reranker import LiteLLMReranker
 
 TENANT_KEY = "key-of-the-tenant"
 OWN_ADDRESS = "https://models.tenant.example/v1"

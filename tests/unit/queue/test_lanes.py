@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.queue.lanes import ANY_URGENCY_TURN, SECONDS_A_TURN, LaneBook, Wanted
+from analytiq.jobs.queue.lanes import ANY_URGENCY_TURN, SECONDS_A_TURN, LaneBook, Wanted
 
 
 def take_turns(book: LaneBook, count: int, *, priority: int = 0) -> list[str]:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from analytiq import errors
 from analytiq.errors import AnalytiqError, LeaseLostError, RateLimitedError, TransientError
-from analytiq.indexing.commit import TruthChangedError
-from analytiq.queue import retry
-from analytiq.queue.retry import Abandon, Bury, Retry
+from analytiq.ingestion.indexing.commit import TruthChangedError
+from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.retry import Abandon, Bury, Retry
 
 attempts = st.integers(1, 60)
 

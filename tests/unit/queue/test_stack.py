@@ -6,7 +6,7 @@ import pytest
 from pymongo.errors import AutoReconnect
 
 from analytiq.errors import AnalytiqError, PermanentError, TransientError
-from analytiq.queue.stack import stack_of
+from analytiq.jobs.queue.stack import stack_of
 
 
 def raised(error: BaseException) -> BaseException:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.rate_limit import Bucket, Charge
-from analytiq.rate_limits.gcra import MINUTE_MS, PROBE_MS, LimitState, block, bucket_of, lift, take
+from analytiq.tenancy.rate_limits.gcra import MINUTE_MS, PROBE_MS, LimitState, block, bucket_of, lift, take
 
 NOW = 1_800_000_000_000.0
 SLACK = 1e-6

@@ -3,8 +3,8 @@
 import pytest
 
 from analytiq.errors import RateLimitedError
-from analytiq.rate_limits import requests
-from analytiq.rate_limits.requests import RequestRates
+from analytiq.tenancy.rate_limits import requests
+from analytiq.tenancy.rate_limits.requests import RequestRates
 
 
 class Clock:

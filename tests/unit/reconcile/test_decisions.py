@@ -10,18 +10,18 @@ from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.reconciliation import DriftKind
-from analytiq.mongo.file_survey import FileOwner
-from analytiq.mongo.repositories.document_survey import DocumentPointers
-from analytiq.mongo.repositories.index_entries import HOLLOW
-from analytiq.mongo.repositories.texts import StagedText
-from analytiq.mongo.repositories.vector_survey import CollectionState, Extent
-from analytiq.reconcile import knowledge_bases, pairs, vectors
-from analytiq.reconcile.documents import lost_parts
-from analytiq.reconcile.leftovers import unnamed_files, unnamed_texts
-from analytiq.reconcile.lost_rows import MANY, are_rows_lost
-from analytiq.reconcile.report import EXAMPLES, Drift, Report
-from analytiq.reconcile.requests import request_for
-from analytiq.reconcile.stages import BATCH
+from analytiq.operations.reconcile import knowledge_bases, pairs, vectors
+from analytiq.operations.reconcile.documents import lost_parts
+from analytiq.operations.reconcile.leftovers import unnamed_files, unnamed_texts
+from analytiq.operations.reconcile.lost_rows import MANY, are_rows_lost
+from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
+from analytiq.operations.reconcile.requests import request_for
+from analytiq.operations.reconcile.stages import BATCH
+from analytiq.storage.file_survey import FileOwner
+from analytiq.storage.repositories.document_survey import DocumentPointers
+from analytiq.storage.repositories.index_entries import HOLLOW
+from analytiq.storage.repositories.texts import StagedText
+from analytiq.storage.repositories.vector_survey import CollectionState, Extent
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KB = KnowledgeBase(

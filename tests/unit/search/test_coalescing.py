@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.search import coalescing
-from analytiq.search.candidates import Candidate
-from analytiq.search.coalescing import Place
-from analytiq.search.request import HitScores
+from analytiq.retrieval.search import coalescing
+from analytiq.retrieval.search.candidates import Candidate
+from analytiq.retrieval.search.coalescing import Place
+from analytiq.retrieval.search.request import HitScores
 
 COUNTS = {f"g{number}": count for number, count in enumerate([1, 3, 8, 30])}
 

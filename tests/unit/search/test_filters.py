@@ -22,7 +22,7 @@ from analytiq.models.filter import (
     Not,
     Or,
 )
-from analytiq.search.filters import (
+from analytiq.retrieval.search.filters import (
     MAX_CONDITIONS,
     MAX_DEPTH,
     MAX_FIELD_BYTES,

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from analytiq.models.selection import AllOf, DocumentSet, Outside, Selection
 from analytiq.models.vector import GenerationVectors
-from analytiq.vector_stores.local import view as view_module
-from analytiq.vector_stores.local.graph import Graph
-from analytiq.vector_stores.local.matrix import VectorMatrix
-from analytiq.vector_stores.local.quantization import question_of
-from analytiq.vector_stores.local.view import View
+from analytiq.retrieval.vector_stores.local import view as view_module
+from analytiq.retrieval.vector_stores.local.graph import Graph
+from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
+from analytiq.retrieval.vector_stores.local.quantization import question_of
+from analytiq.retrieval.vector_stores.local.view import View
 
 ROWS, DIMENSIONS, CHUNKS = 60_000, 96, 20
 DOCUMENTS = ROWS // CHUNKS

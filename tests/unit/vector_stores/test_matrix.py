@@ -21,9 +21,9 @@ from analytiq.models.selection import (
     contains,
 )
 from analytiq.models.vector import GenerationVectors
-from analytiq.vector_stores.local import view as view_module
-from analytiq.vector_stores.local.matrix import VectorMatrix
-from analytiq.vector_stores.local.view import View
+from analytiq.retrieval.vector_stores.local import view as view_module
+from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
+from analytiq.retrieval.vector_stores.local.view import View
 
 DIMENSIONS = 3
 # Few directions, so that ties are common, and cosines that differ at all differ by far more than float32 can blur.

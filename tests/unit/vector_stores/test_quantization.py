@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from analytiq.vector_stores.local.quantization import Codes, at_most, cosines, normalised, quantize, question_of
+from analytiq.retrieval.vector_stores.local.quantization import (
+    Codes,
+    at_most,
+    cosines,
+    normalised,
+    quantize,
+    question_of,
+)
 
 values = st.floats(-1e6, 1e6, width=32)
 shapes = st.tuples(st.integers(1, 8), st.integers(1, 70))

@@ -12,13 +12,13 @@ import pytest
 from analytiq import clock
 from analytiq.errors import RateLimitedError
 from analytiq.models.change import Change, ChangeKey, ChangeKind, ChangeMoment
-from analytiq.mongo.session import DatabaseError
+from analytiq.operations.live_events import hub
+from analytiq.operations.live_events.events import Event, EventName
+from analytiq.operations.live_events.hub import Watching
+from analytiq.operations.live_events.reading import Changed
+from analytiq.operations.live_events.watcher import Batch, Watcher
 from analytiq.settings import WatchingSettings
-from analytiq.watching import hub
-from analytiq.watching.events import Event, EventName
-from analytiq.watching.hub import Watching
-from analytiq.watching.reading import Changed
-from analytiq.watching.watcher import Batch, Watcher
+from analytiq.storage.session import DatabaseError
 
 UNREADABLE = "unreadable"
 START = ChangeMoment(100, 0)

@@ -3,7 +3,7 @@
 import pytest
 
 from analytiq.models.change import ChangeMoment
-from analytiq.watching.events import MOST_UNTOLD, RESET, Event, EventName, Untold
+from analytiq.operations.live_events.events import MOST_UNTOLD, RESET, Event, EventName, Untold
 
 
 def event(number: int, name: EventName = EventName.DOCUMENT) -> Event:

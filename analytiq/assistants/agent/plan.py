@@ -1,0 +1,151 @@
+"""The next move of a run, decided from what was recorded: pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analytiq.assistants.agent.answers import Rejected, judge
+from analytiq.models.prompt import PromptConfiguration
+from analytiq.models.prompt_run import RecordedCall, RunStep, StepKind
+
+LEAST_ANSWER_TOKENS = 64
+"""A call for which the budget leaves fewer is not made: it would be paid for, and cut."""
+BUDGETED_ANSWER_TOKENS = 4096
+"""Of an answer under a budget, where the prompt names no `max_tokens`: providers refuse more than a model can give, and
+what is left of a budget often is."""
+MAX_CALLS = 8
+"""Of one round; what a model asks for beyond is refused."""
+RESULT_TOKENS = 3000
+"""Of one search's passages."""
+ROUND_TOKENS = 8000
+"""Of all passages of one round together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has used so far, in all of its attempts."""
+
+    tokens: int = 0
+    spus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model. `may_search`: the tool is offered, else it is to answer now. `max_tokens` of its answer."""
+
+    may_search: bool
+    max_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """Make the calls, at once. `refused`: call id → why it is not made (a code and a sentence)."""
+
+    calls: tuple[RecordedCall, ...]
+    refused: dict[str, tuple[str, str]]
+    tokens_each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Correct:
+    """Tell the model what is wrong with its answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The answer is there."""
+
+    answer: str
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """There will be no answer."""
+
+    code: str
+    detail: str
+
+
+Move = Ask | CallTools | Correct | Finish | Fail
+
+
+def plan(
+    configuration: PromptConfiguration, steps: Sequence[RunStep], spent: Spent, *, conversation_tokens: int
+) -> Move:
+    """Decide the next move.
+
+    The model is asked at most `max_iterations` times, and once more to mend an answer; the last of these rounds and
+    the mending offer no tool. Budgets are kept before a call is made, by what it would need at least.
+
+    Args:
+        configuration: of the prompt's version.
+        steps: what was done so far.
+        spent: what that, and attempts before, have used.
+        conversation_tokens: what asking would cost now, without the answer.
+    """
+    last = next((step for step in reversed(steps) if step.kind is StepKind.MODEL), None)
+    after = steps[_place(steps, last) + 1 :] if last is not None else ()
+    if last is None or any(step.kind is StepKind.CORRECTION for step in after):
+        return _ask(configuration, steps, spent, conversation_tokens)
+    if last.tool_calls and not last.is_forced:
+        answered = {step.call_id for step in after}
+        waiting = tuple(call for call in last.tool_calls if call.id not in answered)
+        if waiting:
+            return _call(configuration, waiting, spent)
+        return _ask(configuration, steps, spent, conversation_tokens)
+    return _judge(configuration, steps, last)
+
+
+def _ask(
+    configuration: PromptConfiguration, steps: Sequence[RunStep], spent: Spent, conversation_tokens: int
+) -> Ask | Fail:
+    rounds = sum(step.kind is StepKind.MODEL for step in steps)
+    is_corrected = any(step.kind is StepKind.CORRECTION for step in steps)
+    may_search = configuration.kb_id is not None and not is_corrected and rounds + 1 < configuration.max_iterations
+    budget = configuration.token_budget
+    if budget is None:
+        return Ask(may_search, configuration.max_tokens)
+    left = budget - spent.tokens - conversation_tokens
+    if left < LEAST_ANSWER_TOKENS:
+        return Fail(
+            "token_budget_exceeded",
+            f"the run has used {spent.tokens:,} tokens, and asking again takes {conversation_tokens:,} and an answer:"
+            f" more than its budget of {budget:,}; raise `token_budget`, or shorten the prompt or its input",
+        )
+    # A search is worth its price only where its passages can still be read, and answered from.
+    is_affordable = left >= LEAST_ANSWER_TOKENS + conversation_tokens + RESULT_TOKENS + LEAST_ANSWER_TOKENS
+    most = min(left, configuration.max_tokens or BUDGETED_ANSWER_TOKENS)
+    return Ask(may_search and is_affordable, most)
+
+
+def _call(configuration: PromptConfiguration, waiting: tuple[RecordedCall, ...], spent: Spent) -> CallTools:
+    refused = {
+        call.id: ("too_many_calls", f"at most {MAX_CALLS} calls are made in a round; ask for it again if need be")
+        for call in waiting[MAX_CALLS:]
+    }
+    if configuration.spu_budget is not None:
+        # A question that was asked before is free; whether it was is known only afterwards.
+        left = max(0, configuration.spu_budget - spent.spus)
+        refused |= {
+            call.id: ("spu_budget_exceeded", "no further search is paid for; answer from what you have")
+            for call in waiting[min(left, MAX_CALLS) : MAX_CALLS]
+        }
+    made = max(1, min(len(waiting), MAX_CALLS))
+    return CallTools(waiting, refused, min(RESULT_TOKENS, ROUND_TOKENS // made))
+
+
+def _judge(configuration: PromptConfiguration, steps: Sequence[RunStep], last: RunStep) -> Correct | Finish | Fail:
+    verdict = judge(last.text, last.finish_reason, configuration.answer_schema, has_called_tools=bool(last.tool_calls))
+    if not isinstance(verdict, Rejected):
+        return Finish(verdict.answer, verdict.warning)
+    is_corrected = any(step.kind is StepKind.CORRECTION for step in steps)
+    if is_corrected or verdict.code == "content_filtered":
+        again = ", also after it was told so" if is_corrected else ""
+        return Fail(verdict.code, f"{verdict.reason}{again}")
+    return Correct(f"That is not an answer to the task: {verdict.reason}. Answer again, whole and with nothing else.")
+
+
+def _place(steps: Sequence[RunStep], step: RunStep) -> int:
+    return next(place for place in range(len(steps) - 1, -1, -1) if steps[place] is step)

@@ -1,0 +1,136 @@
+"""The tool `search_knowledge_base`: its definition, and what of a model's arguments is believed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from analytiq.errors import InvalidInputError
+from analytiq.inference.llm.base import Tool
+from analytiq.inference.llm.bounding import LONGEST_ARGUMENTS
+from analytiq.models.filter import EVERYTHING, And, Filter
+from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.search.request import SearchRequest
+
+NAME = "search_knowledge_base"
+SEARCH_TOOL = Tool(
+    name=NAME,
+    description="Search the knowledge base for relevant information",
+    parameters={
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "Search query"},
+            "top_k": {"type": "integer", "default": 5},
+            "metadata_filter": {"type": "object"},
+            "coalesce_neighbors": {"type": "integer"},
+        },
+        "required": ["query"],
+    },
+)
+"""Seed 004, "Tool Definition", to the letter. Which knowledge base is searched is the prompt's to say."""
+
+DEFAULT_TOP_K = 5
+MAX_TOP_K = 20
+MAX_NEIGHBOURS = 5
+MAX_QUERY_CHARACTERS = 2000
+_KNOWN = ("query", "top_k", "metadata_filter", "coalesce_neighbors")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a call is not made: it goes back to the model, which may ask again."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSearch:
+    """A search as it is made; `notes` say what the server has changed of it."""
+
+    request: SearchRequest
+    notes: tuple[str, ...] = ()
+
+
+def read_call(name: str, arguments: str, *, scope: Filter) -> BoundedSearch | Refusal:
+    """Decide what a call comes to. The model can narrow the prompt's scope, and never widen it.
+
+    Args:
+        name: of the tool.
+        arguments: as the model wrote them.
+        scope: the filter that the prompt sets on all of its searches.
+    """
+    if name != NAME:
+        return Refusal("unknown_tool", f"there is no tool {name[:80]!r}; the only one is {NAME!r}")
+    values = _object_of(arguments)
+    if isinstance(values, Refusal):
+        return values
+    unknown = sorted(set(values) - set(_KNOWN))
+    if unknown:
+        named = ", ".join(repr(key[:80]) for key in unknown[:5])
+        return Refusal(
+            "unknown_argument",
+            f"{NAME} takes no {named}; it takes {', '.join(_KNOWN)}, and searches the one knowledge base of this task",
+        )
+    notes: list[str] = []
+    try:
+        request = SearchRequest(
+            query=_query(values.get("query"), notes),
+            top_k=_bounded("top_k", values.get("top_k"), DEFAULT_TOP_K, 1, MAX_TOP_K, notes) or DEFAULT_TOP_K,
+            filter=_narrowed(scope, values.get("metadata_filter")),
+            coalesce_neighbors=_bounded(
+                "coalesce_neighbors", values.get("coalesce_neighbors"), None, 0, MAX_NEIGHBOURS, notes
+            ),
+        )
+    except InvalidInputError as error:
+        return Refusal("invalid_arguments", error.detail)
+    return BoundedSearch(request, tuple(notes))
+
+
+def _object_of(arguments: str) -> Mapping[str, Any] | Refusal:
+    if len(arguments) > LONGEST_ARGUMENTS:
+        return Refusal("invalid_arguments", f"the arguments are longer than {LONGEST_ARGUMENTS} characters")
+    try:
+        values: object = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return Refusal("invalid_json", 'the arguments are not JSON; write an object such as {"query": "notice period"}')
+    if not isinstance(values, dict):
+        return Refusal("invalid_json", 'the arguments are not an object; write {"query": "…"}')
+    return cast("Mapping[str, Any]", values)
+
+
+def _query(value: object, notes: list[str]) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInputError.of_field("query", "it has to be a text that is not empty")
+    query = "".join(character for character in value.strip() if character != "\0" and not _is_surrogate(character))
+    if len(query) > MAX_QUERY_CHARACTERS:
+        notes.append(f"query was cut to {MAX_QUERY_CHARACTERS} characters")
+    if not query.strip():
+        raise InvalidInputError.of_field("query", "it has to be a text that is not empty")
+    return query[:MAX_QUERY_CHARACTERS]
+
+
+def _is_surrogate(character: str) -> bool:
+    return "\ud800" <= character <= "\udfff"
+
+
+def _bounded(name: str, value: object, default: int | None, least: int, most: int, notes: list[str]) -> int | None:
+    if value is None:
+        return default
+    if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, float) and value.is_integer())):
+        raise InvalidInputError.of_field(name, "it has to be a whole number")
+    bounded = min(max(int(value), least), most)
+    if bounded != value:
+        notes.append(f"{name} was set to {bounded}: from {least} to {most} are allowed")
+    return bounded
+
+
+def _narrowed(scope: Filter, value: object) -> Filter:
+    if value is None or value == {}:
+        return scope
+    if not isinstance(value, dict):
+        raise InvalidInputError.of_field("metadata_filter", 'it has to be an object, such as {"customer": "Acme"}')
+    narrowing = parse_filter(cast("dict[str, JsonValue]", value))
+    return narrowing if scope == EVERYTHING else And((scope, narrowing))

@@ -1,0 +1,133 @@
+"""An answer while it is being made."""
+
+from collections.abc import Callable, Sequence
+
+from analytiq.assistants.chat.marks import code_restored
+from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatPassage, ChatStep, ChatUsage, StepKind
+from analytiq.retrieval.search.request import SearchResult
+
+MOST_REASONING = 100_000
+"""Characters of an answer that are kept."""
+
+
+class Draft:
+    """Gathers an answer; `on_change` is told of each change."""
+
+    def __init__(self, message: ChatMessage, on_change: Callable[[ChatMessage], None]) -> None:
+        self._message = message
+        self._on_change = on_change
+        self._numbers: dict[tuple[str, str, int], int] = {}
+
+    @property
+    def message(self) -> ChatMessage:
+        """The answer so far."""
+        return self._message
+
+    def add_text(self, text: str) -> None:
+        """More of the answer."""
+        if text:
+            self._change(content=self._message.content + text)
+
+    def add_reasoning(self, text: str) -> None:
+        """More of what the model thinks before it answers."""
+        room = MOST_REASONING - len(self._message.reasoning)
+        if text and room > 0:
+            self._change(reasoning=self._message.reasoning + text[:room])
+
+    def settle(self, begin: int, text: str) -> None:
+        """Replace what a round has said, from `begin` on, where it turned out otherwise at its end."""
+        if self._message.content[begin:] != text:
+            self._change(content=self._message.content[:begin] + text)
+
+    def restore_code(self) -> None:
+        """Write brackets in code as they are in code: passages are shown with others, so that they cite nothing."""
+        restored = code_restored(self._message.content)
+        if restored != self._message.content:
+            self._change(content=restored)
+
+    def end_by(self, ended_by: AnswerEnd) -> None:
+        """Note how the model ended the answer."""
+        self._change(ended_by=ended_by)
+
+    def begin_round(self) -> None:
+        """What follows is another round's: apart from what the model has said before."""
+        if self._message.content and not self._message.content.endswith("\n"):
+            self.add_text("\n\n")
+
+    def add_call(self, call_id: str, name: str, arguments: str) -> None:
+        """The model, or we for it, want something done."""
+        step = ChatStep(
+            kind=StepKind.TOOL_CALL, at=len(self._message.content), call_id=call_id, name=name, arguments=arguments
+        )
+        self._change(steps=(*self._message.steps, step))
+
+    def number(self, results: Sequence[SearchResult]) -> list[ChatPassage]:
+        """Passages with the numbers that they are cited by; one that was found before keeps its number."""
+        known = {passage.number: passage for passage in self._message.passages}
+        numbered: list[ChatPassage] = []
+        for result in results:
+            key = (result.kb_id, result.document_id, result.chunk_index)
+            number = self._numbers.get(key, len(self._numbers) + 1)
+            self._numbers[key] = number
+            numbered.append(known.get(number) or _passage(number, result))
+        return numbered
+
+    def add_passages(
+        self,
+        call_id: str,
+        query: str,
+        passages: Sequence[ChatPassage],
+        *,
+        notes: Sequence[str],
+        error: str | None = None,
+    ) -> None:
+        """What a call has found."""
+        step = ChatStep(
+            kind=StepKind.PASSAGES,
+            at=len(self._message.content),
+            call_id=call_id,
+            query=query,
+            numbers=tuple(passage.number for passage in passages),
+            notes=tuple(notes),
+            error=error,
+        )
+        merged = {passage.number: passage for passage in (*self._message.passages, *passages)}
+        document_ids = dict.fromkeys((*self._message.document_ids, *(passage.document_id for passage in passages)))
+        self._change(
+            steps=(*self._message.steps, step),
+            passages=tuple(merged[number] for number in sorted(merged)),
+            document_ids=tuple(document_ids),
+        )
+
+    def name_question(self, question: str) -> None:
+        """What was searched for."""
+        self._change(question=question)
+
+    def add_usage(self, usage: ChatUsage) -> None:
+        """What a call has used."""
+        self._change(usage=self._message.usage + usage)
+
+    def cite(self, citations: Sequence[ChatCitation]) -> None:
+        """What the answer rests on."""
+        self._change(citations=tuple(citations), is_grounded=bool(citations))
+
+    def _change(self, **changes: object) -> None:
+        self._message = self._message.model_copy(update=changes)
+        self._on_change(self._message)
+
+
+def _passage(number: int, result: SearchResult) -> ChatPassage:
+    return ChatPassage(
+        number=number,
+        kb_id=result.kb_id,
+        document_id=result.document_id,
+        source=result.source,
+        chunk_index=result.chunk_index,
+        first_page=result.first_page,
+        last_page=result.last_page,
+        start=result.start,
+        end=result.end,
+        relevance=result.relevance,
+        content=result.content,
+        text_hash=result.text_hash,
+    )

@@ -1,0 +1,150 @@
+"""Runs: asked for, looked at, cancelled. What they do is `analytiq.assistants.agent`."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from analytiq import clock
+from analytiq.assistants.prompts.requests import run_request
+from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from analytiq.inference.llm.service import ChatService
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.organization import Organization
+from analytiq.models.prompt import PromptVersion
+from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.prompt_runs import PromptRunRepository, RunOutcome, RunQuery
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+log = structlog.get_logger(__name__)
+
+MOST_DOCUMENTS = 1000
+"""Of one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunSubject:
+    """What a prompt is run on: documents, or a text that is none."""
+
+    document_ids: tuple[str, ...] = ()
+    text: str | None = None
+
+
+class PromptRuns:
+    """Runs of an organization's prompts."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        runs: PromptRunRepository,
+        documents: DocumentRepository,
+        jobs: JobRepository,
+        chat: ChatService,
+    ) -> None:
+        self._connection = connection
+        self._runs = runs
+        self._documents = documents
+        self._jobs = jobs
+        self._chat = chat
+
+    async def request(
+        self,
+        organization: Organization,
+        version: PromptVersion,
+        subject: RunSubject,
+        *,
+        request_id: str | None = None,
+    ) -> list[PromptRun]:
+        """Ask for a run on each document, or on the text; jobs make them.
+
+        Raises:
+            InvalidInputError: a document is not the organization's, or the model cannot be asked.
+        """
+        document_ids = list(dict.fromkeys(subject.document_ids))
+        if bool(document_ids) == (subject.text is not None):
+            raise InvalidInputError.of_field("document_ids", "name documents, or give a `text`: one of the two")
+        await self._require_documents(organization.id, document_ids)
+        await self._chat.choose(organization, version.configuration.model)
+        now = clock.now()
+        runs = [
+            PromptRun(
+                id=new_id(),
+                organization_id=organization.id,
+                prompt_id=version.prompt_id,
+                version=version.version,
+                document_id=document_id,
+                input_text=subject.text,
+                created_at=now,
+            )
+            for document_id in document_ids or [None]
+        ]
+
+        async def commit(session: Session) -> None:
+            await self._runs.insert(session, runs)
+            await self._jobs.enqueue([run_request(run) for run in runs], request_id=request_id, session=session)
+
+        await run_in_transaction(self._connection, commit)
+        return runs
+
+    async def get(self, organization_id: str, run_id: str) -> PromptRun:
+        """The run with this id, with its steps."""
+        run = await self._runs.get(organization_id, run_id)
+        if run is None:
+            raise NotFoundError(f"no run has the id {run_id!r}")
+        return run
+
+    async def page(
+        self, organization_id: str, query: RunQuery, *, skip: int, limit: int
+    ) -> tuple[list[PromptRun], int]:
+        """A page of runs without their steps, latest first, and how many match."""
+        return await self._runs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
+        """Prompt id → its latest run without steps and texts; prompts that were never run are left out."""
+        return await self._runs.latest_of(organization_id, prompt_ids)
+
+    async def cancel(self, organization_id: str, run_id: str) -> PromptRun:
+        """Stop a run: no call is made for it from now on, and one under way is broken off within seconds.
+
+        Raises:
+            NotFoundError: there is no such run.
+            ConflictError: it is over.
+        """
+        run = await self.get(organization_id, run_id)
+        failure = Failure(code="cancelled", detail="somebody cancelled it; run the prompt again", at=clock.now())
+        outcome = RunOutcome(RunStatus.CANCELLED, error=failure)
+        if run.status not in UNFINISHED or not await self._runs.finish(run, outcome):
+            raise ConflictError(f"the run {run_id!r} is over", code="run_over")
+        # Of a job that waits nothing is left to stop: it finds the run cancelled.
+        job = await self._jobs.of_organization(organization_id, run_request(run).deduplication_key)
+        if job is not None and job.state is JobState.RUNNING:
+            await self._jobs.cancel(organization_id, job.id, failure)
+        log.info("prompts.run_cancelled", run_id=run_id, was=run.status.value)
+        return await self.get(organization_id, run_id)
+
+    async def fail_run_of(self, job: Job, failure: Failure) -> None:
+        """Show on the run that its job was given up, for whatever reason."""
+        if job.kind is not JobKind.RUN_PROMPT or job.subject.run_id is None:
+            return
+        run = await self._runs.get(job.organization_id, job.subject.run_id)
+        if run is not None:
+            await self._runs.finish(run, RunOutcome(RunStatus.FAILED, error=failure.for_owner()))
+
+    async def _require_documents(self, organization_id: str, document_ids: Sequence[str]) -> None:
+        known = await self._documents.names(organization_id, document_ids)
+        unknown = [
+            FieldError(f"document_ids[{place}]", f"no document has the id {document_id!r}")
+            for place, document_id in enumerate(document_ids)
+            if document_id not in known
+        ]
+        if unknown:
+            raise InvalidInputError(
+                f"{len(unknown)} of the documents do not exist in this organization", errors=unknown,
+                code="unknown_document",
+            )  # fmt: skip

@@ -1,0 +1,98 @@
+"""When prompts run by themselves: a document's text is ready, its tags change, or a prompt gets a version.
+
+As in `analytiq.ingestion.membership`, a trigger is about its own side only and carries no verdict: the job reads both
+sides when it runs. A prompt runs once for each version and text: doubled or late triggers are harmless.
+"""
+
+from collections.abc import Sequence
+
+import structlog
+
+from analytiq.assistants.prompts.requests import run_request
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.prompt import Prompt
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.prompt_results import PromptResultRepository
+from analytiq.storage.repositories.prompt_runs import PromptRunRepository
+from analytiq.storage.repositories.prompts import PromptRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+log = structlog.get_logger(__name__)
+
+RUNS_AT_ONCE = 100
+"""Runs that one transaction makes."""
+
+
+class PromptTriggers:
+    """Handlers of the jobs that find what is to be run, and of the one that removes what a prompt had."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        prompts: PromptRepository,
+        runs: PromptRunRepository,
+        results: PromptResultRepository,
+        documents: DocumentRepository,
+        jobs: JobRepository,
+        holds: BackupHoldRepository,
+    ) -> None:
+        self._connection = connection
+        self._prompts = prompts
+        self._runs = runs
+        self._results = results
+        self._documents = documents
+        self._jobs = jobs
+        self._holds = holds
+
+    async def run_on_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
+        """Ask for a run of each prompt that has a tag of the document, and none for its text; returns how many."""
+        document = await self._documents.get(organization_id, document_id)
+        if document is None or document.text_hash is None or not document.character_count:
+            return 0
+        count = 0
+        for prompt in await self._prompts.with_tags(organization_id, document.tag_ids):
+            count += await self._request(prompt, [(document_id, document.text_hash)], request_id)
+        return count
+
+    async def handle_prompt_membership(self, running: RunningJob) -> None:
+        """Ask for a run of the prompt's latest version on each document with one of its tags."""
+        job = running.job
+        if job.subject.prompt_id is None:
+            raise ValueError("a prompt's membership names the prompt")
+        prompt = await self._prompts.get(job.organization_id, job.subject.prompt_id)
+        if prompt is None or not prompt.configuration.tag_ids:
+            return
+        count = 0
+        members = self._documents.member_ids(job.organization_id, prompt.configuration.tag_ids, batch_size=RUNS_AT_ONCE)
+        async for batch in members:
+            count += await self._request(prompt, batch, job.request_id)
+        log.info("prompts.membership", prompt_id=prompt.id, version=prompt.version, runs=count)
+
+    async def handle_clean(self, running: RunningJob) -> None:
+        """Remove everything of a deleted prompt."""
+        job = running.job
+        prompt_id = job.subject.prompt_id
+        if prompt_id is None:
+            raise ValueError("a cleaning names a prompt")
+        if await self._prompts.get(job.organization_id, prompt_id) is not None:
+            return
+        await self._holds.require_free(job.organization_id)
+        # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+        await self._runs.delete_of_prompt(job.organization_id, prompt_id)
+        await self._results.delete_of_prompt(job.organization_id, prompt_id)
+        await self._prompts.delete_versions(job.organization_id, prompt_id)
+        log.info("prompts.cleaned", prompt_id=prompt_id)
+
+    async def _request(self, prompt: Prompt, documents: Sequence[tuple[str, str]], request_id: str | None) -> int:
+        async def commit(session: Session) -> int:
+            runs = await self._runs.insert_automatic(
+                session, prompt.organization_id, prompt.id, prompt.version, documents
+            )
+            await self._jobs.enqueue([run_request(run) for run in runs], request_id=request_id, session=session)
+            return len(runs)
+
+        return await run_in_transaction(self._connection, commit)

@@ -1,0 +1,76 @@
+"""Encrypting everything anew under the present secret key, while the platform runs.
+
+Each row is replaced by itself, only if it is still what was read, and what is under the present key already is
+left alone. So it may be stopped or killed anywhere and run again, and a key that somebody stores meanwhile stays.
+"""
+
+from dataclasses import dataclass
+
+import structlog
+
+from analytiq.errors import AccessDeniedError
+from analytiq.inference.credentials.encryption import Vault
+from analytiq.storage.repositories.idempotency import IdempotencyRepository
+from analytiq.storage.repositories.providers import ProviderRepository
+
+log = structlog.get_logger(__name__)
+
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RotationReport:
+    """How many rows were encrypted anew, were so already, and cannot be read with any of the keys."""
+
+    renewed: int = 0
+    current: int = 0
+    unreadable: int = 0
+
+    def __add__(self, other: "RotationReport") -> "RotationReport":
+        return RotationReport(
+            self.renewed + other.renewed, self.current + other.current, self.unreadable + other.unreadable
+        )
+
+
+class Rotation:
+    """Walks everything that is encrypted: the providers' keys, and the answers kept for repeated requests."""
+
+    def __init__(self, providers: ProviderRepository, answers: IdempotencyRepository, vault: Vault) -> None:
+        self._providers = providers
+        self._answers = answers
+        self._vault = vault
+
+    async def run(self) -> RotationReport:
+        """Encrypt anew what is not under the present key; whatever cannot be read stays as it is."""
+        report = await self._renew_providers() + await self._renew_answers()
+        log.info("credentials.rotated", renewed=report.renewed, current=report.current, unreadable=report.unreadable)
+        return report
+
+    async def _renew_providers(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while providers := await self._providers.page_of_all(after, BATCH):
+            for provider in providers:
+                outcome, token = self._renewed(provider.token)
+                if token is not None:
+                    await self._providers.replace_token(provider, token)
+                report += outcome
+            after = providers[-1].id
+        return report
+
+    async def _renew_answers(self) -> RotationReport:
+        report, after = RotationReport(), None
+        while answers := await self._answers.page_of_encrypted(after, BATCH):
+            for answer in answers:
+                outcome, body = self._renewed((answer.body or b"").decode())
+                if body is not None:
+                    await self._answers.replace_body(answer, body.encode())
+                report += outcome
+            after = answers[-1].id
+        return report
+
+    def _renewed(self, token: str) -> tuple[RotationReport, str | None]:
+        try:
+            renewed = self._vault.encrypted_anew(token)
+        except AccessDeniedError:
+            return RotationReport(unreadable=1), None
+        return (RotationReport(current=1), None) if renewed is None else (RotationReport(renewed=1), renewed)

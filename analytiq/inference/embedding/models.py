@@ -1,0 +1,99 @@
+"""From a model's name to the embedder that an organization uses for it."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from analytiq.errors import InvalidInputError
+from analytiq.inference.credentials.providers import Credentials
+from analytiq.inference.embedding.base import Embedder
+from analytiq.inference.embedding.providers.litellm_provider import EMBEDDING_EXAMPLES, LiteLLMEmbedder
+from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
+from analytiq.inference.providers.allowed import Use
+from analytiq.inference.providers.default_models import DefaultModels
+from analytiq.inference.providers.litellm_module import provider_of
+from analytiq.models.organization import CacheScope, Organization
+from analytiq.settings import EmbeddingSettings
+
+MOST_EMBEDDERS = 256
+"""Kept with their keys and connections; keys that are replaced would gather otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """An embedder, and whose cache its vectors may be shared with."""
+
+    embedder: Embedder
+    scope: str
+    endpoint: str
+
+
+class EmbeddingModels:
+    """Hands out embedders; each is made once for a model, key and address."""
+
+    def __init__(
+        self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings, cache_directory: Path
+    ) -> None:
+        self._credentials = credentials
+        self._defaults = defaults
+        self._settings = settings
+        self._local = LocalEmbedder(LOCAL_MODEL, cache_directory=cache_directory, threads=settings.local_threads)
+        self._remote: dict[tuple[str, str, str, bool], LiteLLMEmbedder] = {}
+
+    @property
+    def local(self) -> LocalEmbedder:
+        """The model that needs no key; loaded at its first use."""
+        return self._local
+
+    async def known_share(self, model: str, text: str) -> float | None:
+        """The share of a text's letters (0 to 1) in words that the model knows whole; None where it does not tell."""
+        return await asyncio.to_thread(self._local.known_share, text) if model == LOCAL_MODEL else None
+
+    async def default_model(self) -> str:
+        """Return what a knowledge base gets that names no model; a key changes it in no case."""
+        return await self._defaults.embedding() or LOCAL_MODEL
+
+    async def choose(self, organization: Organization, model: str) -> ChosenModel:
+        """The embedder for a model.
+
+        Raises:
+            InvalidInputError: no such model, or no key for its provider; says how to add one.
+        """
+        shares = organization.cache_scope is CacheScope.GLOBAL and self._settings.allow_global_cache
+        scope = "global" if shares else organization.id
+        if model == LOCAL_MODEL:
+            return ChosenModel(self._local, scope, "")
+        # Importing LiteLLM takes seconds: not in the event loop.
+        provider = await asyncio.to_thread(provider_of, model, use=Use.EMBEDDING, examples=EMBEDDING_EXAMPLES)
+        credential = await self._credentials.find(organization.id, provider)
+        if credential is None:
+            raise InvalidInputError.of_field(
+                "embedding_model",
+                f"the model {model!r} needs an API key of {provider!r}, and there is none: store one with"
+                f" `analytiq providers put {provider}` (PUT …/llm-providers/{provider}), set {provider.upper()}_API_KEY"
+                f" in the environment and start again, or use {LOCAL_MODEL!r}, which needs no key",
+                code="provider_key_missing",
+            )
+        secret = credential.api_key.get_secret_value()
+        identity = (model, secret, credential.api_base or "", credential.is_guarded)
+        embedder = self._remote.pop(identity, None)
+        if embedder is None:
+            embedder = LiteLLMEmbedder(
+                model,
+                api_key=credential.api_key,
+                api_base=credential.api_base,
+                timeout_seconds=self._settings.timeout_seconds,
+                batch_size=self._settings.batch_size,
+                is_guarded=credential.is_guarded,
+            )
+        # The latest last, so that the first is the one that was not used for longest.
+        self._remote[identity] = embedder
+        if len(self._remote) > MOST_EMBEDDERS:
+            self._remote.pop(next(iter(self._remote)))
+        if credential.is_own and credential.api_base:
+            scope = organization.id
+        return ChosenModel(embedder, scope, credential.api_base or "")
+
+    async def close(self) -> None:
+        """Forget the embedders with their keys."""
+        self._remote.clear()

@@ -1,0 +1,170 @@
+"""The local embedding model: no key, no network, English.
+
+For other languages choose a provider's multilingual model, for example `embed-multilingual-v3.0` (Cohere),
+`text-embedding-3-small` (OpenAI), or any that an OpenAI-compatible server of one's own runs.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytiq.errors import InvalidInputError
+from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
+from analytiq.inference.embedding.providers.minilm import CONTENT_TOKENS, DIMENSIONS, MiniLm, open_model
+from analytiq.inference.embedding.providers.wordpiece import WordPiece
+
+LOCAL_MODEL = "local/all-minilm-l6-v2"
+LOCAL_DIMENSIONS = DIMENSIONS
+
+# Two windows, about 25 ms of work. A caller's next slice is queued when its last is done, so that a query
+# waits for one slice of each indexing job in flight, not for a batch of a hundred passages.
+_SLICE_TOKENS = 2 * CONTENT_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    text_index: int
+    token_ids: Sequence[int]
+
+
+_Sums = list[tuple[int, NDArray[np.float32]]]
+"""For each window of a slice: the index of its text, and the sum of its token vectors."""
+
+
+class LocalEmbedder:
+    """all-MiniLM-L6-v2 in this process: 384 dimensions, a window of 256 tokens.
+
+    A longer text is read in windows of equal length and gets the mean over the tokens of all of them: nothing
+    is cut off. A vector depends on the text alone, not on what is embedded with it; vectors have length 1.
+
+    Args of the constructor:
+        model: `local/all-minilm-l6-v2`.
+        cache_directory: where the converted model (23 MB) is kept between starts; shared by processes.
+        threads: how many windows are computed at once, each on one core.
+        batch_size: the most texts of one call.
+    """
+
+    def __init__(self, model: str, cache_directory: Path, threads: int = 1, *, batch_size: int = 100) -> None:
+        if model != LOCAL_MODEL:
+            raise InvalidInputError.of_field(
+                "embedding_model", f"{model!r} is not a local model; there is {LOCAL_MODEL!r}"
+            )
+        self.model = model
+        self.batch_size = batch_size
+        self.dimensions = DIMENSIONS
+        self._cache_directory = cache_directory
+        self._threads = threads
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="local-embedding")
+        self._lock = threading.Lock()
+        self._words: WordPiece | None = None
+        self._loaded: tuple[WordPiece, MiniLm] | None = None
+
+    async def embed(
+        self, texts: Sequence[str], *, input_type: InputType, before_repeat: BeforeRepeat | None = None
+    ) -> Vectors:
+        """Embed texts, shape (len(texts), 384), off the event loop; the model is loaded at the first call.
+
+        Questions and passages are embedded alike by this model.
+
+        Raises:
+            ProviderRefusedError: the weights are not installed or damaged.
+        """
+        loop = asyncio.get_running_loop()
+        slices = await asyncio.to_thread(self._slices, texts)
+        remaining = iter(enumerate(slices))
+        results: list[_Sums] = [[] for _ in slices]
+
+        async def lane() -> None:
+            for position, part in remaining:
+                results[position] = await loop.run_in_executor(self._pool, self._run, part)
+
+        await asyncio.gather(*(lane() for _ in range(self._threads)))
+        return _pooled(results, len(texts))
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        """`embed` for callers in a thread of their own; blocking. Any number of texts."""
+        results: list[_Sums] = []
+        running: deque[Future[_Sums]] = deque()
+        for part in self._slices(texts):
+            if len(running) == self._threads:
+                results.append(running.popleft().result())
+            running.append(self._pool.submit(self._run, part))
+        results.extend(future.result() for future in running)
+        return _pooled(results, len(texts))
+
+    def token_vectors(self, text: str) -> Vectors:
+        """The output vectors of a text's own tokens, shape (tokens, 384), not normalised; blocking."""
+        words, model = self._load()
+        parts = [model.token_vectors(window.token_ids) for window in _windows(0, words.ids(text))]
+        return np.concatenate(parts)
+
+    def known_share(self, text: str) -> float:
+        """The share of a text's letters, from 0 to 1, in words that the model knows whole; blocking."""
+        with self._lock:
+            words = self._word_piece()
+        return words.known_share(text)
+
+    def close(self) -> None:
+        """End the threads, once what is running is done; the embedder is of no use afterwards."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _slices(self, texts: Sequence[str]) -> list[list[_Window]]:
+        words, _ = self._load()
+        return list(_sliced(window for index, text in enumerate(texts) for window in _windows(index, words.ids(text))))
+
+    def _run(self, windows: Sequence[_Window]) -> _Sums:
+        _, model = self._load()
+        return [(window.text_index, model.token_sum(window.token_ids)) for window in windows]
+
+    def _load(self) -> tuple[WordPiece, MiniLm]:
+        with self._lock:
+            if self._loaded is None:
+                words = self._word_piece()
+                self._loaded = words, open_model(self._cache_directory, words)
+            return self._loaded
+
+    def _word_piece(self) -> WordPiece:
+        """Called with the lock held; without the model, it is there in a tenth of the time."""
+        if self._words is None:
+            self._words = WordPiece()
+        return self._words
+
+
+def _windows(text_index: int, token_ids: Sequence[int]) -> Iterator[_Window]:
+    """Windows of equal length: a short last one would be read without any context."""
+    count = max(1, -(-len(token_ids) // CONTENT_TOKENS))
+    for number in range(count):
+        first, last = len(token_ids) * number // count, len(token_ids) * (number + 1) // count
+        yield _Window(text_index, token_ids[first:last])
+
+
+def _sliced(windows: Iterable[_Window]) -> Iterator[list[_Window]]:
+    part: list[_Window] = []
+    tokens = 0
+    for window in windows:
+        part.append(window)
+        tokens += len(window.token_ids)
+        if tokens >= _SLICE_TOKENS:
+            yield part
+            part, tokens = [], 0
+    if part:
+        yield part
+
+
+def _pooled(results: Iterable[_Sums], count: int) -> Vectors:
+    """The mean over all tokens of a text has the direction of their sum, and vectors are normalised.
+
+    Added up in the order of the windows, not in that of their completion: float sums depend on it.
+    """
+    vectors = np.zeros((count, DIMENSIONS), dtype=np.float32)
+    for sums in results:
+        for text_index, window_sum in sums:
+            vectors[text_index] += window_sum
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -1,0 +1,144 @@
+"""Embeds texts: what the cache has is free, the rest is embedded in batches, kept and charged."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytiq.inference.embedding.base import InputType, Vectors
+from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
+from analytiq.inference.embedding.calling import Calling, OnAnswer
+from analytiq.inference.embedding.filling import Filling, Wanted
+from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.organization import Organization
+from analytiq.models.quota import SpuPurpose
+from analytiq.models.usage import Operation
+from analytiq.settings import EmbeddingSettings
+from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE, EmbeddingCacheRepository
+from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
+from analytiq.telemetry import metrics
+from analytiq.tenancy.metering.charges import Metering
+from analytiq.tenancy.rate_limits.limits import RateLimits
+
+LONGEST_JUDGED = 2000
+"""Characters of a question that are looked at to tell how well a model knows its words."""
+
+
+class EmbeddingService:
+    """The one way to embed."""
+
+    def __init__(
+        self,
+        models: EmbeddingModels,
+        cache: EmbeddingCacheRepository,
+        claims: EmbeddingClaimRepository,
+        metering: Metering,
+        rate_limits: RateLimits,
+        settings: EmbeddingSettings,
+        *,
+        on_answer: OnAnswer,
+    ) -> None:
+        self._models = models
+        self._cache = cache
+        self._metering = metering
+        self._calling = Calling(rate_limits, on_answer)
+        self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=settings.claim_lease_seconds)
+
+    async def dimensions_of(self, organization: Organization, model: str) -> int:
+        """Ask the model for one embedding and measure it; free (design 2.6).
+
+        Raises:
+            InvalidInputError: no such model, or no key for its provider.
+        """
+        chosen = await self._models.choose(organization, model)
+        vectors = await self._calling.call(chosen.embedder, organization.id, ["test"], InputType.DOCUMENT)
+        return int(vectors.shape[1])
+
+    async def embed_chunks(
+        self, organization: Organization, knowledge_base: KnowledgeBase, texts: Sequence[str]
+    ) -> Vectors:
+        """Embed chunks for a knowledge base; shape (len(texts), dimensions), in order.
+
+        Each batch is kept as it arrives: after a failure, a retry pays only for what is still missing. What another
+        worker is embedding at the moment is waited for.
+
+        Raises:
+            RateLimitedError: the provider, a limit, or other workers at the same texts ask for a long wait.
+        """
+        chosen = await self._models.choose(organization, knowledge_base.embedding_model)
+        return await self._embed(chosen, organization, knowledge_base, texts, InputType.DOCUMENT, Operation.INDEX)
+
+    async def embed_query(self, organization: Organization, knowledge_base: KnowledgeBase, query: str) -> Vectors:
+        """Embed a question for a knowledge base; shape (dimensions,). A repeated question is free."""
+        chosen = await self._models.choose(organization, knowledge_base.embedding_model)
+        vectors = await self._embed(chosen, organization, knowledge_base, [query], InputType.QUERY, Operation.SEARCH)
+        return vectors[0]
+
+    async def require_spus(self, organization: Organization) -> None:
+        """Refuse what needs an embedding that cannot be paid for any more, before anything else is paid for it.
+
+        Raises:
+            QuotaExceededError: the organization's SPUs are used up.
+        """
+        await self._metering.require_left(organization.id)
+
+    async def known_share(self, knowledge_base: KnowledgeBase, query: str) -> float | None:
+        """The share of a question's letters (0 to 1) in words the model knows whole; None where it does not tell."""
+        return await self._models.known_share(knowledge_base.embedding_model, query[:LONGEST_JUDGED])
+
+    async def _embed(
+        self,
+        chosen: ChosenModel,
+        organization: Organization,
+        knowledge_base: KnowledgeBase,
+        texts: Sequence[str],
+        input_type: InputType,
+        operation: Operation,
+    ) -> Vectors:
+        if not texts:
+            return np.zeros((0, knowledge_base.embedding_dimensions), dtype=np.float32)
+        model = knowledge_base.embedding_model
+        hashes = [chunk_hash(text) for text in texts]
+        keys = [
+            cache_key(
+                text_hash,
+                model=model,
+                dimensions=knowledge_base.embedding_dimensions,
+                input_type=input_type,
+                scope=chosen.scope,
+                endpoint=chosen.endpoint,
+            )
+            for text_hash in hashes
+        ]
+        found = await self._look_up(list(dict.fromkeys(keys)))
+        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        metrics.cache_hits.labels(model=model).inc(len(keys) - len(missing))
+        metrics.cache_misses.labels(model=model).inc(len(missing))
+        purpose = SpuPurpose(
+            organization_id=organization.id, kb_id=knowledge_base.id, operation=operation, embedding_model=model
+        )
+        embedded = 0
+        if missing:
+            wanted = Wanted(
+                chosen=chosen,
+                knowledge_base=knowledge_base,
+                purpose=purpose,
+                input_type=input_type,
+                texts=dict(zip(keys, texts, strict=True)),
+                hashes=dict(zip(keys, hashes, strict=True)),
+            )
+            is_claimed = operation is Operation.INDEX
+            fill = self._filling.embed_claimed if is_claimed else self._filling.embed
+            filled = await fill(wanted, missing)
+            found |= filled.embeddings
+            embedded = filled.embedded
+        await self._metering.note_saved(purpose, len(keys) - embedded)
+        return np.stack([found[key] for key in keys])
+
+    async def _look_up(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        for start in range(0, len(keys), LOOKUP_SIZE):
+            cached = await self._cache.find(keys[start : start + LOOKUP_SIZE])
+            found |= cached.embeddings
+            await self._cache.note_use(cached.stale_keys)
+        return found

@@ -1,0 +1,50 @@
+"""What of a model's answer is taken: servers stream for ever, repeat ids, and write what no database stores. Pure."""
+
+from collections.abc import Sequence
+
+from analytiq.inference.llm.base import ToolCall
+from analytiq.inference.tokens import without_surrogates
+
+LONGEST_TEXT = 400_000
+"""Characters of an answer: about 100,000 tokens, which few models can give."""
+CHARACTERS_OF_A_TOKEN = 16
+"""At most, on the average of a whole answer; what is longer than `max_tokens` times this kept to no `max_tokens`."""
+LEAST_BOUND = 4000
+"""Characters that every answer may have: in a short one a single token may be long."""
+MOST_CALLS = 32
+"""Tool calls of one answer; callers make fewer still, and say so."""
+LONGEST_ARGUMENTS = 20_000
+"""Characters of JSON of one call. One more is kept, so that callers see that there was too much."""
+LONGEST_NAME = 200
+"""Characters of a tool's name, and of a call's id."""
+MOST_TOKENS = 10**9
+"""Of one call, whatever a server counts."""
+
+
+def longest_text(max_tokens: int | None) -> int:
+    """Characters that an answer may have."""
+    if max_tokens is None:
+        return LONGEST_TEXT
+    return min(LONGEST_TEXT, max(LEAST_BOUND, max_tokens * CHARACTERS_OF_A_TOKEN))
+
+
+def bounded_calls(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """The first calls, each with an id of its own: of two with one id, providers refuse the second answer."""
+    taken: set[str] = set()
+    kept: list[ToolCall] = []
+    for place, call in enumerate(calls[:MOST_CALLS]):
+        name, arguments = without_surrogates(call.name[:LONGEST_NAME]), call.arguments[: LONGEST_ARGUMENTS + 1]
+        unique = wanted = without_surrogates(call.id[:LONGEST_NAME]) or f"call_{place}"
+        number = place
+        while unique in taken:
+            unique, number = f"{wanted}_{number}", number + 1
+        taken.add(unique)
+        kept.append(ToolCall(unique, name, without_surrogates(arguments)))
+    return tuple(kept)
+
+
+def bounded_count(tokens: object) -> int:
+    """A number of tokens as a server says it, where it is one that can be."""
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or tokens != tokens:
+        return 0
+    return int(min(max(tokens, 0), MOST_TOKENS))

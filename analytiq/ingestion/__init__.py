@@ -1,0 +1,1 @@
+"""Take in documents: upload, extract, chunk and index them; keep documents, tags and knowledge bases."""

@@ -1,0 +1,46 @@
+"""`recursive`, the default: paragraphs, lines, sentences, clauses, words, by Chonkie's RecursiveChunker."""
+
+from collections.abc import Iterator
+
+from chonkie import RecursiveChunker, RecursiveLevel, RecursiveRules
+
+from analytiq.inference.tokens import count_tokens
+from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
+from analytiq.ingestion.chunking.span_chunker import SpanChunker, own_tokens
+
+_LEVELS = [
+    RecursiveLevel(delimiters=["\n\n", "\r\n\r\n", "\u2029"]),
+    RecursiveLevel(delimiters=["\n", "\r"]),
+    RecursiveLevel(delimiters=[". ", "! ", "? ", "。", "！", "？", "؟ ", "। "]),
+    RecursiveLevel(delimiters=["; ", ": ", ", ", " — ", "；", "：", "，", "、", "، "]),
+    RecursiveLevel(whitespace=True),
+]
+"""Coarsest first. Chonkie's last level, tokens, is left out: see `CountingTokenizer`."""
+
+
+class _Recursive(RecursiveChunker):
+    def _estimate_token_count(  # pyright: ignore[reportIncompatibleVariableOverride]  # a method, undecorated
+        self, text: str
+    ) -> int:
+        # Chonkie's method keeps the last 4,096 texts of the process in a cache: pieces of documents, some as
+        # long as a document, of all organizations. Counting again costs less than that.
+        return count_tokens(text)
+
+
+def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
+    """Cut at the coarsest boundary that makes the pieces fit, then join neighbours while they fit.
+
+    Chonkie's RecursiveChunker has no overlap, and its OverlapRefinery changes the text of chunks, so that
+    they are no slices any more; the overlap is made of real slices by `spans.overlapping`.
+    """
+    recursive = _Recursive(
+        tokenizer=CountingTokenizer(),
+        chunk_size=own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap),
+        rules=RecursiveRules(levels=_LEVELS),
+        min_characters_per_chunk=1,
+    )
+
+    def split(text: str) -> Iterator[tuple[int, int]]:
+        return partition(recursive.chunk(text))
+
+    return SpanChunker(split, chunk_size=chunk_size, chunk_overlap=chunk_overlap)

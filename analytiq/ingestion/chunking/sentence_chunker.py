@@ -1,0 +1,31 @@
+"""`sentence`: as many whole sentences as fit, by Chonkie's SentenceChunker."""
+
+from collections.abc import Iterator
+
+from chonkie import SentenceChunker
+
+from analytiq.ingestion.chunking.chonkie_tokenizer import CountingTokenizer, partition
+from analytiq.ingestion.chunking.span_chunker import SpanChunker, own_tokens
+
+SENTENCE_ENDS = [". ", "! ", "? ", "\n", "。", "！", "？", "؟ ", "। "]
+"""Chonkie's own list, and the ends of sentences in Chinese, Japanese, Arabic and Hindi."""
+
+
+def create(*, chunk_size: int, chunk_overlap: int) -> SpanChunker:
+    """Cut between sentences; one that is longer than a chunk is cut between words.
+
+    Chonkie's `chunk_size` does not hold for a long sentence, so its chunks are cut again; with its default of
+    at least 12 characters for a sentence even short ones ran over.
+    """
+    sentences = SentenceChunker(
+        tokenizer=CountingTokenizer(),
+        chunk_size=own_tokens(chunk_size=chunk_size, chunk_overlap=chunk_overlap),
+        chunk_overlap=0,
+        min_characters_per_sentence=1,
+        delim=SENTENCE_ENDS,
+    )
+
+    def split(text: str) -> Iterator[tuple[int, int]]:
+        return partition(sentences.chunk(text))
+
+    return SpanChunker(split, chunk_size=chunk_size, chunk_overlap=chunk_overlap)

@@ -1,0 +1,199 @@
+"""Changes many documents in the same way, a batch a call: whoever asks goes on where the last batch ended.
+
+A batch and the jobs that follow from it are one transaction. What was changed is told by name, so that it can be undone
+exactly: a document that had the tag already is not among it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from analytiq.errors import InvalidInputError
+from analytiq.ingestion.documents.metadata import validated_metadata
+from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
+from analytiq.ingestion.membership import document_changed
+from analytiq.models.document import Document
+from analytiq.models.job import Priority
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.document_batches import DocumentBatchRepository, Place
+from analytiq.storage.repositories.documents import DocumentQuery, DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+BATCH = 500
+"""Documents that one call reads, and changes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Which documents: those of the ids, or all that the query selects but the excluded ones, after a place."""
+
+    document_ids: tuple[str, ...] | None = None
+    query: DocumentQuery = field(default_factory=DocumentQuery)
+    excluded: tuple[str, ...] = ()
+    after: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedChange:
+    """What is to change; tags are known to exist. A value None takes its key out of the metadata."""
+
+    added_tag_ids: tuple[str, ...] = ()
+    removed_tag_ids: tuple[str, ...] = ()
+    metadata: Mapping[str, JsonValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A document that stayed as it was, and why."""
+
+    document_id: str
+    document_name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedBatch:
+    """What a call came to. `next` is where to go on, None at the end."""
+
+    changed: tuple[str, ...]
+    unchanged_count: int
+    refused: tuple[Refusal, ...]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a batch needs: whose tags change, and whose metadata, to what."""
+
+    retagged: tuple[str, ...]
+    metadata: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]]
+    refused: tuple[Refusal, ...]
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The documents that change, in order."""
+        return tuple(dict.fromkeys([*self.retagged, *self.metadata]))
+
+
+def plan(documents: Sequence[Document], wanted: WantedChange) -> Plan:
+    """Decide what is to be done; what is so already needs nothing."""
+    retagged: list[str] = []
+    metadata: dict[str, tuple[Mapping[str, JsonValue], Sequence[str]]] = {}
+    refused: list[Refusal] = []
+    for document in documents:
+        values, removed = _metadata_of(document, wanted.metadata or {})
+        if values or removed:
+            merged = {name: value for name, value in document.metadata.items() if name not in removed} | dict(values)
+            try:
+                validated_metadata(merged)
+            except InvalidInputError as error:
+                refused.append(Refusal(document.id, document.document_name, error.detail))
+                continue
+            metadata[document.id] = (values, removed)
+        own = set(document.tag_ids)
+        if not own.issuperset(wanted.added_tag_ids) or not own.isdisjoint(wanted.removed_tag_ids):
+            retagged.append(document.id)
+    return Plan(tuple(retagged), metadata, tuple(refused))
+
+
+def _metadata_of(document: Document, wanted: Mapping[str, JsonValue]) -> tuple[dict[str, JsonValue], list[str]]:
+    values: dict[str, JsonValue] = {
+        name: value
+        for name, value in wanted.items()
+        if value is not None and (name not in document.metadata or document.metadata[name] != value)
+    }
+    return values, [name for name, value in wanted.items() if value is None and name in document.metadata]
+
+
+class DocumentChanging:
+    """Changes of many documents."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        batches: DocumentBatchRepository,
+        documents: DocumentRepository,
+        jobs: JobRepository,
+        metadata_fields: MetadataFields,
+    ) -> None:
+        self._connection = connection
+        self._batches = batches
+        self._documents = documents
+        self._jobs = jobs
+        self._metadata_fields = metadata_fields
+
+    async def change(
+        self, organization_id: str, selected: Selected, wanted: WantedChange, *, request_id: str | None = None
+    ) -> ChangedBatch:
+        """Change the next batch. Ids that are no documents of the organization are passed over.
+
+        Raises:
+            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
+        """
+        declared: DeclaredFields | None = None
+        if wanted.metadata is not None:
+            validated_metadata(wanted.metadata)
+            given = {name: value for name, value in wanted.metadata.items() if value is not None}
+            kept, declared = await self._metadata_fields.fitted(organization_id, given)
+            wanted = WantedChange(wanted.added_tag_ids, wanted.removed_tag_ids, {**wanted.metadata, **kept})
+
+        async def commit(session: Session) -> tuple[list[Document], Plan]:
+            documents = await self._read(session, organization_id, selected)
+            planned = plan(documents, wanted)
+            await self._apply(session, organization_id, planned, wanted, request_id=request_id)
+            return documents, planned
+
+        documents, planned = await run_in_transaction(self._connection, commit)
+        if declared is not None:
+            await self._settle(organization_id, planned, declared)
+        is_last = selected.document_ids is not None or len(documents) < BATCH
+        return ChangedBatch(
+            changed=planned.changed,
+            unchanged_count=len(documents) - len(planned.changed) - len(planned.refused),
+            refused=planned.refused,
+            next=None if is_last else Place(documents[-1].created_at, documents[-1].id),
+        )
+
+    async def _read(self, session: Session, organization_id: str, selected: Selected) -> list[Document]:
+        if selected.document_ids is not None:
+            return await self._documents.with_ids(session, organization_id, selected.document_ids)
+        return await self._batches.next_of(
+            session,
+            organization_id,
+            selected.query,
+            excluded=selected.excluded,
+            after=selected.after,
+            limit=BATCH,
+        )
+
+    async def _apply(
+        self, session: Session, organization_id: str, planned: Plan, wanted: WantedChange, *, request_id: str | None
+    ) -> None:
+        if planned.retagged:
+            await self._batches.change_tags(
+                session,
+                organization_id,
+                planned.retagged,
+                added=wanted.added_tag_ids,
+                removed=wanted.removed_tag_ids,
+            )
+        await self._documents.change_metadata_values(session, organization_id, planned.metadata)
+        # Whoever uploads one document meanwhile does not wait behind these.
+        jobs = [
+            document_changed(organization_id, document_id).model_copy(update={"priority": Priority.BULK})
+            for document_id in planned.changed
+        ]
+        await self._jobs.enqueue(jobs, request_id=request_id, session=session)
+
+    async def _settle(self, organization_id: str, planned: Plan, declared: DeclaredFields) -> None:
+        """See `MetadataFields`: a declaration that came meanwhile may not have seen these documents."""
+        now = await self._metadata_fields.of(organization_id)
+        if now.revision == declared.revision:
+            return
+        for document_id in planned.metadata:
+            document = await self._documents.get(organization_id, document_id)
+            if document is not None:
+                await self._metadata_fields.settle(document, declared)

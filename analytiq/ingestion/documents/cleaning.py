@@ -1,0 +1,72 @@
+"""Deletes the files and texts that a document's row no longer names."""
+
+import structlog
+
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.storage.files import FileStore
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.chats import ChatRepository
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.job_history import JobHistoryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.prompt_results import PromptResultRepository
+from analytiq.storage.repositories.prompt_runs import PromptRunRepository
+from analytiq.storage.repositories.texts import TextRepository
+from analytiq.telemetry.checkpoints import checkpoint
+
+log = structlog.get_logger(__name__)
+
+
+class Cleaning:
+    """The handler of clean jobs."""
+
+    def __init__(
+        self,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        history: JobHistoryRepository,
+        jobs: JobRepository,
+        holds: BackupHoldRepository,
+        runs: PromptRunRepository,
+        results: PromptResultRepository,
+        chats: ChatRepository,
+    ) -> None:
+        self._runs = runs
+        self._results = results
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._history = history
+        self._jobs = jobs
+        self._holds = holds
+        self._chats = chats
+
+    async def handle(self, running: RunningJob) -> None:
+        """Clean one document; all of it, where the document is gone."""
+        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
+        if document_id is None:
+            raise ValueError("a cleaning names a document")
+        # Files first, the row after: a file that was there before and is not the row's now has been replaced,
+        # while one that a replacement adds in between is not on the list.
+        stored = await self._files.ids_of_document(organization_id, document_id)
+        document = await self._documents.get(organization_id, document_id)
+        await self._holds.require_free(organization_id)
+        if document is None:
+            await self._files.delete(organization_id, stored)
+            await checkpoint("cleaning.files_deleted")
+            await self._texts.delete_all(organization_id, document_id)
+            await checkpoint("cleaning.texts_deleted")
+            # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+            await self._runs.delete_of_document(organization_id, document_id)
+            await self._results.delete_of_document(organization_id, document_id)
+            await self._jobs.delete_dead_of_document(organization_id, document_id)
+            await self._history.delete_of_document(organization_id, document_id)
+            await self._chats.erase_document(organization_id, document_id)
+            log.info("documents.cleaned", document_id=document_id, files=len(stored))
+            return
+        replaced = [file_id for file_id in stored if file_id != document.file_id]
+        await self._files.delete(organization_id, replaced)
+        await checkpoint("cleaning.files_deleted")
+        texts = await self._texts.delete_superseded(organization_id, document_id)
+        log.info("documents.cleaned", document_id=document_id, files=len(replaced), texts=texts)

@@ -1,0 +1,168 @@
+"""Whether a document can be found in each of its knowledge bases yet, and why not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from analytiq.errors import QuotaExceededError
+from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.index_entry import IndexEntry
+from analytiq.models.job import WAITING_FOR_PROVIDER_CODES, Job, JobKind, JobState, Progress
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+
+
+class IndexingState(StrEnum):
+    """Where a document stands in one knowledge base."""
+
+    INDEXED = "indexed"
+    WAITING = "waiting"
+    WAITING_FOR_QUOTA = "waiting_for_quota"
+    WAITING_FOR_PROVIDER = "waiting_for_provider"
+    INDEXING = "indexing"
+    FAILED = "failed"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseState:
+    """A document's state in one knowledge base. `is_searchable` may hold while a newer text is being indexed."""
+
+    kb_id: str
+    kb_name: str
+    state: IndexingState
+    is_searchable: bool
+    reason: str | None
+    error: Failure | None
+    progress: Progress | None
+    waiting_since: datetime | None
+    chunk_count: int
+    indexed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StandingDocument:
+    """A document, where it stands in each of its knowledge bases, and how far its extraction is while one runs."""
+
+    document: Document
+    knowledge_bases: list[KnowledgeBaseState]
+    extraction: Progress | None
+
+
+class IndexingStates:
+    """Reads what `state_in` judges."""
+
+    def __init__(
+        self,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        jobs: JobRepository,
+    ) -> None:
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._jobs = jobs
+
+    async def of_document(self, document: Document) -> list[KnowledgeBaseState]:
+        """The document's state in every knowledge base that shares a tag with it, by name."""
+        tagged = await self._knowledge_bases.with_tags(document.organization_id, document.tag_ids)
+        entries = await self._entries.of_document(document.organization_id, document.id)
+        jobs = await self._jobs.of_document(document.organization_id, document.id)
+        return states(document, tagged, entries, jobs)
+
+    async def of_documents(self, organization_id: str, documents: Sequence[Document]) -> list[StandingDocument]:
+        """The same of several documents of one organization, by three questions however many they are."""
+        tag_ids = {tag_id for document in documents for tag_id in document.tag_ids}
+        document_ids = [document.id for document in documents]
+        tagged = await self._knowledge_bases.with_tags(organization_id, tag_ids)
+        entries = await self._entries.in_all_knowledge_bases(organization_id, document_ids)
+        jobs = await self._jobs.of_documents(organization_id, document_ids)
+        entries_of: dict[str, list[IndexEntry]] = {}
+        for entry in entries:
+            entries_of.setdefault(entry.document_id, []).append(entry)
+        jobs_of: dict[str | None, list[Job]] = {}
+        for job in jobs:
+            jobs_of.setdefault(job.subject.document_id, []).append(job)
+        return [
+            _standing(document, tagged, entries_of.get(document.id, []), jobs_of.get(document.id, []))
+            for document in documents
+        ]
+
+
+def _standing(
+    document: Document, tagged: Sequence[KnowledgeBase], entries: Sequence[IndexEntry], jobs: Sequence[Job]
+) -> StandingDocument:
+    extracting = (job.progress for job in jobs if job.kind is JobKind.EXTRACT and job.state is JobState.RUNNING)
+    tag_ids = set(document.tag_ids)
+    shared = [item for item in tagged if not tag_ids.isdisjoint(item.tag_ids)]
+    return StandingDocument(document, states(document, shared, entries, jobs), next(extracting, None))
+
+
+def states(
+    document: Document,
+    knowledge_bases: Sequence[KnowledgeBase],
+    entries: Sequence[IndexEntry],
+    jobs: Sequence[Job],
+) -> list[KnowledgeBaseState]:
+    """Judge each knowledge base from what was read."""
+    entry_of = {entry.kb_id: entry for entry in entries}
+    job_of = {job.subject.kb_id: job for job in jobs if job.kind is JobKind.SYNC and job.subject.kb_id}
+    ordered = sorted(knowledge_bases, key=lambda item: (item.name, item.id))
+    return [_state_in(item, document, entry_of, job_of) for item in ordered]
+
+
+def _state_in(
+    knowledge_base: KnowledgeBase,
+    document: Document,
+    entry_of: Mapping[str, IndexEntry],
+    job_of: Mapping[str, Job],
+) -> KnowledgeBaseState:
+    entry, job = entry_of.get(knowledge_base.id), job_of.get(knowledge_base.id)
+    state, reason = _judge(knowledge_base, document, entry, job)
+    return KnowledgeBaseState(
+        kb_id=knowledge_base.id,
+        kb_name=knowledge_base.name,
+        state=state,
+        is_searchable=entry is not None,
+        reason=reason,
+        error=job.error if job and state is not IndexingState.INDEXED else None,
+        progress=job.progress if job and job.state is JobState.RUNNING else None,
+        waiting_since=job.waiting_since if job and job.state is JobState.AVAILABLE else None,
+        chunk_count=entry.chunk_count if entry else 0,
+        indexed_at=entry.indexed_at if entry else None,
+    )
+
+
+def _judge(
+    knowledge_base: KnowledgeBase, document: Document, entry: IndexEntry | None, job: Job | None
+) -> tuple[IndexingState, str | None]:
+    is_current = (
+        entry is not None
+        and entry.text_hash == document.text_hash
+        and entry.configuration_hash == knowledge_base.configuration_hash
+    )
+    if is_current and document.state is DocumentState.EXTRACTED:
+        return IndexingState.INDEXED, None
+    if document.state is DocumentState.FAILED:
+        detail = document.error.detail if document.error else "for an unknown reason"
+        return IndexingState.FAILED, f"its text could not be extracted: {detail}"
+    if document.state is not DocumentState.EXTRACTED:
+        return IndexingState.WAITING, f"its text is not extracted yet ({document.state.value})"
+    if not document.character_count:
+        return IndexingState.EMPTY, "it has no extractable text"
+    if job is None:
+        return IndexingState.WAITING, "its indexing is about to be enqueued"
+    if job.state is JobState.DEAD:
+        detail = job.error.detail if job.error else "for an unknown reason"
+        return IndexingState.FAILED, f"it could not be indexed: {detail}"
+    if job.state is JobState.RUNNING:
+        return IndexingState.INDEXING, None
+    if job.error is not None and job.error.code == QuotaExceededError.code:
+        return IndexingState.WAITING_FOR_QUOTA, f"it waits for SPUs: {job.error.detail}"
+    if job.error is not None and job.error.code in WAITING_FOR_PROVIDER_CODES:
+        return IndexingState.WAITING_FOR_PROVIDER, f"It waits for the provider of its model. {job.error.detail}"
+    if job.error is not None:
+        return IndexingState.WAITING, f"the last attempt failed and is repeated: {job.error.detail}"
+    return IndexingState.WAITING, "it waits in the queue"

@@ -1,0 +1,200 @@
+"""Documents: read, change, re-extract, delete."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq.errors import ConflictError, NotFoundError
+from analytiq.ingestion.documents.metadata import validated_metadata
+from analytiq.ingestion.documents.metadata_fields import DeclaredFields, MetadataFields
+from analytiq.ingestion.documents.naming import identity_of, validated_path
+from analytiq.ingestion.documents.requests import clean_request, extract_request
+from analytiq.ingestion.documents.storage import Storage
+from analytiq.ingestion.membership import document_changed
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.text import CurrentTexts, PageSpan
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.files import FileStore
+from analytiq.storage.repositories.documents import DocumentQuery, DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class TextPage:
+    """A page's text with its place in the whole."""
+
+    span: PageSpan
+    text: str
+
+
+class Documents:
+    """Documents of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        metadata_fields: MetadataFields,
+        storage: Storage,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._jobs = jobs
+        self._metadata_fields = metadata_fields
+        self._storage = storage
+
+    async def get(self, organization_id: str, document_id: str) -> Document:
+        """The document with this id."""
+        document = await self._documents.get(organization_id, document_id)
+        if document is None:
+            raise unknown_document(document_id)
+        return document
+
+    async def page(
+        self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
+    ) -> tuple[list[Document], int]:
+        """A page of documents, and how many match."""
+        return await self._documents.page(organization_id, query, skip=skip, limit=limit)
+
+    async def change(
+        self,
+        organization_id: str,
+        document_id: str,
+        *,
+        document_name: str | None = None,
+        tag_ids: Sequence[str] | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        request_id: str | None = None,
+    ) -> Document:
+        """Change name, tags (known to exist) or metadata; leaving a knowledge base takes effect at once.
+
+        Raises:
+            InvalidInputError: the metadata cannot be kept, or a declared field has a value of another type.
+            ConflictError: another document has the new name and the same bytes.
+        """
+        document = await self.get(organization_id, document_id)
+        changes: dict[str, Any] = {}
+        declared: DeclaredFields | None = None
+        if document_name is not None:
+            name = validated_path(document_name, field="document_name")
+            if name != document.document_name:
+                changes["document_name"] = name
+        if tag_ids is not None:
+            changes["tag_ids"] = list(tag_ids)
+        if metadata is not None:
+            changes["metadata"], declared = await self._metadata_fields.fitted(
+                organization_id, validated_metadata(metadata)
+            )
+        if not changes:
+            return document
+
+        async def commit(session: Session) -> Document:
+            # The identity is of the bytes as they are in this transaction: they may be replaced at the moment.
+            if "document_name" in changes:
+                now = await self._documents.get(organization_id, document_id, session=session)
+                if now is None:
+                    raise unknown_document(document_id)
+                changes["identity"] = identity_of(changes["document_name"], now.sha256)
+            changed = await self._documents.change(session, organization_id, document_id, changes)
+            if changed is None:
+                raise unknown_document(document_id)
+            # Name and metadata move nothing in or out, but chunks may carry them for a search server.
+            await self._jobs.enqueue(
+                [document_changed(organization_id, document_id)], request_id=request_id, session=session
+            )
+            return changed
+
+        changed = await run_in_transaction(self._connection, commit)
+        return changed if declared is None else await self._metadata_fields.settle(changed, declared)
+
+    async def delete(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> None:
+        """Delete it: no search finds it from now on; vectors, text and file follow within seconds."""
+
+        async def commit(session: Session) -> None:
+            deleted = await self._documents.delete(session, organization_id, document_id)
+            if deleted is None:
+                raise unknown_document(document_id)
+            await self._storage.give_back(session, organization_id, byte_size=deleted.byte_size)
+            await self._jobs.enqueue(
+                [
+                    document_changed(organization_id, document_id),
+                    clean_request(organization_id, document_id),
+                ],
+                request_id=request_id,
+                session=session,
+            )
+
+        await run_in_transaction(self._connection, commit)
+
+    async def extract_again(self, organization_id: str, document_id: str, *, request_id: str | None = None) -> Document:
+        """Read the file once more; the present text is served until the new one is ready."""
+
+        async def commit(session: Session) -> Document:
+            changes = {"state": DocumentState.UPLOADED.value, "error": None}
+            changed = await self._documents.change(session, organization_id, document_id, changes)
+            if changed is None:
+                raise unknown_document(document_id)
+            extraction = extract_request(organization_id, document_id, byte_size=changed.byte_size)
+            await self._jobs.enqueue([extraction], request_id=request_id, session=session)
+            return changed
+
+        return await run_in_transaction(self._connection, commit)
+
+    async def original(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[bytes]]:
+        """The document and the bytes that were uploaded."""
+        document = await self.get(organization_id, document_id)
+        return document, self._files.read(organization_id, document.file_id)
+
+    async def text_pages(
+        self, organization_id: str, document_id: str, *, first_page: int, page_count: int
+    ) -> tuple[Document, list[TextPage], int]:
+        """Extracted text of up to `page_count` pages from `first_page` on, and how many pages there are.
+
+        Raises:
+            ConflictError: there is no text yet, or extraction failed.
+        """
+        document = await self.get(organization_id, document_id)
+        text_id = _text_id_of(document)
+        spans = await self._texts.pages(organization_id, text_id)
+        wanted = [span for span in spans if first_page <= span.page_number < first_page + page_count]
+        if not wanted:
+            return document, [], len(spans)
+        start, end = wanted[0].start, wanted[-1].end
+        text = await self._texts.read_range(organization_id, text_id, start, end)
+        pages = [TextPage(span, text[span.start - start : span.end - start]) for span in wanted]
+        return document, pages, len(spans)
+
+    async def whole_text(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[str]]:
+        """Return the document and its whole text, in pieces; all of them of one version.
+
+        Raises:
+            ConflictError: there is no text yet, or extraction failed.
+        """
+        document = await self.get(organization_id, document_id)
+        return document, await self._texts.stream(organization_id, _text_id_of(document))
+
+    async def current_texts(self, organization_id: str, document_ids: Collection[str]) -> CurrentTexts:
+        """Return the hashes of the documents' present texts."""
+        return CurrentTexts(await self._documents.text_hashes(organization_id, document_ids) if document_ids else {})
+
+
+def _text_id_of(document: Document) -> str:
+    if document.text_id is None:
+        reason = document.error.detail if document.error else "its text has not been extracted yet"
+        raise ConflictError(f"the document has no text: {reason}", code="no_text")
+    return document.text_id
+
+
+def unknown_document(document_id: str) -> NotFoundError:
+    """No document of the organization has this id."""
+    return NotFoundError(f"no document has the id {document_id!r}")

@@ -1,0 +1,162 @@
+"""What an organization may store: refused before a file is taken, while it comes in, and when it becomes a document.
+
+Only the last is exact, since it is part of the transaction that makes the document; the others save people the wait
+for an upload that cannot end well. An operator sets the quota (`analytiq storage set`): decision 0023.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
+
+import structlog
+
+from analytiq.errors import QuotaExceededError
+from analytiq.models.storage import StorageAccount, StorageAmount
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
+from analytiq.storage.session import Session
+
+log = structlog.get_logger(__name__)
+
+STORAGE_CODE = "storage_quota_exceeded"
+"""The code of the error that a file meets where there is no room for it."""
+
+
+class Storage:
+    """The quotas of organizations, as uploads and deletions meet them."""
+
+    def __init__(self, accounts: StorageAccountRepository, documents: DocumentRepository) -> None:
+        self._accounts = accounts
+        self._documents = documents
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._bounded: set[str] = set()
+
+    async def account(self, organization_id: str) -> StorageAccount:
+        """Quota and use; where there is no quota, what is used is counted now."""
+        account = await self._accounts.get(organization_id)
+        if account is not None:
+            return account
+        return StorageAccount(organization_id=organization_id, used=await self._accounts.counted(organization_id))
+
+    async def guarded(
+        self, organization_id: str, document_name: str, source: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        """The same bytes, as long as there may be room for them.
+
+        A file of a name that is there already may take its document's place, so it may be larger by as much.
+
+        Raises:
+            QuotaExceededError: there is no room, for all that is known by now.
+        """
+        account = await self._accounts.get(organization_id)
+        if account is None:
+            self._bounded.discard(organization_id)
+            async for block in source:
+                yield block
+            return
+        self._bounded.add(organization_id)
+        if account.documents_left == 0 and not await self._documents.named(organization_id, document_name, limit=1):
+            raise _exceeded(account, StorageAmount(documents=1))
+        received, most_bytes = 0, account.bytes_left
+        is_name_looked_for = False
+        async for block in source:
+            received += len(block)
+            if most_bytes is not None and received > most_bytes:
+                if not is_name_looked_for:
+                    is_name_looked_for = True
+                    named = await self._documents.named(organization_id, document_name)
+                    most_bytes += max((document.byte_size for document in named), default=0)
+                if received > most_bytes:
+                    raise _exceeded(account, StorageAmount(stored_bytes=received), is_whole=False)
+            yield block
+
+    @asynccontextmanager
+    async def in_turn(self, organization_id: str) -> AsyncGenerator[None]:
+        """Around a transaction that takes room: those of one process wait for each other instead of conflicting.
+
+        Only for speed, and only where a quota was seen: each conflict costs a transaction and a pause.
+        """
+        if organization_id not in self._bounded:
+            yield
+            return
+        async with self._turns.setdefault(organization_id, asyncio.Lock()):
+            yield
+
+    async def take(self, session: Session, organization_id: str, wanted: StorageAmount) -> None:
+        """Take room within the caller's transaction; less than nothing gives room back, and is never refused.
+
+        Raises:
+            QuotaExceededError: there is not so much.
+        """
+        if wanted == StorageAmount():
+            return
+        account = await self._accounts.add(session, organization_id, wanted)
+        if account is None:
+            return
+        over_bytes = account.max_bytes is not None and account.used.stored_bytes > account.max_bytes
+        over_documents = account.max_documents is not None and account.used.documents > account.max_documents
+        # Where the quota was lowered below what is used, what needs no more of it still goes.
+        if (over_bytes and wanted.stored_bytes > 0) or (over_documents and wanted.documents > 0):
+            before = StorageAmount(
+                stored_bytes=account.used.stored_bytes - wanted.stored_bytes,
+                documents=account.used.documents - wanted.documents,
+            )
+            raise _exceeded(account.model_copy(update={"used": before}), wanted)
+
+    async def give_back(self, session: Session, organization_id: str, *, byte_size: int) -> None:
+        """A document is deleted, within the caller's transaction."""
+        await self._accounts.add(session, organization_id, StorageAmount(stored_bytes=-byte_size, documents=-1))
+
+    async def set_quota(
+        self, organization_id: str, *, max_bytes: int | None, max_documents: int | None
+    ) -> StorageAccount:
+        """Let the organization store so much, None: as much as it wants. For operators."""
+        await self._accounts.set_quota(organization_id, max_bytes=max_bytes, max_documents=max_documents)
+        return await self.account(organization_id)
+
+    async def recount(self, organization_id: str) -> StorageAccount:
+        """Count anew what is used, and say so in the log where it was not what was noted."""
+        excess = await self._accounts.recount(organization_id)
+        if excess != StorageAmount():
+            log.warning(
+                "storage.recounted",
+                organization_id=organization_id,
+                excess_bytes=excess.stored_bytes,
+                excess_documents=excess.documents,
+            )
+        return await self.account(organization_id)
+
+    async def recount_all(self) -> int:
+        """Count anew what every organization with a quota uses; how many there are. For the reconciler."""
+        found = await self._accounts.organization_ids()
+        for organization_id in found:
+            await self.recount(organization_id)
+        return len(found)
+
+
+def _exceeded(account: StorageAccount, wanted: StorageAmount, *, is_whole: bool = True) -> QuotaExceededError:
+    # A number that would fit is not what is to blame.
+    if account.bytes_left is not None and wanted.stored_bytes > account.bytes_left:
+        size = f"{'' if is_whole else 'more than '}{_size(wanted.stored_bytes)}"
+        said = (
+            f"the file has {size}, and the organization may store {_size(account.max_bytes or 0)}, of which"
+            f" {_size(account.used.stored_bytes)} are used"
+        )
+    else:
+        said = f"the organization may have {account.max_documents or 0:,} documents, and has {account.used.documents:,}"
+    return QuotaExceededError(
+        f"there is no room for this file: {said}. Delete documents, or ask the operator of this server for more room"
+        " (`analytiq storage set`)",
+        code=STORAGE_CODE,
+    )
+
+
+def _size(byte_size: int) -> str:
+    """Bytes for people: 999 bytes, 1.5 MB."""
+    if byte_size < 1000:
+        return f"{byte_size} bytes"
+    size, units = byte_size / 1000, ["kB", "MB", "GB", "TB"]
+    while size >= 999.95 and len(units) > 1:
+        size, units = size / 1000, units[1:]
+    return f"{size:.1f} {units[0]}"

@@ -1,0 +1,215 @@
+"""The job `extract(document)`."""
+
+import tempfile
+from pathlib import Path
+
+import structlog
+
+from analytiq.errors import EmptyDocumentError, PermanentError
+from analytiq.ingestion.documents.requests import clean_request
+from analytiq.ingestion.membership import document_changed
+from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
+from analytiq.ingestion.parsing.formats import HEAD_BYTES, hints_of, text_by_name
+from analytiq.ingestion.parsing.plain_text import parse_utf8
+from analytiq.ingestion.parsing.reading import DocumentReader
+from analytiq.ingestion.parsing.registry import PLAIN_TEXT_PARSER, default_registry
+from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.models.job import Job, JobKind
+from analytiq.models.text import DocumentText, ParsedDocument, join_pages
+from analytiq.settings import ExtractionSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.files import FileStore
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.telemetry import traces
+from analytiq.telemetry.checkpoints import checkpoint
+
+log = structlog.get_logger(__name__)
+
+LONGEST_READ_HERE_BYTES = 256 * 1024
+"""UTF-8 text up to this length is read in this process, in about 2 ms; longer texts would hold up its other jobs."""
+
+
+class Extraction:
+    """The handler of extract jobs."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        reader: DocumentReader,
+        settings: ExtractionSettings,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._jobs = jobs
+        self._reader = reader
+        self._settings = settings
+        self._organizations = OrganizationRepository(connection)
+
+    async def handle(self, running: RunningJob) -> None:
+        """Read the document's file and serve its text; a document that is gone leaves nothing behind."""
+        organization_id, document_id = running.job.organization_id, running.job.subject.document_id
+        if document_id is None:
+            raise ValueError("an extraction names a document")
+        document = await self._documents.begin_extracting(organization_id, document_id)
+        if document is None:
+            await self._texts.delete_all(organization_id, document_id)
+            return
+        # An attempt before may have died with a text staged.
+        await self._texts.delete_staged(organization_id, document_id)
+        await checkpoint("extraction.begun")
+        try:
+            with traces.span("extraction.parse", bytes=document.byte_size, content_type=document.content_type):
+                parsed, content_type = await self._parse(running, document)
+        except PermanentError as error:
+            # The document's own fault, and its owner's to see: the job has done all there is to do.
+            log.warning("extraction.failed", document_id=document_id, code=error.code, detail=error.detail)
+            await self._fail(running, document, retry.failure_of(error).for_owner())
+            return
+        await checkpoint("extraction.parsed")
+        with traces.span("extraction.serve", pages=len(parsed.pages)):
+            await self._serve(running, document, parsed, content_type)
+
+    async def fail_document_of(self, job: Job, failure: Failure) -> None:
+        """Show on the document that its extraction was given up, for whatever reason."""
+        if job.kind is not JobKind.EXTRACT or job.subject.document_id is None:
+            return
+        document = await self._documents.get(job.organization_id, job.subject.document_id)
+        if document is not None and document.state is not DocumentState.EXTRACTED:
+            owners = failure.for_owner()
+            await self._documents.mark_failed(job.organization_id, document.id, document.file_id, owners)
+
+    async def _fail(self, running: RunningJob, document: Document, failure: Failure) -> None:
+        """Mark the document and end the job at once: a worker that has lost its lease marks nothing."""
+
+        async def commit(session: Session) -> None:
+            await self._documents.mark_failed(
+                document.organization_id, document.id, document.file_id, failure, session=session
+            )
+            await self._jobs.finish(running.job, session=session)
+
+        with running.finishing():
+            await run_in_transaction(self._connection, commit)
+            running.note_failure(failure)
+            running.note_finished()
+
+    async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:
+        if document.byte_size == 0:
+            raise EmptyDocumentError(f"the file {document.document_name!r} is empty; upload it again")
+        with tempfile.TemporaryDirectory(prefix="analytiq-extract-") as directory:
+            path = Path(directory) / f"original{_suffix(document.document_name)}"
+            with path.open("wb") as target:
+                async for part in self._files.read(document.organization_id, document.file_id):
+                    target.write(part)
+            # What the sender says of a file may be wrong or a lie; its bytes are looked at.
+            hints = hints_of(document.document_name, declared=document.content_type)
+            read = _read_here(path, document, hints)
+            if read is not None:
+                return read
+            content_type = await self._reader.detect(path, hints)
+            parsed = await self._reader.parse(
+                path,
+                byte_size=document.byte_size,
+                content_type=content_type,
+                options=ParseOptions(
+                    max_pages=self._settings.max_pages,
+                    ocr_languages=await self._ocr_languages(document.organization_id),
+                ),
+                on_progress=lambda done, total: running.report_soon(done, total, "pages"),
+            )
+            return parsed, content_type
+
+    async def _ocr_languages(self, organization_id: str) -> tuple[str, ...]:
+        organization = await self._organizations.get(organization_id)
+        own = None if organization is None else organization.ocr_languages
+        return self._settings.ocr_languages if own is None else own
+
+    async def _serve(self, running: RunningJob, document: Document, parsed: ParsedDocument, content_type: str) -> None:
+        text = join_pages(parsed.pages)
+        warnings = list(parsed.warnings)
+        if not text.text.strip():
+            warnings.append("no text could be extracted, so there is nothing to search for")
+            log.warning("extraction.no_text", document_id=document.id)
+        text_id, text_hash = await self._texts.stage(document.organization_id, document.id, text)
+        await checkpoint("extraction.text_staged")
+        try:
+            await self._commit(running, document, text, text_id, text_hash, warnings, content_type)
+        except BaseException:
+            await self._texts.delete_unless_served(document.organization_id, document.id, text_id)
+            raise
+        log.info("extraction.done", document_id=document.id, pages=len(text.pages), characters=len(text.text))
+
+    async def _commit(
+        self,
+        running: RunningJob,
+        document: Document,
+        text: DocumentText,
+        text_id: str,
+        text_hash: str,
+        warnings: list[str],
+        content_type: str,
+    ) -> None:
+        async def commit(session: Session) -> bool:
+            before = await self._documents.mark_extracted(
+                session,
+                document.organization_id,
+                document.id,
+                file_id=document.file_id,
+                text={
+                    "text_id": text_id,
+                    "text_hash": text_hash,
+                    "page_count": len(text.pages),
+                    "character_count": len(text.text.strip()),
+                    "content_type": content_type,
+                },
+                warnings=warnings,
+            )
+            if before is None:
+                return False  # deleted, or replaced by another file, whose own job is enqueued
+            await self._texts.serve(session, text_id, instead_of=before.text_id)
+            await self._jobs.finish(running.job, session=session)
+            requests = [document_changed(document.organization_id, document.id)]
+            if before.text_id is not None:
+                requests.append(clean_request(document.organization_id, document.id))
+            await self._jobs.enqueue(requests, request_id=running.job.request_id, session=session)
+            return True
+
+        with running.finishing():
+            is_served = await run_in_transaction(self._connection, commit)
+            if is_served:
+                running.note_finished()
+        if is_served:
+            await checkpoint("extraction.committed")
+        else:
+            await self._texts.delete(document.organization_id, document.id, text_id)
+
+
+def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[ParsedDocument, str] | None:
+    """Read a short text of UTF-8 that its name calls plain, with its content type; None for any other file."""
+    if document.byte_size > LONGEST_READ_HERE_BYTES:
+        return None
+    content = path.read_bytes()
+    content_type = text_by_name(content[:HEAD_BYTES], hints)
+    # A package may bring a plain text parser of its own, and foreign code runs in the sandbox only.
+    if content_type is None or default_registry().entry_for(content_type).reference != PLAIN_TEXT_PARSER:
+        return None
+    parsed = parse_utf8(content)
+    return None if parsed is None else (parsed, content_type)
+
+
+def _suffix(document_name: str) -> str:
+    """The name's ending, as far as it is safe in a path: parsers look at it as a hint."""
+    suffix = Path(document_name).suffix.lower()
+    return suffix if suffix[1:].isalnum() and len(suffix) <= 10 else ""

@@ -1,0 +1,250 @@
+"""The transaction that points a pair at a generation, or takes it out (design 2.2, step 2).
+
+It is of the same size for every document: 4 to 12 ms at 1,000 to 20,000 chunks.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from weakref import WeakValueDictionary
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.ingestion.indexing.plan import projection_in
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.document import Document
+from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.settings import IndexingSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+
+class TruthChangedError(ConflictError):
+    """What the sync had read is no longer so; read again and plan anew."""
+
+    code = "truth_changed"
+
+
+class Commit:
+    """Makes staged vectors current, or removes a pair; each finishes the job in the same transaction."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        epochs: EpochRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+        settings: IndexingSettings,
+    ) -> None:
+        self._connection = connection
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._generations = generations
+        self._epochs = epochs
+        self._vectors = vectors
+        self._jobs = jobs
+        self._settings = settings
+        # Commits of one process to one knowledge base would only abort each other (design 2.2).
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def make_current(
+        self,
+        running: RunningJob,
+        knowledge_base: KnowledgeBase,
+        document: Document,
+        generation: Generation,
+        current: Sequence[Generation] = (),
+    ) -> None:
+        """Serve the generation instead of the one before.
+
+        `current` are the pair's generations in that state when the job began: all are superseded, also those whose
+        entry was lost. Nobody else makes any while the lease is held.
+
+        Raises:
+            TruthChangedError: text, tags or existence changed since they were read; nothing was written.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+        staged = await self._vectors.count(knowledge_base.id, generation.id)
+        if staged != generation.chunk_count:
+            raise TruthChangedError(
+                f"{staged} of {generation.chunk_count} staged vectors are there; staging them again"
+            )
+
+        async def commit(session: Session) -> None:
+            await self._hold(session, knowledge_base, document, generation)
+            before = await self._entries.put(session, _entry(knowledge_base, document, generation))
+            leaving = _leaving(before, current)
+            await self._advance(session, knowledge_base.id, generation.id, leaving)
+            await self._finish(session, running, leaving, delay=True)
+
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(knowledge_base.id))
+            running.note_finished()
+
+    async def take_out(self, running: RunningJob, entry: IndexEntry, current: Sequence[Generation] = ()) -> None:
+        """Remove the pair's entry; its vectors are swept at once, and those of its `current` generations.
+
+        A document that has become a member again is found by this very entry, so that it must not be removed then.
+
+        Raises:
+            TruthChangedError: the document is a member by now, or its entry names another generation.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+
+        async def commit(session: Session) -> None:
+            await self._hold_outside(session, entry)
+            removed = await self._entries.remove(
+                session, entry.organization_id, entry.kb_id, entry.document_id, entry.generation_id
+            )
+            if not removed:
+                raise TruthChangedError("the index entry changed meanwhile")
+            leaving = _leaving(entry, current)
+            await self._advance(session, entry.kb_id, None, leaving)
+            await self._finish(session, running, leaving, delay=False)
+
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(entry.kb_id))
+            running.note_finished()
+
+    async def retire(self, running: RunningJob, generations: Sequence[Generation]) -> None:
+        """Supersede generations of one pair that no entry names, and sweep them at once: no search may show them.
+
+        Raises:
+            TruthChangedError: the knowledge base was deleted meanwhile.
+            LeaseLostError: another worker has the job; nothing was written.
+        """
+        kb_id = generations[0].kb_id
+
+        async def commit(session: Session) -> None:
+            # Mirrors may hold them, and let go of what the log of changes says has left.
+            await self._advance(session, kb_id, None, generations)
+            await self._finish(session, running, generations, delay=False)
+
+        with running.finishing():
+            await run_in_transaction(self._connection, commit, lock=self._lock(kb_id))
+            running.note_finished()
+
+    async def _hold(
+        self, session: Session, knowledge_base: KnowledgeBase, document: Document, generation: Generation
+    ) -> None:
+        held = await self._documents.hold_for_commit(
+            session,
+            document.organization_id,
+            document.id,
+            text_hash=document.text_hash or "",
+            tag_ids=knowledge_base.tag_ids,
+        )
+        if not held:
+            raise TruthChangedError("the document was changed or deleted meanwhile")
+        moved = await self._generations.move(
+            document.organization_id,
+            generation.id,
+            from_states=[GenerationState.STAGING],
+            to_state=GenerationState.CURRENT,
+            session=session,
+        )
+        if not moved:
+            raise TruthChangedError("the staged vectors were purged meanwhile")
+
+    async def _hold_outside(self, session: Session, entry: IndexEntry) -> None:
+        tag_ids = await self._knowledge_bases.tag_ids_in(session, entry.organization_id, entry.kb_id)
+        if tag_ids is None:
+            raise TruthChangedError("the knowledge base was deleted meanwhile")
+        is_outside = await self._documents.hold_for_removal(
+            session, entry.organization_id, entry.document_id, tag_ids=tag_ids
+        )
+        if not is_outside:
+            raise TruthChangedError("the document has become a member again meanwhile")
+
+    async def _advance(
+        self, session: Session, kb_id: str, added: str | None, leaving: Sequence[IndexEntry | Generation]
+    ) -> None:
+        """Raise the epoch: once, or for each generation that leaves, since a change names one."""
+        removed = [_generation_id(item) for item in leaving] or [None]
+        for number, generation_id in enumerate(removed):
+            epoch = await self._epochs.advance(
+                session, kb_id, commit_id=new_id(), added=None if number else added, removed=generation_id
+            )
+            if epoch is None:
+                raise TruthChangedError("the knowledge base was deleted meanwhile")
+
+    async def _finish(
+        self,
+        session: Session,
+        running: RunningJob,
+        leaving: Sequence[IndexEntry | Generation],
+        *,
+        delay: bool,
+    ) -> None:
+        """Hand what leaves over to the sweep, and end the job: the transaction's last statements."""
+        for item in leaving:
+            await self._generations.move(
+                item.organization_id,
+                _generation_id(item),
+                from_states=[GenerationState.CURRENT],
+                to_state=GenerationState.SUPERSEDED,
+                session=session,
+            )
+        await self._jobs.finish(running.job, session=session)
+        seconds = self._settings.sweep_delay_seconds if delay else 0.0
+        sweeps = [sweep_request(item, delay_seconds=seconds) for item in leaving]
+        await self._jobs.enqueue(sweeps, session=session)
+
+    def _lock(self, kb_id: str) -> asyncio.Lock:
+        lock = self._locks.get(kb_id)
+        if lock is None:
+            lock = asyncio.Lock()
+            self._locks[kb_id] = lock
+        return lock
+
+
+def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> JobRequest:
+    """The job that deletes a generation's vectors.
+
+    Sweeping at once after a supersession tore 10 of 444 concurrent reads (design 2.2).
+    """
+    return JobRequest(
+        kind=JobKind.SWEEP,
+        organization_id=entry.organization_id,
+        subject=JobSubject(kb_id=entry.kb_id, generation_id=_generation_id(entry)),
+        priority=Priority.CLEANING,
+        delay_seconds=delay_seconds,
+    )
+
+
+def _generation_id(item: IndexEntry | Generation) -> str:
+    return item.id if isinstance(item, Generation) else item.generation_id
+
+
+def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
+    """What the pair has been served by, and what else counts as current, each once."""
+    named: list[IndexEntry | Generation] = [] if before is None else [before]
+    return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
+
+
+def _entry(knowledge_base: KnowledgeBase, document: Document, generation: Generation) -> IndexEntry:
+    projection = projection_in(knowledge_base, document)
+    return IndexEntry(
+        organization_id=document.organization_id,
+        kb_id=knowledge_base.id,
+        document_id=document.id,
+        generation_id=generation.id,
+        text_hash=document.text_hash or "",
+        configuration_hash=knowledge_base.configuration_hash,
+        chunk_count=generation.chunk_count,
+        projection_hash=projection.hash if projection else None,
+        indexed_at=clock.now(),
+    )

@@ -1,0 +1,157 @@
+"""Text → chunks → embeddings → vectors of a generation that nothing points at yet (design 2.2, step 1)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytiq import clock
+from analytiq.inference.embedding.base import Vectors
+from analytiq.inference.embedding.cache_key import chunk_hash
+from analytiq.inference.embedding.models import EmbeddingModels
+from analytiq.inference.embedding.service import EmbeddingService
+from analytiq.ingestion.chunking.base import Chunker
+from analytiq.ingestion.chunking.registry import create_chunker
+from analytiq.ingestion.indexing.plan import Index, projection_in
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.chunk import Chunk
+from analytiq.models.document import Document
+from analytiq.models.index_entry import Generation, GenerationState
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.organization import Organization
+from analytiq.models.text import PageLocator
+from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.settings import IndexingSettings
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.index_entries import GenerationRepository
+from analytiq.storage.repositories.texts import TextRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.telemetry.checkpoints import checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What a sync works on, as it was read."""
+
+    organization: Organization
+    knowledge_base: KnowledgeBase
+    document: Document
+
+
+class Staging:
+    """Writes a generation's vectors in windows, so that memory does not grow with the document."""
+
+    def __init__(
+        self,
+        texts: TextRepository,
+        generations: GenerationRepository,
+        vectors: VectorRepository,
+        embedding: EmbeddingService,
+        models: EmbeddingModels,
+        store: VectorStore,
+        settings: IndexingSettings,
+    ) -> None:
+        self._texts = texts
+        self._generations = generations
+        self._vectors = vectors
+        self._embedding = embedding
+        self._models = models
+        self._store = store
+        self._settings = settings
+
+    async def stage(self, running: RunningJob, pair: Pair, wanted: Index) -> Generation:
+        """Stage the text's vectors; returns the whole generation, still unread.
+
+        Raises:
+            TransientError: the text was replaced meanwhile, or the provider is out of reach for now.
+            PermanentError: the provider refuses.
+            ConflictError: the knowledge base was deleted meanwhile.
+            LeaseLostError: another worker has the job.
+        """
+        text = await self._texts.read(pair.document.organization_id, wanted.text_id)
+        chunks = await asyncio.to_thread(self._chunker(pair.knowledge_base).chunk, text.text)
+        generation = await self._announce(running, pair, len(chunks))
+        await checkpoint("indexing.announced")
+        locator = PageLocator(text.pages)
+        owner = _owner(pair, generation)
+        size = self._settings.stage_batch_size
+        for start in range(0, len(chunks), size):
+            window = chunks[start : start + size]
+            vectors = await self._embedding.embed_chunks(
+                pair.organization, pair.knowledge_base, [chunk.text for chunk in window]
+            )
+            await checkpoint("indexing.window_embedded")
+            rows = [
+                _row(chunk, vectors[index], locator.between(chunk.start, chunk.end))
+                for index, chunk in enumerate(window)
+            ]
+            await self._vectors.stage(owner, rows)
+            await checkpoint("indexing.window_staged")
+            if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
+                await running.report(start + len(window), len(chunks), "chunks")
+        # Where the store follows behind, the present chunks are shown until it knows the new ones (design 2.2).
+        await self._store.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
+        return generation
+
+    def _chunker(self, knowledge_base: KnowledgeBase) -> Chunker:
+        return create_chunker(
+            knowledge_base.chunker_type,
+            chunk_size=knowledge_base.chunk_size,
+            chunk_overlap=knowledge_base.chunk_overlap,
+            embed_texts=self._embed_sentences,
+        )
+
+    def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
+        """Semantic chunkers compare sentences with the local model, which costs no SPU."""
+        return self._models.local.embed_texts(texts)
+
+    async def _announce(self, running: RunningJob, pair: Pair, chunk_count: int) -> Generation:
+        now = clock.now()
+        generation = Generation(
+            id=new_id(),
+            organization_id=pair.document.organization_id,
+            kb_id=pair.knowledge_base.id,
+            document_id=pair.document.id,
+            state=GenerationState.STAGING,
+            chunk_count=chunk_count,
+            lease_token=running.job.lease_token or "",
+            created_at=now,
+            updated_at=now,
+        )
+        await self._generations.insert(generation)
+        return generation
+
+
+def _owner(pair: Pair, generation: Generation) -> VectorOwner:
+    document = pair.document
+    return VectorOwner(
+        organization_id=document.organization_id,
+        kb_id=pair.knowledge_base.id,
+        vectors_uuid=pair.knowledge_base.vectors_uuid,
+        document_id=document.id,
+        generation_id=generation.id,
+        metadata_snapshot={
+            "document_name": document.document_name,
+            "tag_ids": list(document.tag_ids),
+            "metadata": document.metadata,
+        },
+        indexed_at=generation.created_at,
+        projection=projection_in(pair.knowledge_base, document),
+    )
+
+
+def _row(chunk: Chunk, embedding: NDArray[np.float32], pages: tuple[int, int]) -> VectorRow:
+    return VectorRow(
+        chunk_index=chunk.chunk_index,
+        chunk_hash=chunk_hash(chunk.text),
+        chunk_text=chunk.text,
+        embedding=embedding,
+        token_count=chunk.token_count,
+        start=chunk.start,
+        end=chunk.end,
+        first_page=pages[0],
+        last_page=pages[1],
+    )

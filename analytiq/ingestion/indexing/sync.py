@@ -1,0 +1,160 @@
+"""The job `sync(kb, document)`: reads the truth, plans, applies."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from analytiq.errors import (
+    AnalytiqError,
+    ConflictError,
+    LeaseLostError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitedError,
+)
+from analytiq.inference.embedding.sharing import ELSEWHERE_CODE
+from analytiq.ingestion.indexing.commit import Commit, TruthChangedError, sweep_request
+from analytiq.ingestion.indexing.plan import Index, Nothing, Project, Remove, Retire, plan
+from analytiq.ingestion.indexing.projecting import Projecting
+from analytiq.ingestion.indexing.staging import Pair, Staging
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.index_entry import Generation, GenerationState
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.telemetry import metrics, traces
+from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE, RateLimits
+
+log = structlog.get_logger(__name__)
+
+REPLANS = 5
+"""How often a sync starts anew because the truth moved under it, before the queue's backoff takes over."""
+
+
+class Sync:
+    """The handler of sync jobs: one code path for triggers that are lost, late, doubled or reordered."""
+
+    def __init__(
+        self,
+        organizations: OrganizationRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        jobs: JobRepository,
+        staging: Staging,
+        commit: Commit,
+        projecting: Projecting,
+        rate_limits: RateLimits,
+    ) -> None:
+        self._organizations = organizations
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._generations = generations
+        self._jobs = jobs
+        self._staging = staging
+        self._commit = commit
+        self._projecting = projecting
+        self._rate_limits = rate_limits
+
+    async def handle(self, running: RunningJob) -> None:
+        """Make the pair as the truth says."""
+        kb_id, document_id = running.job.subject.kb_id, running.job.subject.document_id
+        if kb_id is None or document_id is None:
+            raise ValueError("a sync names a knowledge base and a document")
+        try:
+            current = await self._sweep_left(running, kb_id, document_id)
+            for _ in range(REPLANS):
+                try:
+                    await self._apply_once(running, kb_id, document_id, current)
+                except TruthChangedError as change:
+                    log.info("indexing.planned_anew", kb_id=kb_id, document_id=document_id, why=change.detail)
+                else:
+                    return
+            raise ConflictError("the document or knowledge base changes faster than it can be indexed")
+        except LeaseLostError:
+            raise
+        except AnalytiqError as error:
+            # A document that waits for its knowledge base's turn, for SPUs, or for another's call has not failed.
+            if error.code not in (DOCUMENTS_CODE, ELSEWHERE_CODE) and not isinstance(error, QuotaExceededError):
+                metrics.indexing_errors.labels(kb_id=metrics.label_of(kb_id), error_type=error.code).inc()
+            raise
+        except Exception:
+            metrics.indexing_errors.labels(kb_id=metrics.label_of(kb_id), error_type="internal_error").inc()
+            raise
+
+    async def _apply_once(
+        self, running: RunningJob, kb_id: str, document_id: str, current: Sequence[Generation]
+    ) -> None:
+        organization_id = running.job.organization_id
+        organization = await self._organizations.get(organization_id)
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        document = await self._documents.get(organization_id, document_id)
+        entry = await self._entries.get(organization_id, kb_id, document_id)
+        await checkpoint("indexing.planned")
+        match plan(knowledge_base, document, entry, current):
+            case Nothing(reason):
+                log.debug("indexing.nothing_to_do", kb_id=kb_id, document_id=document_id, why=reason)
+            case Remove(removed, reason):
+                await self._commit.take_out(running, removed, current)
+                await checkpoint("indexing.taken_out")
+                log.info("indexing.removed", kb_id=kb_id, document_id=document_id, why=reason)
+            case Project() as wanted:
+                changed = await self._projecting.apply(wanted)
+                log.info("indexing.projected", kb_id=kb_id, document_id=document_id, chunks=changed)
+            case Retire(unnamed, reason):
+                await self._commit.retire(running, unnamed)
+                lost = [generation.id for generation in unnamed]
+                log.warning("indexing.unnamed_retired", kb_id=kb_id, document_id=document_id, lost=lost, why=reason)
+            case Index() as wanted:
+                assert organization is not None  # noqa: S101  # its document was just read
+                assert knowledge_base is not None  # noqa: S101  # `plan` says Nothing without one
+                assert document is not None  # noqa: S101
+                await self._index(running, Pair(organization, knowledge_base, document), wanted, current)
+
+    async def _index(self, running: RunningJob, pair: Pair, wanted: Index, current: Sequence[Generation]) -> None:
+        # Only what is embedded is limited: leaving is at once, and a trigger too many costs nothing.
+        await self._rate_limits.take_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
+        try:
+            with traces.span("indexing.stage"):
+                generation = await self._staging.stage(running, pair, wanted)
+                traces.note(chunks=generation.chunk_count)
+            await checkpoint("indexing.staged")
+            with traces.span("indexing.commit"):
+                await self._commit.make_current(running, pair.knowledge_base, pair.document, generation, current)
+            await checkpoint("indexing.committed")
+        except BaseException as error:
+            await self._sweep_own(running, pair.knowledge_base.id, pair.document.id)
+            if isinstance(error, (RateLimitedError, QuotaExceededError, ProviderUnavailableError)):
+                await self._rate_limits.return_document(pair.knowledge_base.organization_id, pair.knowledge_base.id)
+            raise
+        metrics.chunks_indexed.labels(kb_id=metrics.label_of(pair.knowledge_base.id)).inc(generation.chunk_count)
+        log.info(
+            "indexing.swap_committed",
+            kb_id=pair.knowledge_base.id,
+            document_id=pair.document.id,
+            generation_id=generation.id,
+            chunks=generation.chunk_count,
+        )
+
+    async def _sweep_left(self, running: RunningJob, kb_id: str, document_id: str) -> list[Generation]:
+        """Sweep what earlier attempts have left in staging, since only one may stage; returns what is current."""
+        found = await self._generations.of_pair(
+            running.job.organization_id, kb_id, document_id, [GenerationState.STAGING, GenerationState.CURRENT]
+        )
+        current = [item for item in found if item.state is GenerationState.CURRENT]
+        left = [item for item in found if item not in current and item.lease_token != running.job.lease_token]
+        await self._jobs.enqueue([sweep_request(generation, delay_seconds=0.0) for generation in left])
+        return current
+
+    async def _sweep_own(self, running: RunningJob, kb_id: str, document_id: str) -> None:
+        """Sweep what this attempt has staged; a committed generation is not in staging any more."""
+        staged = await self._generations.of_pair(
+            running.job.organization_id, kb_id, document_id, [GenerationState.STAGING]
+        )
+        own = [item for item in staged if item.lease_token == running.job.lease_token]
+        await self._jobs.enqueue([sweep_request(generation, delay_seconds=0.0) for generation in own])

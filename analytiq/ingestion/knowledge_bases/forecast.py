@@ -1,0 +1,246 @@
+"""What indexing a knowledge base would cost, before it is made; nothing is embedded or charged for it."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from analytiq.errors import TransientError
+from analytiq.inference.embedding.base import InputType
+from analytiq.inference.embedding.cache_key import cache_key, chunk_hash
+from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
+from analytiq.inference.embedding.prices import known_model
+from analytiq.ingestion.chunking.registry import check_chunking, create_chunker, needs_embeddings
+from analytiq.ingestion.knowledge_bases.estimation import Estimate, extrapolate, sample_size
+from analytiq.models.chunk import Chunk
+from analytiq.models.organization import Organization
+from analytiq.storage.repositories.embedding_cache import LOOKUP_SIZE, EmbeddingCacheRepository
+from analytiq.storage.repositories.forecasts import ForecastRepository, SampledText, TextTotals, UnknownDocument
+from analytiq.storage.repositories.texts import TextRepository
+
+CHARACTERS_READ = 2_000_000
+"""Of texts, for one forecast: cutting them takes 1 to 2 s."""
+CHARACTERS_READ_BY_MEANING = 60_000
+"""As above, for chunkers that compare sentences, which takes thirty times as long."""
+DOCUMENTS_READ = 1000
+CHARACTERS_OF_ONE = 500_000
+"""Of a longer text, its beginning stands for the whole, unless all texts can be read."""
+READ_SECONDS = 10.0
+"""On a busy machine the budgets take longer: then what was read by now stands for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastRequest:
+    """A knowledge base as it might be made; `embedding_model` None: the organization's default."""
+
+    tag_ids: tuple[str, ...]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What a document that was read came to. `cached_chunks`: found in the cache; `spus`: of none before it, and not
+    in the cache.
+    """
+
+    characters: int
+    chunks: int
+    tokens: int
+    cached_chunks: int
+    spus: int
+    spu_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would be needed now. Chunks that are neither cached nor an SPU occur more than once.
+
+    `token_usd` is None where the price of the model is not known. `is_cache_known` is False where nothing says how
+    long the model's vectors are, so that the cache could not be asked and all is taken to be new.
+    """
+
+    embedding_model: str
+    documents: int
+    unknown_documents: int
+    named_unknown: tuple[UnknownDocument, ...]
+    chunks: Estimate
+    tokens: Estimate
+    cached_chunks: Estimate
+    spus: Estimate
+    spu_tokens: Estimate
+    token_usd: float | None
+    is_cache_known: bool
+    is_estimated: bool
+    sampled_documents: int
+    sampled_characters: int
+
+
+class Forecasts:
+    """Makes forecasts."""
+
+    def __init__(
+        self,
+        rows: ForecastRepository,
+        texts: TextRepository,
+        cache: EmbeddingCacheRepository,
+        models: EmbeddingModels,
+    ) -> None:
+        self._rows = rows
+        self._texts = texts
+        self._cache = cache
+        self._models = models
+
+    async def forecast(self, organization: Organization, wanted: ForecastRequest) -> Forecast:
+        """What the knowledge base would need if it were made now.
+
+        Raises:
+            InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
+        """
+        check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
+        model = wanted.embedding_model or await self._models.default_model()
+        chosen = await self._models.choose(organization, model)
+        known = await asyncio.to_thread(known_model, model)
+        dimensions = await self._dimensions(organization, model) or known.dimensions
+        totals = await self._rows.totals(organization.id, wanted.tag_ids)
+        reading = _Reading(self._texts, self._cache, self._models, organization, wanted, chosen, model, dimensions)
+        read = await self._read(reading, organization, wanted, totals)
+        return Forecast(
+            embedding_model=model,
+            documents=totals.documents,
+            unknown_documents=totals.unknown,
+            named_unknown=totals.named,
+            chunks=_of_all(totals, [(one.characters, one.chunks) for one in read]),
+            tokens=_of_all(totals, [(one.characters, one.tokens) for one in read]),
+            cached_chunks=_of_all(totals, [(one.characters, one.cached_chunks) for one in read]),
+            spus=_of_all(totals, [(one.characters, one.spus) for one in read]),
+            spu_tokens=_of_all(totals, [(one.characters, one.spu_tokens) for one in read]),
+            # A server of one's own may charge anything.
+            token_usd=None if chosen.endpoint else known.token_usd,
+            is_cache_known=dimensions is not None,
+            is_estimated=sum(one.characters for one in read) < totals.characters,
+            sampled_documents=len(read),
+            sampled_characters=sum(one.characters for one in read),
+        )
+
+    async def _read(
+        self, reading: "_Reading", organization: Organization, wanted: ForecastRequest, totals: TextTotals
+    ) -> list[Sampled]:
+        budget = CHARACTERS_READ_BY_MEANING if needs_embeddings(wanted.chunker_type) else CHARACTERS_READ
+        longest = budget if totals.characters <= budget else min(budget, CHARACTERS_OF_ONE)
+        size = sample_size(
+            totals.documents, totals.characters, budget=budget, most_documents=DOCUMENTS_READ, longest=longest
+        )
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + READ_SECONDS
+        read: list[Sampled] = []
+        left = budget
+        for text in await self._rows.sample(organization.id, wanted.tag_ids, size=size):
+            one = await reading.read(text, characters=min(longest, left), needs_whole_chunks=bool(read))
+            if one is not None:
+                read.append(one)
+                left -= one.characters
+            is_spent = left <= 0 or (one is None and left < min(text.characters, longest))
+            if is_spent or loop.time() >= deadline:
+                break
+        return read
+
+    async def _dimensions(self, organization: Organization, model: str) -> int | None:
+        if model == self._models.local.model:
+            return self._models.local.dimensions
+        return await self._rows.dimensions(organization.id, model)
+
+
+class _Reading:
+    """Cuts documents as indexing would, and asks the cache for each text once."""
+
+    def __init__(
+        self,
+        texts: TextRepository,
+        cache: EmbeddingCacheRepository,
+        models: EmbeddingModels,
+        organization: Organization,
+        wanted: ForecastRequest,
+        chosen: ChosenModel,
+        model: str,
+        dimensions: int | None,
+    ) -> None:
+        self._texts = texts
+        self._cache = cache
+        self._models = models
+        self._organization = organization
+        self._wanted = wanted
+        self._chosen = chosen
+        self._model = model
+        self._dimensions = dimensions
+        self._seen: set[str] = set()
+
+    async def read(self, place: SampledText, *, characters: int, needs_whole_chunks: bool) -> Sampled | None:
+        """What the beginning of a text, or all of it, comes to.
+
+        None where it was replaced a moment ago, or where so little of it is read that no chunk is whole.
+        """
+        try:
+            text = await self._texts.read_range(
+                self._organization.id, place.text_id, 0, min(place.characters, characters)
+            )
+        except TransientError:
+            return None
+        chunks, keys = await asyncio.to_thread(self._cut, text)
+        length = len(text)
+        is_cut = length < place.characters
+        if is_cut and len(chunks) <= 1 and needs_whole_chunks:
+            return None
+        if is_cut and len(chunks) > 1:
+            # What the reading cut short is no chunk that indexing would make: neither cached nor to be paid for.
+            length = chunks[-1].start
+            chunks, keys = chunks[:-1], keys[:-1]
+        cached = await self._cached(list(dict.fromkeys(keys)))
+        new = {
+            key: chunk for key, chunk in zip(keys, chunks, strict=True) if key not in cached and key not in self._seen
+        }
+        self._seen.update(new)
+        return Sampled(
+            characters=length,
+            chunks=len(chunks),
+            tokens=_tokens(chunks),
+            cached_chunks=sum(key in cached for key in keys),
+            spus=len(new),
+            spu_tokens=_tokens(new.values()),
+        )
+
+    def _cut(self, text: str) -> tuple[Sequence[Chunk], list[str]]:
+        chunker = create_chunker(
+            self._wanted.chunker_type,
+            chunk_size=self._wanted.chunk_size,
+            chunk_overlap=self._wanted.chunk_overlap,
+            embed_texts=self._models.local.embed_texts,
+        )
+        chunks = chunker.chunk(text)
+        return chunks, [self._key(chunk) for chunk in chunks]
+
+    def _key(self, chunk: Chunk) -> str:
+        return cache_key(
+            chunk_hash(chunk.text),
+            model=self._model,
+            dimensions=self._dimensions or 0,
+            input_type=InputType.DOCUMENT,
+            scope=self._chosen.scope,
+            endpoint=self._chosen.endpoint,
+        )
+
+    async def _cached(self, keys: Sequence[str]) -> set[str]:
+        cached: set[str] = set()
+        if self._dimensions is not None:
+            for start in range(0, len(keys), LOOKUP_SIZE):
+                cached |= await self._cache.present_among(keys[start : start + LOOKUP_SIZE])
+        return cached
+
+
+def _of_all(totals: TextTotals, sample: Sequence[tuple[int, int]]) -> Estimate:
+    return extrapolate(sample, documents=totals.documents, characters=totals.characters)
+
+
+def _tokens(chunks: Iterable[Chunk]) -> int:
+    return sum(chunk.token_count for chunk in chunks)

@@ -1,0 +1,173 @@
+"""What jobs do for a knowledge base as a whole: membership, activation, statistics, dropping."""
+
+import asyncio
+
+import structlog
+
+from analytiq.ingestion.membership import Membership, kb_changed
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
+from analytiq.storage.repositories.job_history import JobHistoryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import DatabaseError
+from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.tenancy.rate_limits.limits import RateLimits
+
+log = structlog.get_logger(__name__)
+
+SETTLE_SECONDS = 0.5
+"""Counting a knowledge base reads its whole index once: not after each of 100,000 documents."""
+
+
+class KnowledgeBaseLifeCycle:
+    """Handlers of the jobs about knowledge bases, and what follows each job."""
+
+    def __init__(
+        self,
+        membership: Membership,
+        knowledge_bases: KnowledgeBaseRepository,
+        epochs: EpochRepository,
+        entries: IndexEntryRepository,
+        generations: GenerationRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+        history: JobHistoryRepository,
+        rate_limits: RateLimits,
+        holds: BackupHoldRepository,
+        store: VectorStore,
+    ) -> None:
+        self._membership = membership
+        self._knowledge_bases = knowledge_bases
+        self._epochs = epochs
+        self._entries = entries
+        self._generations = generations
+        self._vectors = vectors
+        self._jobs = jobs
+        self._history = history
+        self._rate_limits = rate_limits
+        self._holds = holds
+        self._store = store
+        self._unsettled: dict[str, str] = {}
+        self._has_unsettled = asyncio.Event()
+
+    async def handle_document_membership(self, running: RunningJob) -> None:
+        """Enqueue a sync of each pair that a changed document touches."""
+        job = running.job
+        if job.subject.document_id is None:
+            raise ValueError("a document's membership names the document")
+        await self._membership.enqueue_pairs_of_document(
+            job.organization_id, job.subject.document_id, request_id=job.request_id
+        )
+
+    async def handle_kb_membership(self, running: RunningJob) -> None:
+        """Enqueue a sync of each pair that a changed knowledge base touches."""
+        job = running.job
+        if job.subject.kb_id is None:
+            raise ValueError("a knowledge base's membership names the knowledge base")
+        knowledge_base = await self._knowledge_bases.get(job.organization_id, job.subject.kb_id)
+        if knowledge_base is None:
+            return
+        pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
+        await self._knowledge_bases.note_first_membership(job.organization_id, knowledge_base.id)
+        # Its search indexes are not in an archive; where they are there, this is one question.
+        await self._store.prepare(knowledge_base)
+        log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
+
+    async def handle_drop(self, running: RunningJob) -> None:
+        """Remove everything of a deleted knowledge base, its row last, so that a crash is made up for."""
+        job = running.job
+        if job.subject.kb_id is None:
+            raise ValueError("a drop names the knowledge base")
+        kb_id = job.subject.kb_id
+        knowledge_base = await self._knowledge_bases.get_deleting(job.organization_id, kb_id)
+        if knowledge_base is None:
+            return
+        await self._holds.require_free(job.organization_id)
+        await self._store.discard(knowledge_base)
+        await self._vectors.drop_collection(kb_id)
+        await checkpoint("knowledge_base.collection_dropped")
+        await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)
+        await self._entries.delete_of_kb(kb_id)
+        await self._generations.delete_of_kb(kb_id)
+        await checkpoint("knowledge_base.entries_deleted")
+        await self._epochs.delete_changes(kb_id)
+        await checkpoint("knowledge_base.changes_deleted")
+        await self._history.delete_of_kb(job.organization_id, kb_id)
+        await self._rate_limits.forget_knowledge_base(job.organization_id, kb_id)
+        await self._knowledge_bases.delete(job.organization_id, kb_id)
+        log.info("knowledge_bases.dropped", kb_id=kb_id)
+
+    async def after_job(self, job: Job) -> None:
+        """Note that an attempt at a knowledge base's job has ended; `settle_continuously` does what follows."""
+        if job.subject.kb_id is not None and job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
+            self._unsettled[job.subject.kb_id] = job.organization_id
+            self._has_unsettled.set()
+
+    async def settle_continuously(self) -> None:
+        """Settle the knowledge bases whose jobs have ended, each at most once in SETTLE_SECONDS."""
+        while True:
+            await self._has_unsettled.wait()
+            try:
+                await self.settle_noted()
+            except DatabaseError:
+                log.warning("knowledge_bases.settle_failed", exc_info=True)
+            await asyncio.sleep(SETTLE_SECONDS)
+
+    async def settle_noted(self) -> None:
+        """Settle every knowledge base that `after_job` has noted.
+
+        Those stay noted that the database did not answer for. One that fails by itself is told and left to the
+        reconciler: it would fail again, and hold up all others.
+        """
+        self._has_unsettled.clear()
+        while self._unsettled:
+            kb_id, organization_id = self._unsettled.popitem()
+            try:
+                await self.settle(organization_id, kb_id)
+            except (DatabaseError, asyncio.CancelledError):
+                self._unsettled.setdefault(kb_id, organization_id)
+                self._has_unsettled.set()
+                raise
+            except Exception:
+                log.exception("knowledge_bases.not_settled", kb_id=kb_id)
+
+    async def settle(self, organization_id: str, kb_id: str) -> bool:
+        """Bring status and counts up to date; True where anything was written.
+
+        It becomes active once every sync of the first indexing was tried: a document whose provider is down waits for
+        hours, which it shows itself (`documents.indexing_state`), and holds the others up no longer.
+        """
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        if knowledge_base is None:
+            return False
+        epoch = await self._epochs.read(kb_id)
+        if epoch is None:
+            return False
+        documents, chunks = await self._entries.statistics(kb_id)
+        is_counted = await self._knowledge_bases.write_statistics(
+            knowledge_base, document_count=documents, chunk_count=chunks, epoch=epoch.epoch
+        )
+        status = await self.status_of(knowledge_base)
+        if status is not knowledge_base.status and await self._knowledge_bases.set_status(knowledge_base, status):
+            log.info("knowledge_bases.status", kb_id=kb_id, status=status.value, documents=documents, chunks=chunks)
+            return True
+        return is_counted
+
+    async def status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
+        """What it has come to; once active it stays so, whatever its documents meet."""
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
+            return KnowledgeBaseStatus.ACTIVE
+        gathered_at = knowledge_base.first_membership_at
+        if gathered_at is None:
+            gathering = await self._jobs.get(kb_changed(organization_id, kb_id).deduplication_key)
+            is_given_up = gathering is not None and gathering.state is JobState.DEAD
+            return KnowledgeBaseStatus.ERROR if is_given_up else KnowledgeBaseStatus.INDEXING
+        is_waiting = await self._jobs.has_untried_sync(organization_id, kb_id, enqueued_until=gathered_at)
+        return KnowledgeBaseStatus.INDEXING if is_waiting else KnowledgeBaseStatus.ACTIVE

@@ -1,0 +1,282 @@
+"""Knowledge bases: create, read, change, delete (seed: "API Design")."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from analytiq import clock
+from analytiq.errors import NotFoundError
+from analytiq.inference.embedding.models import EmbeddingModels
+from analytiq.inference.embedding.service import EmbeddingService
+from analytiq.ingestion.chunking.registry import check_chunking
+from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings, StandingKnowledgeBase
+from analytiq.ingestion.membership import kb_changed
+from analytiq.ingestion.prompt_uses import OnUse, PromptUses
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
+from analytiq.models.organization import Organization
+from analytiq.models.vector import Passage
+from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
+from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.telemetry.checkpoints import checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class NewKnowledgeBase:
+    """What a caller asks for; `tag_ids` are known to exist. `embedding_model` None: the organization's default."""
+
+    name: str
+    description: str
+    tag_ids: tuple[str, ...]
+    chunker_type: str
+    chunk_size: int
+    chunk_overlap: int
+    embedding_model: str | None
+    coalesce_neighbors: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document as a knowledge base lists it."""
+
+    document_id: str
+    document_name: str
+    chunk_count: int
+    indexed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ListedChunk:
+    """A chunk that is indexed now, with the name of its document."""
+
+    passage: Passage
+    document_name: str
+
+    @property
+    def chunk_id(self) -> str:
+        """Names it while its document is not indexed anew."""
+        return f"{self.passage.generation_id}-{self.passage.chunk_index}"
+
+
+class KnowledgeBases:
+    """Knowledge bases of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        knowledge_bases: KnowledgeBaseRepository,
+        epochs: EpochRepository,
+        entries: IndexEntryRepository,
+        documents: DocumentRepository,
+        vectors: VectorRepository,
+        jobs: JobRepository,
+        embedding: EmbeddingService,
+        models: EmbeddingModels,
+        store: VectorStore,
+        store_of_new: VectorStoreKind,
+        prompt_uses: PromptUses,
+        chunk_pages: ChunkPageRepository,
+        standings: KnowledgeBaseStandings,
+    ) -> None:
+        self._standings = standings
+        self._chunk_pages = chunk_pages
+        self._prompt_uses = prompt_uses
+        self._connection = connection
+        self._knowledge_bases = knowledge_bases
+        self._epochs = epochs
+        self._entries = entries
+        self._documents = documents
+        self._vectors = vectors
+        self._jobs = jobs
+        self._embedding = embedding
+        self._models = models
+        self._store = store
+        self._store_of_new = store_of_new
+
+    async def create(
+        self, organization: Organization, wanted: NewKnowledgeBase, *, request_id: str | None = None
+    ) -> KnowledgeBase:
+        """Make a knowledge base; its documents are indexed by jobs.
+
+        Raises:
+            InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
+            TransientError: the model's provider cannot be reached to detect the dimensions.
+            ConflictError: another knowledge base has the name, or MongoDB's search server refuses another index.
+        """
+        # A first look: asking the model's provider takes seconds and may cost money. The commit decides.
+        await self._knowledge_bases.require_free_name(organization.id, wanted.name)
+        check_chunking(wanted.chunker_type, chunk_size=wanted.chunk_size, chunk_overlap=wanted.chunk_overlap)
+        model = wanted.embedding_model or await self._models.default_model()
+        dimensions = await self._embedding.dimensions_of(organization, model)
+        kb_id = new_id()
+        vectors_uuid = await self._vectors.create_collection(kb_id)
+        await checkpoint("knowledge_base.collection_created")
+        now = clock.now()
+        knowledge_base = KnowledgeBase(
+            id=kb_id,
+            organization_id=organization.id,
+            name=wanted.name,
+            description=wanted.description,
+            tag_ids=wanted.tag_ids,
+            chunker_type=wanted.chunker_type,
+            chunk_size=wanted.chunk_size,
+            chunk_overlap=wanted.chunk_overlap,
+            embedding_model=model,
+            embedding_dimensions=dimensions,
+            coalesce_neighbors=wanted.coalesce_neighbors,
+            status=KnowledgeBaseStatus.INDEXING,
+            vectors_uuid=vectors_uuid,
+            vector_store=self._store_of_new,
+            created_at=now,
+            updated_at=now,
+        )
+
+        async def commit(session: Session) -> None:
+            await self._knowledge_bases.insert(session, knowledge_base)
+            await self._epochs.create(session, kb_id, new_id())
+            await self._jobs.enqueue([kb_changed(organization.id, kb_id)], request_id=request_id, session=session)
+
+        try:
+            await self._store.prepare(knowledge_base)
+            await run_in_transaction(self._connection, commit)
+        except BaseException:
+            if await self._knowledge_bases.get(organization.id, kb_id) is None:
+                await self._vectors.drop_collection(kb_id)
+            raise
+        await checkpoint("knowledge_base.created")
+        return knowledge_base
+
+    async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase:
+        """The knowledge base, its counts as they are at this moment."""
+        knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
+        if knowledge_base is None:
+            raise unknown_knowledge_base(kb_id)
+        documents, chunks = await self._entries.statistics(kb_id)
+        return knowledge_base.model_copy(update={"document_count": documents, "chunk_count": chunks})
+
+    async def page(
+        self, organization_id: str, *, skip: int, limit: int, name_search: str | None
+    ) -> tuple[list[KnowledgeBase], int]:
+        """A page of knowledge bases with the counts last written, and how many there are."""
+        return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
+
+    async def standings_of(
+        self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]
+    ) -> list[StandingKnowledgeBase]:
+        """Return what is searchable, in progress and failed in each knowledge base, in order."""
+        return await self._standings.of(organization_id, knowledge_bases)
+
+    async def change(
+        self,
+        organization_id: str,
+        kb_id: str,
+        changes: Mapping[str, Any],
+        *,
+        request_id: str | None = None,
+    ) -> KnowledgeBase:
+        """Change name, description, tag_ids (known to exist) or coalesce_neighbors.
+
+        Documents that lose their last shared tag are not found from now on; new ones follow by jobs.
+
+        Raises:
+            ConflictError: another knowledge base has the new name.
+        """
+
+        async def commit(session: Session) -> KnowledgeBase:
+            changed = await self._knowledge_bases.change(session, organization_id, kb_id, changes)
+            if changed is None:
+                raise unknown_knowledge_base(kb_id)
+            if "tag_ids" in changes:
+                # A removal that goes by the old tags would take out what is a member by the new ones.
+                await self._epochs.make_commits_conflict(session, kb_id)
+                await self._jobs.enqueue([kb_changed(organization_id, kb_id)], request_id=request_id, session=session)
+            return changed
+
+        await run_in_transaction(self._connection, commit)
+        return await self.get(organization_id, kb_id)
+
+    async def delete(
+        self, organization_id: str, kb_id: str, *, on_use: OnUse = OnUse.REFUSE, request_id: str | None = None
+    ) -> None:
+        """Delete it: nothing is found in it from now on; its collection and rows follow within seconds.
+
+        Raises:
+            ConflictError: prompts search in it, and `on_use` is to refuse; names them.
+        """
+
+        async def commit(session: Session) -> None:
+            await self._prompt_uses.release_knowledge_base(session, organization_id, kb_id, on_use)
+            if not await self._knowledge_bases.mark_deleting(session, organization_id, kb_id):
+                raise unknown_knowledge_base(kb_id)
+            await self._epochs.delete(session, kb_id)
+            await self._jobs.enqueue([drop_request(organization_id, kb_id)], request_id=request_id, session=session)
+
+        await run_in_transaction(self._connection, commit)
+
+    async def documents(
+        self, organization_id: str, kb_id: str, *, skip: int, limit: int
+    ) -> tuple[list[IndexedDocument], int]:
+        """A page of the documents that are indexed, latest first, and how many there are.
+
+        One that was deleted a moment ago, whose entry is still to be removed, is left out of the page.
+        """
+        if await self._knowledge_bases.get(organization_id, kb_id) is None:
+            raise unknown_knowledge_base(kb_id)
+        entries, total = await self._entries.page(organization_id, kb_id, skip=skip, limit=limit)
+        names = await self._documents.names(organization_id, [entry.document_id for entry in entries])
+        return [
+            IndexedDocument(
+                document_id=entry.document_id,
+                document_name=names[entry.document_id],
+                chunk_count=entry.chunk_count,
+                indexed_at=entry.indexed_at,
+            )
+            for entry in entries
+            if entry.document_id in names
+        ], total
+
+    async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
+        """Knowledge base's id → its name, of those that are there."""
+        return await self._knowledge_bases.names(organization_id, kb_ids) if kb_ids else {}
+
+    async def chunks(
+        self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
+    ) -> tuple[list[ListedChunk], int]:
+        """A page of the chunks that are indexed now, by document and number, and how many there are.
+
+        A document that is not in the knowledge base has none.
+        """
+        if await self._knowledge_bases.get(organization_id, kb_id) is None:
+            raise unknown_knowledge_base(kb_id)
+        passages, total = await self._chunk_pages.page(
+            organization_id, kb_id, document_id=document_id, skip=skip, limit=limit
+        )
+        names = await self._documents.names(organization_id, list({passage.document_id for passage in passages}))
+        return [
+            ListedChunk(passage, names[passage.document_id]) for passage in passages if passage.document_id in names
+        ], total
+
+
+def drop_request(organization_id: str, kb_id: str) -> JobRequest:
+    """The job that removes what a deleted knowledge base had."""
+    return JobRequest(
+        kind=JobKind.DROP_KB,
+        organization_id=organization_id,
+        subject=JobSubject(kb_id=kb_id),
+        priority=Priority.CLEANING,
+    )
+
+
+def unknown_knowledge_base(kb_id: str) -> NotFoundError:
+    """No knowledge base of the organization has this id."""
+    return NotFoundError(f"no knowledge base has the id {kb_id!r}")

@@ -1,0 +1,67 @@
+"""The standing of a knowledge base: what is searchable in it, what is in progress, and what failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
+from analytiq.storage.repositories.document_counts import DocumentCountRepository, MemberCounts
+from analytiq.storage.repositories.kb_work import KnowledgeBaseWork, KnowledgeBaseWorkRepository
+
+
+class KnowledgeBaseHealth(StrEnum):
+    """Whether every document of a knowledge base is searchable.
+
+    `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
+    `failed`: all failed, or the knowledge base itself did.
+    """
+
+    COMPLETE = "complete"
+    INDEXING = "indexing"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingKnowledgeBase:
+    """A knowledge base with the counts of its documents and jobs."""
+
+    knowledge_base: KnowledgeBase
+    members: MemberCounts
+    work: KnowledgeBaseWork
+
+    @property
+    def waiting_document_count(self) -> int:
+        """Documents to be read, and documents whose index is to be brought up to date."""
+        return self.members.unread + self.work.unfinished_syncs
+
+    @property
+    def health(self) -> KnowledgeBaseHealth:
+        """Judge the knowledge base; a failure outweighs work in progress, so that nobody overlooks it."""
+        knowledge_base, failed = self.knowledge_base, self.members.failed
+        if knowledge_base.status is KnowledgeBaseStatus.ERROR:
+            return KnowledgeBaseHealth.FAILED
+        if failed and not knowledge_base.document_count and not self.waiting_document_count:
+            return KnowledgeBaseHealth.FAILED
+        if failed:
+            return KnowledgeBaseHealth.INCOMPLETE
+        if self.waiting_document_count or knowledge_base.status is not KnowledgeBaseStatus.ACTIVE:
+            return KnowledgeBaseHealth.INDEXING
+        return KnowledgeBaseHealth.COMPLETE
+
+
+class KnowledgeBaseStandings:
+    """Reads the standing of knowledge bases."""
+
+    def __init__(self, counts: DocumentCountRepository, work: KnowledgeBaseWorkRepository) -> None:
+        self._counts = counts
+        self._work = work
+
+    async def of(self, organization_id: str, knowledge_bases: Sequence[KnowledgeBase]) -> list[StandingKnowledgeBase]:
+        """Return the standing of each, in order; a few queries however many there are."""
+        members = await self._counts.of_knowledge_bases(organization_id, knowledge_bases)
+        work = await self._work.of(organization_id, [item.id for item in knowledge_bases])
+        return [
+            StandingKnowledgeBase(item, members[item.id], work.get(item.id, KnowledgeBaseWork()))
+            for item in knowledge_bases
+        ]

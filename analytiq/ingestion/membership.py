@@ -1,0 +1,95 @@
+"""Which pairs (knowledge base, document) a change touches (design 2.1).
+
+A change enqueues one job about its own side only. It runs after that change's commit, reads both sides, and
+enqueues the pairs; so when both sides gain the same tag at once, whichever commits last sees the other.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.telemetry.checkpoints import checkpoint
+
+
+def sync_request(
+    organization_id: str, kb_id: str, document_id: str, *, priority: int = Priority.INTERACTIVE
+) -> JobRequest:
+    """The job that makes one pair as it should be."""
+    subject = JobSubject(kb_id=kb_id, document_id=document_id)
+    return JobRequest(kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority)
+
+
+def document_changed(organization_id: str, document_id: str) -> JobRequest:
+    """The job that a change of a document's tags, text or existence enqueues."""
+    return JobRequest(
+        kind=JobKind.MEMBERSHIP_DOCUMENT,
+        organization_id=organization_id,
+        subject=JobSubject(document_id=document_id),
+    )
+
+
+def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
+    """The job that a change of a knowledge base's tags, or its creation, enqueues."""
+    return JobRequest(kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id))
+
+
+class Membership:
+    """Finds the pairs and enqueues a sync of each."""
+
+    def __init__(
+        self,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        jobs: JobRepository,
+    ) -> None:
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._jobs = jobs
+
+    async def enqueue_pairs_of_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
+        """Sync the document with every knowledge base it is in or should be in; returns how many."""
+        document = await self._documents.get(organization_id, document_id)
+        kb_ids = {entry.kb_id for entry in await self._entries.of_document(organization_id, document_id)}
+        if document is not None:
+            tagged = await self._knowledge_bases.with_tags(organization_id, document.tag_ids)
+            kb_ids |= {knowledge_base.id for knowledge_base in tagged}
+        requests = [sync_request(organization_id, kb_id, document_id) for kb_id in sorted(kb_ids)]
+        await self._jobs.enqueue(requests, request_id=request_id)
+        await checkpoint("membership.document_pairs_enqueued")
+        return len(requests)
+
+    async def enqueue_pairs_of_kb(self, knowledge_base: KnowledgeBase, *, request_id: str | None) -> int:
+        """Sync the knowledge base with every document that is in it or should be; returns how many.
+
+        In batches by key range: a crash in the middle repeats some, which is harmless.
+        """
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        # First of all, since a sync that is running may have read the tags as they were, and make an entry that is
+        # not there yet below: it is asked to run once more.
+        busy = await self._jobs.documents_being_synced(organization_id, kb_id)
+        count = await self._enqueue(organization_id, kb_id, busy, request_id)
+        async for members in self._documents.member_ids(organization_id, knowledge_base.tag_ids):
+            count += await self._enqueue(organization_id, kb_id, (pair[0] for pair in members), request_id)
+        async for entries in self._entries.document_ids(organization_id, kb_id):
+            indexed = [entry.document_id for entry in entries]
+            members = await self._documents.names_of_members(organization_id, indexed, knowledge_base.tag_ids)
+            left = [document_id for document_id in indexed if document_id not in members]
+            count += await self._enqueue(organization_id, kb_id, left, request_id)
+        await checkpoint("membership.kb_pairs_enqueued")
+        return count
+
+    async def _enqueue(
+        self, organization_id: str, kb_id: str, document_ids: Iterable[str], request_id: str | None
+    ) -> int:
+        requests: Sequence[JobRequest] = [
+            sync_request(organization_id, kb_id, document_id, priority=Priority.BULK) for document_id in document_ids
+        ]
+        await self._jobs.enqueue(requests, request_id=request_id)
+        await checkpoint("membership.kb_batch_enqueued")
+        return len(requests)

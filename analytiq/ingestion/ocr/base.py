@@ -1,0 +1,53 @@
+"""The port that every OCR engine implements."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from analytiq.models.boxes import PlacedText
+
+
+@dataclass(frozen=True, slots=True)
+class GreyImage:
+    """A page as rows of 8-bit grey, white 255, top row first; `pixels` holds `width * height` bytes."""
+
+    pixels: bytes
+    width: int
+    height: int
+    dots_per_inch: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedText:
+    """What an engine read, and how sure it is of it: 0 to 100."""
+
+    text: str
+    confidence: int
+    words: tuple[PlacedText, ...] = ()
+    """In the order of the text; only where they were asked for."""
+
+
+class OcrEngine(Protocol):
+    """Reads images of pages; made and used in the child process that parses one document."""
+
+    languages: tuple[str, ...]
+    """The wished-for languages whose data is installed."""
+    missing_data: str | None
+    """A sentence that names what to install, where some wished-for language has no data."""
+
+    def recognize(self, image: GreyImage, *, with_words: bool = False) -> RecognizedText:
+        """Read one page, upright or turned by a quarter; only where `languages` is not empty."""
+        ...
+
+    def close(self) -> None:
+        """Free the engine's memory."""
+        ...
+
+
+class OcrEngineFactory(Protocol):
+    """An engine's class, as `analytiq.ingestion.ocr.registry` finds it."""
+
+    def __call__(self, languages: Sequence[str], *, data_dir: Path | None) -> OcrEngine:
+        """Make an engine for `languages`; missing data is reported by the engine, never raised."""
+        ...

@@ -1,0 +1,210 @@
+"""The life of a child: bind itself, parse one document, write the outcome, end.
+
+Every way out of `run` ends the process; it never returns into the server that forked it.
+"""
+
+import errno
+import os
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+import orjson
+
+from analytiq.errors import EmptyDocumentError, ParserUnavailableError
+from analytiq.ingestion.parsing.base import Parser
+from analytiq.ingestion.parsing.isolation import Examination, Isolation, readable_paths
+from analytiq.ingestion.parsing.limits import apply_limits
+from analytiq.ingestion.parsing.messages import (
+    DetectTask,
+    ExamineTask,
+    Failure,
+    ForkRequest,
+    Outcome,
+    ParseTask,
+    PlaceTask,
+    Task,
+    failure_of,
+)
+from analytiq.ingestion.parsing.registry import load_parser
+from analytiq.ingestion.parsing.rights import attempts, giving_up, kernel
+from analytiq.ingestion.parsing.sanitize import sanitize_document, sanitize_text
+from analytiq.models.boxes import PageWords
+from analytiq.models.text import ParsedDocument
+
+PROGRESS_INTERVAL_SECONDS = 0.1
+MAX_DETAIL_CHARACTERS = 2000
+EXIT_WITH_RIGHTS = 70
+"""The kernel kept the process from giving its rights up, so the document was not touched."""
+
+OWN_CODE = "analytiq."
+"""Parsers of ours start no threads; what other packages bring may."""
+
+
+def run(request: ForkRequest, channel: socket.socket, outcome_descriptor: int, *, server_pid: int) -> NoReturn:
+    """Parse and end with code 0 once an outcome is written, also where the outcome is a failure."""
+    exit_code = 1
+    try:
+        _detach(server_pid)
+        sys.path[:] = request.import_path
+        apply_limits(request.limits)
+        bound = _Bound(request.isolation, channel, outcome_descriptor)
+        _write(_do(request.task, bound), outcome_descriptor)
+        exit_code = EXIT_WITH_RIGHTS if bound.has_failed else 0
+    finally:
+        # Not sys.exit: handlers and buffers that were inherited from the server are the server's.
+        os._exit(exit_code)
+
+
+class ProgressReporter:
+    """Tells the caller how far the parser is, at most ten times a second and at the end."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._next_report = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        """Pages done, pages of all."""
+        now = time.monotonic()
+        if now < self._next_report and done < total:
+            return
+        self._next_report = now + PROGRESS_INTERVAL_SECONDS
+        self._channel.send(orjson.dumps({"kind": "progress", "done": done, "total": total}))
+
+
+@dataclass(slots=True)
+class _Bound:
+    """The step between the import of code and the sight of a document: the process gives its rights up."""
+
+    isolation: Isolation
+    channel: socket.socket
+    outcome_descriptor: int
+    has_failed: bool = False
+
+    def give_up(self, *readable: Path, allow_threads: bool = False) -> None:
+        """Keep the channel, the outcome's file, and the reading of these paths."""
+        if self.isolation.mode == "off":
+            return
+        self.has_failed = True
+        giving_up.give_up(
+            readable=readable,
+            keep_descriptors=[self.channel.fileno(), self.outcome_descriptor],
+            allow_threads=allow_threads,
+            support=giving_up.supported(),
+        )
+        self.has_failed = False
+
+    def give_up_for(self, parser: str, *paths: Path) -> None:
+        """As `give_up`, for a parser that is imported.
+
+        Raises:
+            ParserUnavailableError: Its import started threads, which keep their rights.
+        """
+        if self.isolation.mode != "off" and giving_up.thread_count() != 1:
+            raise ParserUnavailableError(
+                f"The parser {parser} starts threads when it is imported, and a thread that runs cannot be isolated."
+                " Use a version that starts them later, or none."
+            )
+        readable = readable_paths(parser=parser, extra=self.isolation.readable)
+        self.give_up(*paths, *readable, allow_threads=not parser.startswith(OWN_CODE))
+
+
+def _do(task: Task, bound: _Bound) -> Outcome:
+    try:
+        match task:
+            case ParseTask():
+                return Outcome(document=_parse(task, bound))
+            case PlaceTask():
+                return Outcome(words=_place_words(task, bound))
+            case DetectTask():
+                return Outcome(content_type=_detect(task, bound))
+            case ExamineTask():
+                return Outcome(examination=_examine(task, bound))
+    except BaseException as error:  # noqa: BLE001 -- a panic of a Rust extension is no Exception, and this is the last stop
+        return Outcome(failure=failure_of(error, parser="" if isinstance(task, ExamineTask) else task.parser))
+
+
+def _parse(task: ParseTask, bound: _Bound) -> ParsedDocument:
+    """Load the parser, give rights up, read the file, make the text storable."""
+    if task.path.stat().st_size == 0:
+        raise EmptyDocumentError("The file is empty: upload it again.")
+    parser: Parser = load_parser(task.parser)
+    bound.give_up_for(task.parser, *_files_of(task))
+    return sanitize_document(parser.parse(task.path, task.options, ProgressReporter(bound.channel)))
+
+
+def _files_of(task: ParseTask | PlaceTask) -> list[Path]:
+    return [task.path] if task.options.ocr_data_dir is None else [task.path, task.options.ocr_data_dir]
+
+
+def _place_words(task: PlaceTask, bound: _Bound) -> PageWords:
+    # Not imported with this module: the server imports it first, and parsers after.
+    from analytiq.ingestion.parsing.placing import place_words
+
+    bound.give_up_for(task.parser, *_files_of(task))
+    page = task.page
+    return place_words(task.path, page.content_type, page.page_number, task.options, is_image=page.is_image)
+
+
+def _detect(task: DetectTask, bound: _Bound) -> str:
+    from analytiq.ingestion.parsing.formats import detect
+
+    bound.give_up_for(task.parser, task.path)
+    return detect(task.path, task.hints)
+
+
+def _examine(task: ExamineTask, bound: _Bound) -> Examination:
+    unavailable: list[str] = []
+    for reference in task.parsers:
+        try:
+            load_parser(reference)
+        except ParserUnavailableError as error:
+            unavailable.append(error.detail)
+    bound.give_up()
+    return Examination(attempts.remaining(), tuple(unavailable))
+
+
+def _write(outcome: Outcome, descriptor: int) -> None:
+    try:
+        content = orjson.dumps(outcome if outcome.failure is None else _storable(outcome.failure))
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(content)
+    except MemoryError:
+        _write_limit(descriptor, "The document's text needs more memory than a document may have: split it.")
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        _write_limit(descriptor, "The document's text is larger than a text may be: split the document.")
+
+
+def _write_limit(descriptor: int, detail: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, orjson.dumps(Outcome(failure=Failure("LimitExceededError", detail))), 0)
+
+
+def _storable(failure: Failure) -> Outcome:
+    return Outcome(failure=Failure(failure.error, sanitize_text(failure.detail)[:MAX_DETAIL_CHARACTERS]))
+
+
+def _detach(server_pid: int) -> None:
+    """Own process group, default signals, no output: libraries print what a document's author words."""
+    os.setpgid(0, 0)
+    _bind_to_server(server_pid)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    os.chdir("/")
+
+
+def _bind_to_server(server_pid: int) -> None:
+    """Die with the server, and never gain rights; without the server nobody could kill this process."""
+    kernel.die_with_parent(signal.SIGKILL)
+    kernel.forbid_new_privileges()
+    if os.getppid() != server_pid:  # it died before the first call
+        os._exit(1)

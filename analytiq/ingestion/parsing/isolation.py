@@ -1,0 +1,119 @@
+"""How far a parser is shut off from the machine: what is required, what it may read, what the kernel lacks."""
+
+import importlib
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from analytiq.errors import InvalidInputError
+from analytiq.ingestion.ocr.language_data import DEBIAN_DATA_ROOT
+from analytiq.settings import ExtractionSettings
+
+IsolationMode = Literal["required", "best_effort", "off"]
+
+_SITE_NAMES = frozenset({"site-packages", "dist-packages"})
+_SYSTEM_PATHS = (
+    # Shared objects that are loaded when they are needed.
+    Path("/usr/lib"),
+    Path("/usr/lib64"),
+    Path("/usr/local/lib"),
+    Path("/nix/store"),
+    Path("/lib"),
+    Path("/lib64"),
+    Path("/etc/ld.so.cache"),
+    Path("/usr/share/zoneinfo"),
+    Path("/etc/localtime"),
+    # pdfium reads them where a document embeds no font.
+    Path("/usr/share/fonts"),
+    Path("/usr/local/share/fonts"),
+    Path("/usr/share/X11/fonts"),
+    # The parent too: its data directory is found by listing it.
+    DEBIAN_DATA_ROOT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """The isolation of one parser."""
+
+    mode: IsolationMode = "best_effort"
+    """`required`: refuse documents where the kernel lacks a feature. `off`: parsers keep all rights."""
+    readable: tuple[Path, ...] = ()
+    """Besides code, fonts and OCR data: what parsers of other packages need."""
+
+
+BEST_EFFORT = Isolation()
+
+
+def isolation_of(settings: ExtractionSettings) -> Isolation:
+    """Return the isolation that an operator has set."""
+    return Isolation(settings.isolation, settings.readable_paths)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What a parser can do on this machine that it should not, and which parsers cannot be imported."""
+
+    remaining: tuple[str, ...] = ()
+    """Empty where parsers are isolated."""
+    unavailable: tuple[str, ...] = ()
+    """A sentence for each parser that cannot be imported."""
+
+    @property
+    def gap(self) -> str | None:
+        """Return a sentence on the isolation that is missing, None where it is whole."""
+        return None if not self.remaining else describe_gap(self.remaining)
+
+
+def describe_gap(remaining: Iterable[str]) -> str:
+    """Return a sentence that tells what is not prevented, and what to do."""
+    return (
+        f"Parsers are not isolated: a document that takes over its parser could {', '.join(remaining)}. Needed are"
+        " Landlock (Linux 5.13 or newer, with `landlock` in /sys/kernel/security/lsm) and seccomp filters; a container"
+        " must not run with `seccomp=unconfined` or an old profile. Use such a kernel, or set"
+        " ANALYTIQ_EXTRACTION__ISOLATION=best_effort if you trust every document."
+    )
+
+
+def code_paths() -> tuple[Path, ...]:
+    """Return the directories of installed code, never a checkout as a whole: it may hold keys and data."""
+    prefixes = {Path(sys.prefix), Path(sys.base_prefix)}
+    libraries = [prefix / name for prefix in sorted(prefixes) for name in ("lib", "lib64")]
+    # Those of `pip install --user` lie below the home directory.
+    sites = [Path(entry) for entry in sys.path if Path(entry).name in _SITE_NAMES]
+    return (*libraries, *sites, *_package_of("analytiq"))
+
+
+def readable_paths(*, parser: str, extra: Iterable[Path] = ()) -> tuple[Path, ...]:
+    """Return what a parser may read besides its document.
+
+    Args:
+        parser: `module:Class`, imported already. A package that is not installed but on the import path is read too.
+        extra: Named by the operator.
+    """
+    return (*code_paths(), *_SYSTEM_PATHS, *_package_of(parser.partition(":")[0].partition(".")[0]), *extra)
+
+
+def refuse_readable_data(data_dir: Path, *, extra: Iterable[Path] = ()) -> None:
+    """Refuse a data directory, or one for temporary files, that parsers could read.
+
+    Raises:
+        InvalidInputError: A rule of Landlock holds for all beneath a directory, and knows no exception.
+    """
+    readable = [path.resolve() for path in (*code_paths(), *_SYSTEM_PATHS, *extra)]
+    for directory, setting in ((data_dir, "ANALYTIQ_DATA_DIR"), (Path(tempfile.gettempdir()), "TMPDIR")):
+        for path in readable:
+            if directory.expanduser().resolve().is_relative_to(path):
+                raise InvalidInputError(
+                    f"The directory {str(directory)!r} lies beneath {str(path)!r}, which document parsers may read. It"
+                    f" holds keys or other documents: set {setting} to a directory elsewhere."
+                )
+
+
+def _package_of(name: str) -> tuple[Path, ...]:
+    """Return the directories of an imported top-level package, which it may import more of later."""
+    module = sys.modules.get(name) or importlib.import_module(name)
+    return tuple(Path(directory) for directory in getattr(module, "__path__", ()))

@@ -1,0 +1,189 @@
+"""What the sandbox's three processes say to each other: JSON, as the child may be in a stranger's hands.
+
+    caller ──ForkRequest + two descriptors──▶ server            (one socket for all documents)
+    caller ◀──Started, Progress…, Ended────── server and child  (one socket for each document)
+    caller ◀──Outcome──────────────────────── child             (one file for each document)
+
+Pickle would run code of the sender's choice in the caller; JSON that is checked against these types cannot.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from analytiq.errors import (
+    CorruptFileError,
+    EmptyDocumentError,
+    EncryptedFileError,
+    InvalidInputError,
+    LimitExceededError,
+    MemoryLimitError,
+    ParserUnavailableError,
+    PermanentError,
+    UnsupportedFormatError,
+)
+from analytiq.ingestion.parsing.base import ParseOptions, TypeHints
+from analytiq.ingestion.parsing.isolation import Examination, Isolation
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.registry import cannot_import
+from analytiq.models.boxes import PageWords
+from analytiq.models.text import ParsedDocument
+
+MAX_MESSAGE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """The page whose words are to be placed; see `analytiq.ingestion.parsing.placing`."""
+
+    content_type: str
+    page_number: int
+    is_image: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParseTask:
+    """Read the whole document."""
+
+    path: Path
+    parser: str
+    """`module:Class`."""
+    options: ParseOptions
+    kind: Literal["parse"] = "parse"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTask:
+    """Place the words of one page."""
+
+    path: Path
+    parser: str
+    options: ParseOptions
+    page: PageRequest
+    kind: Literal["place"] = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class DetectTask:
+    """Tell the content type of a file."""
+
+    path: Path
+    hints: TypeHints
+    kind: Literal["detect"] = "detect"
+
+    @property
+    def parser(self) -> str:
+        """The code that reads the file."""
+        return "analytiq.ingestion.parsing.formats:detect"
+
+
+@dataclass(frozen=True, slots=True)
+class ExamineTask:
+    """Try the isolation of parsers, and import each."""
+
+    parsers: tuple[str, ...]
+    kind: Literal["examine"] = "examine"
+
+
+Task = ParseTask | PlaceTask | DetectTask | ExamineTask
+
+
+@dataclass(frozen=True, slots=True)
+class ForkRequest:
+    """Do one task in a new child; comes with the task's socket and its outcome file."""
+
+    task: Annotated[Task, Field(discriminator="kind")]
+    limits: ParseLimits
+    isolation: Isolation
+    import_path: tuple[str, ...]
+    """The caller's `sys.path`, so that the child finds what the caller finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The child runs; the time limit counts from here."""
+
+    kind: Literal["started"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """So many pages are done, of so many."""
+
+    kind: Literal["progress"]
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The child is gone; a negative code is the signal that killed it."""
+
+    kind: Literal["ended"]
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of `analytiq.errors`, by its class's name."""
+
+    error: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One of them is there."""
+
+    document: ParsedDocument | None = None
+    words: PageWords | None = None
+    content_type: str | None = None
+    examination: Examination | None = None
+    failure: Failure | None = None
+
+
+FORK_REQUEST = TypeAdapter(ForkRequest)
+NEWS = TypeAdapter[Started | Progress | Ended](Started | Progress | Ended)
+OUTCOME = TypeAdapter(Outcome)
+
+_ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
+    error.__name__: error
+    for error in (
+        CorruptFileError,
+        EmptyDocumentError,
+        EncryptedFileError,
+        InvalidInputError,
+        LimitExceededError,
+        MemoryLimitError,
+        ParserUnavailableError,
+        UnsupportedFormatError,
+    )
+}
+
+
+def error_of(failure: Failure, path: Path | None) -> PermanentError | InvalidInputError:
+    """The error that the child reported; one that it may not report counts as a corrupt file.
+
+    Libraries name the file that they read: a path of this machine, which means nothing to whoever sent it.
+    """
+    detail = failure.detail if path is None else failure.detail.replace(str(path), "the file")
+    return _ERRORS.get(failure.error, CorruptFileError)(detail)
+
+
+def failure_of(error: BaseException, *, parser: str) -> Failure:
+    """How the child reports what its parser raised."""
+    if type(error).__name__ in _ERRORS:
+        return Failure(type(error).__name__, str(error))
+    if isinstance(error, ImportError):  # of a module that the parser loads when it needs it
+        return Failure(ParserUnavailableError.__name__, cannot_import(parser, error))
+    if isinstance(error, MemoryError):
+        return Failure("MemoryLimitError", "The document needs more memory than a document may have: split it.")
+    if isinstance(error, RecursionError):
+        return Failure("LimitExceededError", "The document is nested too deeply to be read.")
+    return Failure(
+        "CorruptFileError",
+        f"The document cannot be read ({parser} failed with {type(error).__name__}: {error}): "
+        "upload an undamaged copy.",
+    )

@@ -1,0 +1,104 @@
+"""Where the words of a page stand: runs in the child, beside the parsers that read the same page.
+
+The letters come in the order in which the parser has read them, so that they can be laid beside the stored text.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pypdfium2 ships without types.
+
+import ctypes
+from contextlib import closing
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as pdfium_c
+from PIL import Image, ImageSequence
+
+from analytiq.errors import CorruptFileError, UnsupportedFormatError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.image import ImageParser, grey_image, guarded
+from analytiq.ingestion.parsing.page_images import PageImageReader
+from analytiq.ingestion.parsing.pdf import opened, rendered
+from analytiq.models.boxes import Box, PageWords, PlacedText
+
+MAX_LETTERS = 100_000
+"""Of a page; a page of a newspaper has 30,000."""
+DEVICE_UNITS = 1_000_000
+"""Of a page's width and height each, while pdfium turns its coordinates as the page is turned."""
+
+
+def place_words(path: Path, content_type: str, page_number: int, options: ParseOptions, *, is_image: bool) -> PageWords:
+    """The words of a page of a PDF or of a picture.
+
+    Args:
+        path: of the file.
+        content_type: as it was read.
+        page_number: from 1.
+        options: languages and engine of the reading that the stored text comes from.
+        is_image: the page's text was read from its image.
+
+    Raises:
+        UnsupportedFormatError: files of this type have no pages with places on them.
+        CorruptFileError: the file has no such page.
+    """
+    with closing(PageImageReader(options)) as reader:
+        if content_type == "application/pdf":
+            return _of_pdf(path, page_number, reader, is_image=is_image)
+        if content_type in ImageParser.content_types:
+            with guarded():
+                return _of_picture(path, page_number, reader)
+    raise UnsupportedFormatError(f"Files of type {content_type!r} have no pages on which a passage has a place.")
+
+
+def _of_pdf(path: Path, page_number: int, reader: PageImageReader, *, is_image: bool) -> PageWords:
+    with opened(path) as document:
+        if page_number > len(document):
+            raise CorruptFileError(f"The PDF has no page {page_number}.")
+        with closing(document[page_number - 1]) as page:
+            if is_image:
+                return PageWords(page_number, reader.place(rendered(page)))
+            with closing(page.get_textpage()) as text_page:
+                return PageWords(page_number, tuple(_letters(page, text_page)))
+
+
+def _of_picture(path: Path, page_number: int, reader: PageImageReader) -> PageWords:
+    with Image.open(path) as image:
+        for number, frame in enumerate(ImageSequence.Iterator(image), start=1):
+            if number == page_number:
+                return PageWords(page_number, reader.place(grey_image(frame)))
+    raise CorruptFileError(f"The image has no page {page_number}.")
+
+
+def _letters(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage) -> list[PlacedText]:
+    letters: list[PlacedText] = []
+    rectangle = pdfium_c.FS_RECTF()
+    for index in range(min(text_page.count_chars(), MAX_LETTERS)):
+        code = int(pdfium_c.FPDFText_GetUnicode(text_page, index))
+        # Half of a surrogate pair, an unmapped glyph, or pdfium's mark of a hyphen at a line's end.
+        if code in (0, 2, 0xFFFE) or 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+            continue
+        letter = chr(code)
+        if letter.isspace() or not pdfium_c.FPDFText_GetLooseCharBox(text_page, index, rectangle):
+            continue
+        box = _box_of(page, rectangle.left, rectangle.top, rectangle.right, rectangle.bottom)
+        if box is not None:
+            letters.append(PlacedText(letter, box))
+    return letters
+
+
+def _box_of(page: pdfium.PdfPage, left: float, top: float, right: float, bottom: float) -> Box | None:
+    """As fractions of the page as it is shown; None for what stands beside it."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for x, y in ((left, top), (right, bottom)):
+        device_x, device_y = ctypes.c_int(), ctypes.c_int()
+        pdfium_c.FPDF_PageToDevice(page, 0, 0, DEVICE_UNITS, DEVICE_UNITS, 0, x, y, device_x, device_y)
+        xs.append(device_x.value / DEVICE_UNITS)
+        ys.append(device_y.value / DEVICE_UNITS)
+    return clipped(min(xs), min(ys), max(xs), max(ys))
+
+
+def clipped(left: float, top: float, right: float, bottom: float) -> Box | None:
+    """The part of a rectangle that lies on the page; None where nothing of it does."""
+    box = Box(max(left, 0.0), max(top, 0.0), min(right, 1.0), min(bottom, 1.0))
+    return box if box.left < box.right and box.top < box.bottom else None

@@ -1,0 +1,45 @@
+"""Plain text and what reads as it: logs, source code, JSON, XML."""
+
+import codecs
+import re
+from pathlib import Path
+
+from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress
+from analytiq.ingestion.parsing.charset import decode_text
+from analytiq.ingestion.parsing.sanitize import sanitize_document
+from analytiq.models.text import ParsedDocument, ParsedPage
+
+_XML_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
+
+
+class PlainTextParser:
+    """The text as it is, in one page."""
+
+    content_types = ("text/plain", "application/json", "application/xml")
+    extensions = (".txt", ".text", ".log", ".json", ".xml")
+
+    def parse(self, path: Path, options: ParseOptions, report_progress: ReportProgress) -> ParsedDocument:
+        """Decode the file."""
+        data = path.read_bytes()
+        declaration = _XML_ENCODING.match(data)
+        hint = declaration[1].decode("ascii") if declaration else options.charset_hint
+        text = decode_text(data, hint=hint).text
+        report_progress(1, 1)
+        return ParsedDocument((ParsedPage(1, text),))
+
+
+def parse_utf8(data: bytes) -> ParsedDocument | None:
+    """What the sandboxed parser would make of text that is plainly UTF-8; None where that is to be found out.
+
+    It saves the child process (8 ms of processor time) for the commonest of files, and needs none: strict
+    decoding guesses nothing, and takes time and memory in proportion to the length.
+    """
+    content = data.removeprefix(codecs.BOM_UTF8)
+    # Zeros may be UTF-16, an escape sequence may be ISO-2022, and both are valid UTF-8 (see `charset`).
+    if b"\0" in content or b"\x1b$" in content:
+        return None
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return sanitize_document(ParsedDocument((ParsedPage(1, text),)))

@@ -1,0 +1,98 @@
+"""Reads documents within the budgets of this process: time by the size of a file, memory over all parsers together."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import structlog
+
+from analytiq.errors import CorruptFileError, MemoryLimitError
+from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress, TypeHints
+from analytiq.ingestion.parsing.budgets import ProcessorBudget, first_grant
+from analytiq.ingestion.parsing.isolation import isolation_of
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.memory import MemoryBudget
+from analytiq.ingestion.parsing.messages import PageRequest
+from analytiq.ingestion.parsing.sandbox import DETECTION_LIMITS, detect_in_child, parse_in_child, place_words_in_child
+from analytiq.models.boxes import PageWords
+from analytiq.models.text import ParsedDocument
+from analytiq.settings import ExtractionSettings
+
+log = structlog.get_logger(__name__)
+
+
+class DocumentReader:
+    """All that this process reads of documents; one for each process, since they share its memory."""
+
+    def __init__(self, settings: ExtractionSettings, memory: MemoryBudget) -> None:
+        self._settings = settings
+        self._memory = memory
+        self._isolation = isolation_of(settings)
+        self._processor = ProcessorBudget(
+            least=min(settings.cpu_seconds_least, settings.cpu_seconds),
+            per_mebibyte=settings.cpu_seconds_per_mebibyte,
+            per_mebibyte_of_pictures=settings.cpu_seconds_per_mebibyte_of_pictures,
+            most=settings.cpu_seconds,
+        )
+
+    async def detect(self, path: Path, hints: TypeHints) -> str:
+        """Return the content type of a file; raises what `detect_in_child` does."""
+        async with self._memory.grant(DETECTION_LIMITS.memory_bytes) as granted:
+            limits = replace(DETECTION_LIMITS, memory_bytes=granted)
+            return await detect_in_child(path, hints, limits=limits, isolation=self._isolation)
+
+    async def parse(
+        self,
+        path: Path,
+        *,
+        byte_size: int,
+        content_type: str,
+        options: ParseOptions,
+        on_progress: ReportProgress | None = None,
+    ) -> ParsedDocument:
+        """Parse a file with the memory that files of its size need, and once more with all that one may have.
+
+        Raises:
+            LimitExceededError: It needs more time or memory than a file of its size may have.
+            AnalytiqError: As `parse_in_child` does.
+        """
+        limits = ParseLimits(
+            cpu_seconds=self._processor.seconds(byte_size, content_type),
+            wall_seconds=self._settings.wall_seconds,
+            output_bytes=self._settings.output_bytes,
+            file_bytes=byte_size,
+        )
+        most = min(self._settings.memory_bytes, self._memory.most)
+        first = first_grant(byte_size, most)
+
+        async def parse_with(memory_bytes: int) -> ParsedDocument:
+            async with self._memory.grant(memory_bytes) as granted:
+                return await parse_in_child(
+                    path,
+                    content_type=content_type,
+                    options=options,
+                    limits=replace(limits, memory_bytes=granted),
+                    isolation=self._isolation,
+                    on_progress=on_progress,
+                )
+
+        try:
+            return await parse_with(first)
+        except (MemoryLimitError, CorruptFileError) as error:
+            # Libraries that run out of memory may call a sound file damaged.
+            if first >= most:
+                raise
+            log.info("parsing.more_memory", bytes=byte_size, code=error.code, memory_bytes=most)
+        return await parse_with(most)
+
+    async def place_words(
+        self, path: Path, page: PageRequest, *, options: ParseOptions, cpu_seconds: int, wall_seconds: float
+    ) -> PageWords:
+        """Return the words of a page with their places; raises what `place_words_in_child` does."""
+        async with self._memory.grant(self._settings.memory_bytes) as granted:
+            limits = ParseLimits(
+                memory_bytes=granted,
+                cpu_seconds=cpu_seconds,
+                wall_seconds=wall_seconds,
+                output_bytes=self._settings.output_bytes,
+            )
+            return await place_words_in_child(path, page, options=options, limits=limits, isolation=self._isolation)

@@ -1,0 +1,185 @@
+"""Which parser reads which content type.
+
+A format is one module with one class. The built-in ones are listed here as `module:Class` with what the class
+says of itself, so that the process that looks a parser up need not import it; other packages bring theirs by
+the entry point group `analytiq.parsers`. Both are imported by reference, in the child that parses.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from analytiq.errors import ParserUnavailableError, UnsupportedFormatError
+from analytiq.ingestion.parsing.advice import advice_for
+from analytiq.ingestion.parsing.base import Parser
+
+ENTRY_POINT_GROUP = "analytiq.parsers"
+
+
+@dataclass(frozen=True, slots=True)
+class ParserEntry:
+    """A parser that may be loaded."""
+
+    reference: str
+    """`module:Class`."""
+    content_types: tuple[str, ...]
+    extensions: tuple[str, ...]
+
+
+PLAIN_TEXT_PARSER = "analytiq.ingestion.parsing.plain_text:PlainTextParser"
+
+BUILT_IN_PARSERS = (
+    ParserEntry("analytiq.ingestion.parsing.pdf:PdfParser", ("application/pdf",), (".pdf",)),
+    ParserEntry(
+        "analytiq.ingestion.parsing.docx:DocxParser",
+        ("application/vnd.openxmlformats-officedocument.wordprocessingml.document",),
+        (".docx", ".docm", ".dotx"),
+    ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.xlsx:XlsxParser",
+        ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",),
+        (".xlsx", ".xlsm", ".xltx", ".xltm"),
+    ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.pptx:PptxParser",
+        ("application/vnd.openxmlformats-officedocument.presentationml.presentation",),
+        (".pptx", ".pptm", ".ppsx", ".potx"),
+    ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.opendocument:OpenDocumentParser",
+        (
+            "application/vnd.oasis.opendocument.text",
+            "application/vnd.oasis.opendocument.spreadsheet",
+            "application/vnd.oasis.opendocument.presentation",
+            "application/vnd.oasis.opendocument.text-template",
+            "application/vnd.oasis.opendocument.spreadsheet-template",
+        ),
+        (".odt", ".ott", ".ods", ".odp"),
+    ),
+    ParserEntry("analytiq.ingestion.parsing.epub:EpubParser", ("application/epub+zip",), (".epub",)),
+    ParserEntry("analytiq.ingestion.parsing.rtf:RtfParser", ("application/rtf",), (".rtf",)),
+    ParserEntry("analytiq.ingestion.parsing.notebook:NotebookParser", ("application/x-ipynb+json",), (".ipynb",)),
+    ParserEntry(
+        "analytiq.ingestion.parsing.email_message:EmailParser", ("message/rfc822",), (".eml", ".mht", ".mhtml")
+    ),
+    ParserEntry("analytiq.ingestion.parsing.html:HtmlParser", ("text/html",), (".html", ".htm", ".xhtml")),
+    ParserEntry("analytiq.ingestion.parsing.markdown:MarkdownParser", ("text/markdown",), (".md", ".markdown")),
+    ParserEntry(
+        "analytiq.ingestion.parsing.csv:CsvParser", ("text/csv", "text/tab-separated-values"), (".csv", ".tsv")
+    ),
+    ParserEntry(
+        "analytiq.ingestion.parsing.image:ImageParser",
+        ("image/png", "image/jpeg", "image/tiff", "image/webp", "image/bmp", "image/gif"),
+        (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".bmp", ".gif"),
+    ),
+    ParserEntry(
+        PLAIN_TEXT_PARSER,
+        ("text/plain", "application/json", "application/xml"),
+        (".txt", ".text", ".log", ".json", ".xml"),
+    ),
+)
+
+
+class ParserRegistry:
+    """The parsers of one process; of two that read the same content type, the one given last counts."""
+
+    def __init__(self, entries: Iterable[ParserEntry], *, problems: Iterable[str] = ()) -> None:
+        self.problems = tuple(problems)
+        """A sentence for each installed parser that cannot be imported: its content types are not known."""
+        self._by_content_type: dict[str, ParserEntry] = {}
+        self._type_of_extension: dict[str, str] = {}
+        for entry in entries:
+            self._by_content_type |= dict.fromkeys(entry.content_types, entry)
+            for extension in entry.extensions:
+                self._type_of_extension[extension] = entry.content_types[0]
+
+    @property
+    def content_types(self) -> tuple[str, ...]:
+        """All that can be read, sorted."""
+        return tuple(sorted(self._by_content_type))
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The parsers in use as `module:Class`, sorted."""
+        return tuple(sorted({entry.reference for entry in self._by_content_type.values()}))
+
+    def content_type_of_extension(self, extension: str) -> str | None:
+        """The preferred content type of a file name ending (with the dot, lower case)."""
+        return self._type_of_extension.get(extension)
+
+    def entry_for(self, content_type: str) -> ParserEntry:
+        """The parser of a content type; any other `text/` type is read as plain text.
+
+        Raises:
+            UnsupportedFormatError: nobody reads it; the message says what to upload instead, or lists what can be read.
+        """
+        entry = self._by_content_type.get(content_type)
+        if entry is None and content_type.startswith("text/"):
+            entry = self._by_content_type.get("text/plain")
+        if entry is None:
+            raise UnsupportedFormatError(
+                advice_for(content_type)
+                or f"Files of type {content_type!r} cannot be read. Convert the file to one of: "
+                f"{', '.join(sorted(self._type_of_extension))}."
+                + "".join(f" {problem}" for problem in self.problems)
+            )
+        return entry
+
+
+def load_parser(reference: str) -> Parser:
+    """Import a parser by `module:Class` and make one.
+
+    Raises:
+        ParserUnavailableError: The import failed. Another attempt fails too, until the installation is repaired.
+    """
+    try:
+        parser_class = EntryPoint("", reference, ENTRY_POINT_GROUP).load()
+        return cast("Parser", parser_class())
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ParserUnavailableError(cannot_import(reference, error)) from error
+
+
+def cannot_import(reference: str, error: BaseException) -> str:
+    """Return the sentence that tells why a parser cannot be imported and what to do."""
+    return (
+        f"The parser {reference} cannot be imported ({type(error).__name__}: {error}). Repair the installation of the"
+        " worker (`analytiq doctor` imports every parser), then extract the document again."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledParsers:
+    """The parsers of other installed packages."""
+
+    entries: tuple[ParserEntry, ...]
+    problems: tuple[str, ...]
+    """A sentence for each parser that cannot be imported."""
+
+
+def installed_parsers() -> InstalledParsers:
+    """Import the parsers of other installed packages; one that cannot be imported takes no other with it."""
+    entries: list[ParserEntry] = []
+    problems: list[str] = []
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            parser_class = cast("type[Parser]", entry_point.load())
+            content_types, extensions = tuple(parser_class.content_types), tuple(parser_class.extensions)
+        except Exception as error:  # noqa: BLE001 -- a foreign package, which may raise anything
+            problems.append(
+                f"The parser {entry_point.name!r} ({entry_point.value}) cannot be imported ({type(error).__name__}:"
+                f" {error}). Repair or uninstall its package."
+            )
+        else:
+            entries.append(ParserEntry(entry_point.value, content_types, extensions))
+    return InstalledParsers(tuple(entries), tuple(problems))
+
+
+@cache
+def default_registry() -> ParserRegistry:
+    """Return the built-in parsers and the installed ones, which win; read once in a process."""
+    installed = installed_parsers()
+    return ParserRegistry((*BUILT_IN_PARSERS, *installed.entries), problems=installed.problems)

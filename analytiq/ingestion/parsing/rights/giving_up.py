@@ -1,0 +1,62 @@
+"""The order in which a process gives its rights up."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from analytiq.ingestion.parsing.rights import kernel, landlock, seccomp
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What the kernel offers; a container's own filter may hide it."""
+
+    landlock_version: int
+    """0: none."""
+    has_seccomp: bool
+
+
+def supported() -> Support:
+    """Ask the kernel."""
+    return Support(landlock.version(), seccomp.is_supported())
+
+
+def thread_count() -> int:
+    """Return how many threads the calling process has."""
+    return sum(1 for _ in Path("/proc/self/task").iterdir()) if kernel.IS_LINUX else 1
+
+
+def give_up(
+    *, readable: Iterable[Path], keep_descriptors: Iterable[int], allow_threads: bool = False, support: Support
+) -> None:
+    """Bind the calling process for good; it must have one thread, since the kernel binds the thread that calls.
+
+    Args:
+        readable: Files and directories with all beneath that may still be read. Nothing may be written.
+        keep_descriptors: Besides 0 to 2; all others are closed.
+        allow_threads: Let the process start threads, which are bound too.
+        support: Those of the kernel's features that are used.
+
+    Raises:
+        OSError: The kernel refused what it says that it supports.
+        RuntimeError: The process has several threads.
+    """
+    if (support.landlock_version or support.has_seccomp) and thread_count() != 1:
+        raise RuntimeError("Cannot give up rights: the process has several threads, and only one would be bound.")
+    _close_all_but(keep_descriptors)
+    kernel.forbid_new_privileges()
+    kernel.forbid_memory_reads()
+    if support.landlock_version:
+        landlock.restrict(readable, version=support.landlock_version)
+    # Last, as it refuses what the others need.
+    if support.has_seccomp:
+        seccomp.restrict(allow_threads=allow_threads)
+
+
+def _close_all_but(kept: Iterable[int]) -> None:
+    lowest = 3
+    for descriptor in sorted(set(kept)):
+        os.closerange(lowest, descriptor)
+        lowest = max(lowest, descriptor + 1)
+    os.closerange(lowest, 1 << 20)

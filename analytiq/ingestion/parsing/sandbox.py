@@ -1,0 +1,275 @@
+"""Parses documents where they can do no harm: each in a child of its own, with limits, that can be killed.
+
+The child is forked by a small server process (`fork_server`), which this module starts at the first document
+and again after it has died. A child is killed when the caller stops listening to it: at the time limit, when
+the awaiting task is cancelled, when the caller's process dies.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from pydantic import ValidationError
+
+from analytiq.errors import AnalytiqError, CorruptFileError, LimitExceededError, TransientError
+from analytiq.ingestion.parsing.base import ParseOptions, ReportProgress, TypeHints
+from analytiq.ingestion.parsing.child import EXIT_WITH_RIGHTS
+from analytiq.ingestion.parsing.isolation import BEST_EFFORT, Examination, Isolation
+from analytiq.ingestion.parsing.limits import ParseLimits
+from analytiq.ingestion.parsing.messages import (
+    MAX_MESSAGE_BYTES,
+    NEWS,
+    OUTCOME,
+    DetectTask,
+    Ended,
+    ExamineTask,
+    ForkRequest,
+    Outcome,
+    PageRequest,
+    ParseTask,
+    PlaceTask,
+    Progress,
+    Started,
+    Task,
+    error_of,
+)
+from analytiq.ingestion.parsing.registry import default_registry
+from analytiq.ingestion.parsing.servers import RETRY_SECONDS, Server, running_server
+from analytiq.models.boxes import PageWords
+from analytiq.models.text import ParsedDocument
+
+START_SECONDS = 60.0
+"""The first child waits for the server's imports, about a second on a machine at rest."""
+GAP_RETRY_SECONDS = 60.0
+"""Until documents are tried again where isolation is required and a part of it is missing."""
+DETECTION_LIMITS = ParseLimits(memory_bytes=256 * 1024 * 1024, cpu_seconds=10)
+"""A look at 320 KiB takes milliseconds."""
+MEBIBYTE = 1024 * 1024
+
+_CRASHES = frozenset({signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP})
+
+
+async def parse_in_child(
+    path: Path,
+    *,
+    content_type: str,
+    options: ParseOptions,
+    limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
+    on_progress: ReportProgress | None = None,
+) -> ParsedDocument:
+    """Parse a file in a child process of its own.
+
+    Args:
+        path: The stored bytes; the child reads them itself.
+        content_type: As `formats.detect_content_type` says.
+        options: Handed to the parser.
+        limits: Set in the child before it reads the file.
+        isolation: What the parser may do and read besides, and whether that is required.
+        on_progress: Called in this task with (pages done, pages of all), at most ten times a second.
+
+    Returns:
+        At least one page; no text holds NUL, other control characters or lone surrogates.
+
+    Raises:
+        UnsupportedFormatError: no parser reads the content type.
+        ParserUnavailableError: the parser cannot be imported.
+        CorruptFileError, EncryptedFileError, EmptyDocumentError: what the parser found, or it crashed.
+        LimitExceededError: time, memory, pages or text beyond the limits.
+        TransientError: the sandbox itself failed; the document may be fine.
+    """
+    task = ParseTask(path, default_registry().entry_for(content_type).reference, options)
+    outcome = await _outcome_of(task, limits, isolation, on_progress)
+    if outcome.document is None or not outcome.document.pages:
+        raise CorruptFileError("The parser found no page in the document: upload an undamaged copy.")
+    return outcome.document
+
+
+async def place_words_in_child(
+    path: Path,
+    page: PageRequest,
+    *,
+    options: ParseOptions,
+    limits: ParseLimits,
+    isolation: Isolation = BEST_EFFORT,
+) -> PageWords:
+    """The words of one page of a file, and where they stand; raises what `parse_in_child` does."""
+    task = PlaceTask(path, default_registry().entry_for(page.content_type).reference, options, page)
+    outcome = await _outcome_of(task, limits, isolation)
+    if outcome.words is None:
+        raise CorruptFileError("The words of the page could not be placed: upload an undamaged copy.")
+    return outcome.words
+
+
+async def detect_in_child(
+    path: Path, hints: TypeHints, *, limits: ParseLimits = DETECTION_LIMITS, isolation: Isolation = BEST_EFFORT
+) -> str:
+    """Return the content type of a file, as `formats.detect` does; raises what `parse_in_child` does."""
+    outcome = await _outcome_of(DetectTask(path, hints), limits, isolation)
+    if outcome.content_type is None:
+        raise CorruptFileError("The type of the file could not be told: upload an undamaged copy.")
+    return outcome.content_type
+
+
+async def examine(isolation: Isolation) -> Examination:
+    """Try in a child what parsers must not be able to do, and import every parser.
+
+    Raises:
+        TransientError: The sandbox itself failed.
+    """
+    server = running_server()
+    task = ExamineTask(default_registry().references)
+    outcome = await _outcome_of(task, ParseLimits(), replace(isolation, mode="best_effort"))
+    found = outcome.examination or Examination(remaining=("do anything: the examination has no outcome",))
+    server.examination = replace(found, unavailable=(*found.unavailable, *default_registry().problems))
+    return server.examination
+
+
+async def _outcome_of(
+    task: Task, limits: ParseLimits, isolation: Isolation, on_progress: ReportProgress | None = None
+) -> Outcome:
+    path = None if isinstance(task, ExamineTask) else task.path
+    if path is not None and not path.is_absolute():
+        raise ValueError(f"the child works in another directory, so {path} must be absolute")
+    if isolation.mode == "required" and path is not None:
+        await _require_isolation(isolation)
+    request = ForkRequest(task, limits, isolation, tuple(sys.path))
+    with TemporaryFile(prefix="analytiq-outcome-") as outcome_file:
+        exit_code = await _run_child(request, outcome_file.fileno(), on_progress)
+        if exit_code is not None and exit_code != 0:
+            raise _error_of_exit(exit_code, request.limits)
+        # A descriptor of its own: if this task is cancelled, the thread goes on reading a while.
+        outcome = await asyncio.to_thread(_read_outcome, os.dup(outcome_file.fileno()))
+    if outcome.failure is not None:
+        raise error_of(outcome.failure, path)
+    return outcome
+
+
+async def _require_isolation(isolation: Isolation) -> None:
+    """Try once for each server what parsers must not be able to do.
+
+    Raises:
+        TransientError: They are able to. Another worker's kernel may be whole.
+    """
+    server = running_server()
+    gap = (server.examination or await examine(isolation)).gap
+    if gap is not None:
+        raise TransientError(gap, retry_after=GAP_RETRY_SECONDS, code="parsers_not_isolated")
+
+
+async def _run_child(request: ForkRequest, outcome_descriptor: int, on_progress: ReportProgress | None) -> int | None:
+    """Follow one child to its end; its exit code, None where only the outcome can tell.
+
+    Leaving this function closes the document's socket, which is what kills a child that still runs.
+    """
+    server = running_server()
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with channel:
+        channel.settimeout(0)
+        with theirs:
+            server.submit(request, theirs, outcome_descriptor)
+            server.documents += 1
+        await _await_start(channel, server)
+        deadline = asyncio.timeout(request.limits.wall_seconds)
+        try:
+            async with deadline:
+                return await _follow(channel, server, on_progress)
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise LimitExceededError(
+                f"The document was not read within {request.limits.wall_seconds:g} seconds: split it."
+            ) from error
+
+
+async def _await_start(channel: socket.socket, server: Server) -> None:
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            news = await _receive(channel)
+    except TimeoutError as error:
+        raise TransientError(
+            f"No child was started within {START_SECONDS:g} seconds: the machine is overloaded.",
+            retry_after=START_SECONDS,
+        ) from error
+    if not isinstance(news, Started):
+        raise _server_died(server)
+    server.has_answered = True
+
+
+async def _follow(channel: socket.socket, server: Server, on_progress: ReportProgress | None) -> int | None:
+    while (news := await _receive(channel)) is not None:
+        if isinstance(news, Ended):
+            return news.exit_code
+        if isinstance(news, Progress) and on_progress is not None:
+            on_progress(news.done, news.total)
+    if not server.is_alive:
+        raise _server_died(server)
+    return None
+
+
+async def _receive(channel: socket.socket) -> Started | Progress | Ended | None:
+    message = await asyncio.get_running_loop().sock_recv(channel, MAX_MESSAGE_BYTES)
+    if not message:
+        return None
+    try:
+        return NEWS.validate_json(message)
+    except ValidationError as error:
+        raise CorruptFileError("The document has taken over its parser and was stopped.") from error
+
+
+def _server_died(server: Server) -> TransientError:
+    return TransientError(
+        f"The parsing server (process {server.pid}) died while it read the document; its log says why. "
+        "It is started again for the next document.",
+        retry_after=RETRY_SECONDS,
+    )
+
+
+def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
+    """What a child's death says of its document."""
+    if exit_code == -signal.SIGXCPU:
+        reason = ""
+        if limits.file_bytes is not None:
+            reason = f", the most for a file of {limits.file_bytes:,} bytes (the time grows with the size)"
+        return LimitExceededError(
+            f"The document needs more than {limits.cpu_seconds} seconds of processor time{reason}: split it."
+        )
+    if exit_code == -signal.SIGKILL:
+        # Not by us: then nobody would be listening. The kernel kills whoever has eaten the machine's memory.
+        return LimitExceededError(
+            "The system killed the process that read the document, as it does when memory runs out: split it."
+        )
+    if exit_code == EXIT_WITH_RIGHTS:
+        return TransientError(
+            "The document was not read: its process could not give its rights up. `analytiq doctor` tells what this"
+            " kernel allows.",
+            retry_after=GAP_RETRY_SECONDS,
+        )
+    if -exit_code in _CRASHES:
+        return CorruptFileError(
+            f"The document crashed its parser ({signal.Signals(-exit_code).name}): it is "
+            f"damaged, or needs more than {limits.memory_bytes // MEBIBYTE} MiB of memory. Upload an undamaged copy or "
+            "split it."
+        )
+    return TransientError(
+        f"The process that read the document ended with code {exit_code} before it was done.",
+        retry_after=RETRY_SECONDS,
+    )
+
+
+def _read_outcome(descriptor: int) -> Outcome:
+    with open(descriptor, "rb") as file:
+        file.seek(0)
+        content = file.read()
+    try:
+        return OUTCOME.validate_json(content)
+    except ValidationError as error:
+        raise TransientError(
+            "The process that read the document left no whole result: is the disk for temporary files full?",
+            retry_after=RETRY_SECONDS,
+        ) from error

@@ -1,0 +1,125 @@
+"""Spreadsheets as lines: each row can be read and found alone, below whatever names its columns.
+
+A sheet is looser than a CSV file: titles stand above the table, blank rows cut it, and its tail may be a million
+rows that hold nothing but a format. Rows are rendered as `csv` renders them, for the reason measured there.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+
+from analytiq.errors import LimitExceededError
+from analytiq.ingestion.parsing.csv import MAX_HEADER_CHARACTERS, SAMPLE_ROWS, has_header, looks_like_number, render_row
+
+MAX_CELLS = 20_000_000
+"""Cells looked at in one file, empty ones in the width of their row included: one cell at the end of each of a million
+rows makes 16 thousand million of them."""
+
+_BLANKS = re.compile(r"\s+")
+
+
+class CellBudget:
+    """Counts the cells of one file."""
+
+    def __init__(self, max_cells: int = MAX_CELLS) -> None:
+        self._max_cells = max_cells
+        self._left = max_cells
+
+    def spend(self, cells: int) -> None:
+        """Count them.
+
+        Raises:
+            LimitExceededError: there are more than the file may have.
+        """
+        self._left -= cells
+        if self._left < 0:
+            raise LimitExceededError(
+                f"The spreadsheet spans more than {self._max_cells} cells: split it, or delete what its sheets hold "
+                "far below or beside their tables."
+            )
+
+
+def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
+    """A sheet's page: its name as a heading, then its rows as lines.
+
+    Args:
+        title: The sheet's name.
+        rows: Every row with its empty cells, so that values stand below their names.
+    """
+    lines = list(table_lines(rows))
+    return "\n".join([f"# {one_line(title)}", "", *lines]) if lines else ""
+
+
+def one_line(text: str) -> str:
+    """The text of a cell without line breaks, and without blanks around it."""
+    return _BLANKS.sub(" ", text).strip()
+
+
+def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of rows among which blank ones part tables, and in which single cells are titles."""
+    names: Sequence[str] = ()
+    for block in _blocks(rows):
+        sample = list(islice(block, SAMPLE_ROWS))
+        while sample and _filled(sample[0]) == 1:
+            yield next(cell for cell in sample.pop(0) if cell)
+        if not sample:
+            # A long column: what is left of the block has no names above it either.
+            yield from (render_row(row, names) for row in block)
+            continue
+        is_below_groups = False
+        while len(sample) > 1 and _is_wider_header(sample[1], sample[0]):
+            yield render_row(sample.pop(0), ())
+            is_below_groups = True
+        if is_below_groups or has_header(sample) or (not names and len(sample) == 1 and _may_be_names(sample[0])):
+            names = sample.pop(0)
+            yield " | ".join(name for name in names if name)
+        elif not _fits(sample[0], names):
+            names = ()
+        yield from (render_row(row, names) for row in chain(sample, block))
+
+
+def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[Iterator[Sequence[str]]]:
+    """The runs of rows between blank rows; each is to be used up before the next is asked for."""
+    source = iter(rows)
+    for row in source:
+        if any(row):
+            yield chain([row], _until_blank(source))
+
+
+def _until_blank(source: Iterator[Sequence[str]]) -> Iterator[Sequence[str]]:
+    for row in source:
+        if not any(row):
+            return
+        yield row
+
+
+def _filled(row: Sequence[str]) -> int:
+    return sum(1 for cell in row if cell)
+
+
+def _may_be_names(row: Sequence[str]) -> bool:
+    """Whether a row that stands alone between blank ones can name the columns of what follows."""
+    names = [cell for cell in row if cell]
+    return len(names) == len(set(names)) > 1 and not any(_is_no_name(name) for name in names)
+
+
+def _is_wider_header(row: Sequence[str], above: Sequence[str]) -> bool:
+    """Whether the row above only groups the columns that this one names, as `January–June` does above three amounts.
+
+    Names with a nameless column at their right are no such groups: theirs are gaps between them, or many columns each.
+    """
+    names = [cell for cell in row if cell]
+    if len(names) <= _filled(above) or any(_is_no_name(name) for name in names):
+        return False
+    last = max(column for column, cell in enumerate(above) if cell)
+    gaps = any(cell and not above[column] for column, cell in enumerate(row[:last]))
+    return gaps or len(names) >= 2 * _filled(above)
+
+
+def _is_no_name(text: str) -> bool:
+    return len(text) > MAX_HEADER_CHARACTERS or looks_like_number(text)
+
+
+def _fits(row: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a table that goes on below a blank row is still as wide as its names."""
+    return not any(row[len(names) :])

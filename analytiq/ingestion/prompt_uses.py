@@ -1,0 +1,63 @@
+"""What becomes of prompts when the tag or the knowledge base that they name is deleted.
+
+The deletion and the prompts change in one transaction. Whoever makes a prompt writes to the rows that it names, so
+that the two conflict: no prompt comes to name what is gone.
+"""
+
+from enum import StrEnum
+
+from analytiq.errors import ConflictError
+from analytiq.models.prompt import Prompt
+from analytiq.storage.repositories.prompts import PromptRepository
+from analytiq.storage.session import Session
+
+NAMED_AT_MOST = 5
+
+
+class OnUse(StrEnum):
+    """What to do where prompts use what is to be deleted."""
+
+    REFUSE = "refuse"
+    DETACH = "detach"
+    """Give each of them a further version, without it."""
+
+
+class PromptUses:
+    """Prompts by what they name."""
+
+    def __init__(self, prompts: PromptRepository) -> None:
+        self._prompts = prompts
+
+    async def release_tag(self, session: Session, organization_id: str, tag_id: str, on_use: OnUse) -> None:
+        """Take a tag off the prompts that run on it.
+
+        Raises:
+            ConflictError: there are some, and `on_use` is to refuse; names them (code `tag_in_use`).
+        """
+        using = await self._prompts.using(session, organization_id, tag_id=tag_id)
+        _require_allowed(using, on_use, what="tag", code="tag_in_use")
+        for prompt in using:
+            await self._prompts.add_version(session, prompt, prompt.configuration.without_tag(tag_id))
+
+    async def release_knowledge_base(self, session: Session, organization_id: str, kb_id: str, on_use: OnUse) -> None:
+        """Take a knowledge base off the prompts that search in it.
+
+        Raises:
+            ConflictError: there are some, and `on_use` is to refuse; names them (code `knowledge_base_in_use`).
+        """
+        using = await self._prompts.using(session, organization_id, kb_id=kb_id)
+        _require_allowed(using, on_use, what="knowledge base", code="knowledge_base_in_use")
+        for prompt in using:
+            await self._prompts.add_version(session, prompt, prompt.configuration.without_knowledge_base())
+
+
+def _require_allowed(using: list[Prompt], on_use: OnUse, *, what: str, code: str) -> None:
+    if not using or on_use is OnUse.DETACH:
+        return
+    named = ", ".join(repr(prompt.name) for prompt in using[:NAMED_AT_MOST])
+    more = f" and {len(using) - NAMED_AT_MOST} more" if len(using) > NAMED_AT_MOST else ""
+    raise ConflictError(
+        f"the {what} is used by the prompts {named}{more}; change or delete them first, or send `on_use=detach`, which"
+        " makes a further version of each without it",
+        code=code,
+    )

@@ -1,0 +1,124 @@
+"""Tag CRUD."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from analytiq import clock
+from analytiq.errors import ConflictError, FieldError, InvalidInputError, NotFoundError
+from analytiq.ingestion.prompt_uses import OnUse, PromptUses
+from analytiq.models.tag import Tag
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.repositories.tags import TagRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+
+class Tags:
+    """Tags of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        tags: TagRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        prompt_uses: PromptUses,
+    ) -> None:
+        self._connection = connection
+        self._prompt_uses = prompt_uses
+        self._tags = tags
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+
+    async def create(self, organization_id: str, *, name: str, color: str, description: str) -> Tag:
+        """Make a tag.
+
+        Raises:
+            ConflictError: there is one of that name.
+        """
+        now = clock.now()
+        tag = Tag(
+            id=new_id(),
+            organization_id=organization_id,
+            name=name,
+            color=color,
+            description=description,
+            created_at=now,
+            updated_at=now,
+        )
+        await self._tags.insert(tag)
+        return tag
+
+    async def get(self, organization_id: str, tag_id: str) -> Tag:
+        """The tag with this id."""
+        tag = await self._tags.get(organization_id, tag_id)
+        if tag is None:
+            raise _unknown(tag_id)
+        return tag
+
+    async def page(
+        self, organization_id: str, *, skip: int, limit: int, name_search: str | None, descending: bool
+    ) -> tuple[list[Tag], int]:
+        """A page of tags by name, and how many there are."""
+        return await self._tags.page(
+            organization_id, skip=skip, limit=limit, name_search=name_search, descending=descending
+        )
+
+    async def change(self, organization_id: str, tag_id: str, changes: Mapping[str, Any]) -> Tag:
+        """Change name, color or description."""
+        tag = await self._tags.update(organization_id, tag_id, dict(changes))
+        if tag is None:
+            raise _unknown(tag_id)
+        return tag
+
+    async def delete(self, organization_id: str, tag_id: str, *, on_use: OnUse = OnUse.REFUSE) -> None:
+        """Remove a tag that nothing uses; `on_use` says what becomes of prompts that run on it.
+
+        Raises:
+            ConflictError: documents or knowledge bases have it, or prompts; says how many and which.
+        """
+        await self.get(organization_id, tag_id)
+        documents = await self._documents.uses_of_tag(organization_id, tag_id)
+        knowledge_bases = await self._knowledge_bases.uses_of_tag(organization_id, tag_id)
+        if documents or knowledge_bases:
+            named = ", ".join(repr(name) for name in knowledge_bases[:5])
+            raise ConflictError(
+                f"the tag is used by {documents} documents and {len(knowledge_bases)} knowledge bases"
+                f"{f' ({named})' if named else ''}; take it off them first",
+                code="tag_in_use",
+            )
+
+        async def commit(session: Session) -> None:
+            await self._prompt_uses.release_tag(session, organization_id, tag_id, on_use)
+            await self._tags.delete(session, organization_id, tag_id)
+
+        await run_in_transaction(self._connection, commit)
+
+    async def require(self, organization_id: str, tag_ids: Sequence[str], *, field: str = "tag_ids") -> list[str]:
+        """The tag ids without repetitions, if all exist in the organization.
+
+        Raises:
+            InvalidInputError: names each one that does not.
+        """
+        distinct = list(dict.fromkeys(tag_ids))
+        known = {tag.id for tag in await self._tags.with_ids(organization_id, distinct)}
+        unknown = [
+            FieldError(f"{field}[{tag_ids.index(tag_id)}]", f"no tag has the id {tag_id!r}")
+            for tag_id in distinct
+            if tag_id not in known
+        ]
+        if unknown:
+            raise InvalidInputError(
+                f"{len(unknown)} of the tags do not exist in this organization; create them first, or use the"
+                " ids that the list of tags shows",
+                errors=unknown,
+                code="unknown_tag",
+            )
+        return distinct
+
+
+def _unknown(tag_id: str) -> NotFoundError:
+    return NotFoundError(f"no tag has the id {tag_id!r}")

@@ -1,0 +1,244 @@
+"""Which document a file becomes: a new one, one that is there already, or the next version of one."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from analytiq import clock
+from analytiq.errors import ConflictError, TransientError
+from analytiq.ingestion.documents.metadata import validated_metadata
+from analytiq.ingestion.documents.naming import identity_of
+from analytiq.ingestion.documents.requests import clean_request, extract_request
+from analytiq.ingestion.documents.storage import Storage
+from analytiq.ingestion.membership import document_changed
+from analytiq.models.document import Document, DocumentState
+from analytiq.models.storage import StorageAmount
+from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
+from analytiq.storage.files import FileStore, StoredBytes
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.uploads import UploadRepository
+from analytiq.storage.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A staged file and what its uploader said of it."""
+
+    upload: Upload
+    stored: StoredBytes
+    content: bytes | None
+    """As `StagedFile.content`."""
+    document_name: str
+    origin: str | None
+    merges: bool
+    """See `Uploads.commit`."""
+    content_type: str
+    tag_ids: tuple[str, ...] | None
+    metadata: dict[str, JsonValue] | None
+    request_id: str | None
+
+
+Place = Callable[[Session], Awaitable[tuple[Document, UploadOutcome]]]
+"""The body of the transaction that puts a file in its place."""
+
+
+class Placing:
+    """Chooses the place by policy; the choice is made good in one transaction."""
+
+    def __init__(
+        self,
+        documents: DocumentRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        uploads: UploadRepository,
+        storage: Storage,
+    ) -> None:
+        self._documents = documents
+        self._files = files
+        self._jobs = jobs
+        self._uploads = uploads
+        self._storage = storage
+
+    async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
+        """The document that makes the upload superfluous: by one read, without a transaction."""
+        if policy is DuplicatePolicy.CREATE:
+            return None
+        identity = identity_of(placement.document_name, placement.stored.sha256)
+        document = await self._documents.with_identity(placement.upload.organization_id, identity)
+        if document is None:
+            return None
+        if placement.merges:
+            is_to_be_read_again = policy is DuplicatePolicy.REPLACE and document.state is DocumentState.FAILED
+            return None if is_to_be_read_again or _merged(placement, document) else document
+        return None if policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document) else document
+
+    async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
+        """The transaction to run.
+
+        Raises:
+            ConflictError: several documents have the name, and none has these bytes.
+        """
+        target = await self._replaced_by(placement) if policy is DuplicatePolicy.REPLACE else None
+        if target is not None and placement.merges and _is_same(placement, target):
+            # The bytes are there and were read: only tags, metadata or the origin change.
+            return lambda session: self._create(session, placement, is_copy=False)
+        if target is not None:
+            return lambda session: self._replace(session, placement, target)
+        return lambda session: self._create(session, placement, is_copy=policy is DuplicatePolicy.CREATE)
+
+    async def _replaced_by(self, placement: Placement) -> Document | None:
+        named = await self._documents.named(placement.upload.organization_id, placement.document_name)
+        same_bytes = [document for document in named if document.sha256 == placement.stored.sha256]
+        if same_bytes:
+            return same_bytes[0]
+        if len(named) > 1:
+            ids = ", ".join(document.id for document in named)
+            raise ConflictError(
+                f"{len(named)} documents are named {placement.document_name!r} ({ids}), so it is not clear which"
+                " one to replace; rename or delete all but one, then upload again",
+                code="ambiguous_replacement",
+            )
+        return named[0] if named else None
+
+    async def _create(self, session: Session, placement: Placement, *, is_copy: bool) -> tuple[Document, UploadOutcome]:
+        document = _new_document(placement)
+        existing = await self._documents.insert_unless_known(session, document)
+        if existing is not None and not is_copy:
+            return await self._merge(session, placement, existing), UploadOutcome.RETURNED
+        if existing is not None:
+            copy = identity_of(document.document_name, document.sha256, copy_of=document.id)
+            document = document.model_copy(update={"identity": copy})
+            await self._documents.insert_unless_known(session, document)
+        added = StorageAmount(stored_bytes=document.byte_size, documents=1)
+        await self._storage.take(session, document.organization_id, added)
+        await self._attach(session, placement, document.id)
+        await self._jobs.enqueue(
+            [extract_request(document.organization_id, document.id, byte_size=document.byte_size)],
+            request_id=placement.request_id,
+            session=session,
+        )
+        return document, UploadOutcome.CREATED
+
+    async def _merge(self, session: Session, placement: Placement, existing: Document) -> Document:
+        """Add what the upload says to the document that has its bytes and its name."""
+        changes = _merged(placement, existing) if placement.merges else {}
+        if not changes:
+            return existing
+        document = await self._documents.change(session, existing.organization_id, existing.id, changes)
+        if document is None:
+            raise ConflictError("The document was deleted in the meantime. Upload the file again.")
+        await self._jobs.enqueue(
+            [document_changed(document.organization_id, document.id)], request_id=placement.request_id, session=session
+        )
+        return document
+
+    async def _replace(
+        self, session: Session, placement: Placement, target: Document
+    ) -> tuple[Document, UploadOutcome]:
+        """The next version: the old text is served until the new one is ready."""
+        now = await self._documents.get(target.organization_id, target.id, session=session)
+        if now is None or now.document_name != placement.document_name:
+            raise ConflictError("the document to replace was deleted or renamed meanwhile; upload again")
+        changes: dict[str, Any] = {
+            "file_id": placement.upload.file_id,
+            "sha256": placement.stored.sha256,
+            "byte_size": placement.stored.byte_size,
+            "content_type": placement.content_type,
+            "state": DocumentState.UPLOADED.value,
+            "error": None,
+        }
+        if now.sha256 != placement.stored.sha256:
+            changes["identity"] = identity_of(placement.document_name, placement.stored.sha256)
+        if placement.merges:
+            changes |= _merged(placement, now)
+        else:
+            if placement.tag_ids is not None:
+                changes["tag_ids"] = list(placement.tag_ids)
+            if placement.metadata is not None:
+                changes["metadata"] = placement.metadata
+        if placement.origin is not None:
+            changes["origin"] = placement.origin
+        document = await self._documents.change(session, target.organization_id, target.id, changes)
+        if document is None:
+            raise ConflictError("the document to replace was deleted meanwhile; upload again")
+        difference = StorageAmount(stored_bytes=document.byte_size - now.byte_size)
+        await self._storage.take(session, document.organization_id, difference)
+        await self._attach(session, placement, document.id)
+        requests = [
+            extract_request(document.organization_id, document.id, byte_size=document.byte_size),
+            clean_request(document.organization_id, document.id),
+        ]
+        if placement.tag_ids is not None:
+            requests.append(document_changed(document.organization_id, document.id))
+        await self._jobs.enqueue(requests, request_id=placement.request_id, session=session)
+        return document, UploadOutcome.REPLACED
+
+    async def _attach(self, session: Session, placement: Placement, document_id: str) -> None:
+        if placement.content is not None:
+            await self._files.insert_content(session, placement.upload.file_id, placement.content)
+        await self._files.insert_files_row(
+            session,
+            file_id=placement.upload.file_id,
+            filename=placement.document_name,
+            stored=placement.stored,
+            organization_id=placement.upload.organization_id,
+            document_id=document_id,
+            content_type=placement.content_type,
+        )
+        if placement.content is None and not await self._uploads.finish(session, placement.upload):
+            raise TransientError("the upload took too long and was given up; send the file again")
+
+
+def _replacing_matters(placement: Placement, document: Document) -> bool:
+    """Whether replacing a document by its own bytes would change anything; a failed extraction is tried anew."""
+    return (
+        document.state is DocumentState.FAILED
+        or (placement.tag_ids is not None and placement.tag_ids != document.tag_ids)
+        or (placement.metadata is not None and placement.metadata != document.metadata)
+    )
+
+
+def _merged(placement: Placement, document: Document) -> dict[str, Any]:
+    """The changes that add the upload's tags and metadata to those of a document, and an origin where it has none.
+
+    Raises:
+        InvalidInputError: the document would have more metadata than one may have.
+    """
+    changes: dict[str, Any] = {}
+    tag_ids = list(dict.fromkeys([*document.tag_ids, *(placement.tag_ids or ())]))
+    if tag_ids != list(document.tag_ids):
+        changes["tag_ids"] = tag_ids
+    metadata = {**document.metadata, **(placement.metadata or {})}
+    if metadata != document.metadata:
+        changes["metadata"] = validated_metadata(metadata)
+    if placement.origin is not None and document.origin is None:
+        changes["origin"] = placement.origin
+    return changes
+
+
+def _is_same(placement: Placement, document: Document) -> bool:
+    return document.sha256 == placement.stored.sha256 and document.state is not DocumentState.FAILED
+
+
+def _new_document(placement: Placement) -> Document:
+    now = clock.now()
+    return Document(
+        id=new_id(),
+        organization_id=placement.upload.organization_id,
+        document_name=placement.document_name,
+        origin=placement.origin,
+        identity=identity_of(placement.document_name, placement.stored.sha256),
+        sha256=placement.stored.sha256,
+        byte_size=placement.stored.byte_size,
+        content_type=placement.content_type,
+        file_id=placement.upload.file_id,
+        state=DocumentState.UPLOADED,
+        tag_ids=placement.tag_ids or (),
+        metadata=placement.metadata or {},
+        created_at=now,
+        updated_at=now,
+    )

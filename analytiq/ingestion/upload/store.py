@@ -1,0 +1,225 @@
+"""Receives files: `stage` writes the bytes, `commit` makes them a document, `discard` forgets them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from pydantic import JsonValue
+
+from analytiq import clock
+from analytiq.errors import TransientError
+from analytiq.ingestion.documents.metadata import validated_metadata
+from analytiq.ingestion.documents.metadata_fields import MetadataFields
+from analytiq.ingestion.documents.naming import validated_origin, validated_path
+from analytiq.ingestion.documents.storage import Storage
+from analytiq.ingestion.upload.placement import Placement, Placing
+from analytiq.models.document import Document
+from analytiq.models.upload import DuplicatePolicy, Upload, UploadOutcome
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.files import FileStore, StoredBytes, describe
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.uploads import UploadRepository
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.telemetry import traces
+from analytiq.telemetry.checkpoints import checkpoint
+
+log = structlog.get_logger(__name__)
+
+WITH_DOCUMENT_BYTES = 64 * 1024
+"""Files up to this length are written in the transaction that makes the document.
+
+That takes no lease, leaves nothing behind, and writes nothing at all of a file that is there already: 2 of the 7
+commands for a new file, 7 of the 8 for a known one. A request of 1,000 such files holds 64 MB until it commits.
+"""
+LEASE_SECONDS = 600.0
+RENEW_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """Bytes that belong to no document yet."""
+
+    upload: Upload
+    stored: StoredBytes
+    content: bytes | None
+    """The bytes of a small file, to be written with its document; None where they are written already."""
+    document_name: str
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadResult:
+    """The document that an upload led to, and how."""
+
+    document: Document
+    outcome: UploadOutcome
+
+
+class Uploads:
+    """Uploads of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        uploads: UploadRepository,
+        documents: DocumentRepository,
+        files: FileStore,
+        jobs: JobRepository,
+        metadata_fields: MetadataFields,
+        storage: Storage,
+        *,
+        max_bytes: int,
+    ) -> None:
+        self._connection = connection
+        self._uploads = uploads
+        self._files = files
+        self._placing = Placing(documents, files, jobs, uploads, storage)
+        self._storage = storage
+        self._metadata_fields = metadata_fields
+        self._max_bytes = max_bytes
+
+    async def stage(
+        self,
+        organization_id: str,
+        *,
+        document_name: str,
+        content_type: str,
+        source: AsyncIterator[bytes],
+        field: str = "files",
+    ) -> StagedFile:
+        """Write a file's bytes, in flat memory, under a lease; `field` is the name's in errors.
+
+        Raises:
+            InvalidInputError: the name is none.
+            LimitExceededError: the file is too large; nothing of it is kept.
+            QuotaExceededError: the organization has no room for it; nothing of it is kept.
+        """
+        name = validated_path(document_name, field=field)
+        source = self._storage.guarded(organization_id, name, source)
+        now = clock.now()
+        upload = Upload(
+            id=new_id(),
+            organization_id=organization_id,
+            file_id=new_id(),
+            document_name=name,
+            lease_expires_at=now + timedelta(seconds=LEASE_SECONDS),
+            created_at=now,
+        )
+        head, is_whole = await _read_head(source, min(WITH_DOCUMENT_BYTES, self._max_bytes))
+        if is_whole:
+            return StagedFile(upload, describe(head), head, name, content_type)
+        await self._uploads.insert(upload, lease_seconds=LEASE_SECONDS)
+        try:
+            blocks = self._renewing(upload, _chained(head, source))
+            with traces.span("upload.write"):
+                stored = await self._files.write(upload.file_id, blocks, self._max_bytes)
+        except BaseException:
+            await asyncio.shield(self._undo(upload))
+            raise
+        await checkpoint("upload.bytes_written")
+        return StagedFile(upload, stored, None, name, content_type)
+
+    async def commit(
+        self,
+        staged: StagedFile,
+        *,
+        tag_ids: Sequence[str] | None,
+        metadata: Mapping[str, JsonValue] | None,
+        policy: DuplicatePolicy,
+        merges: bool = False,
+        path: str | None = None,
+        origin: str | None = None,
+        request_id: str | None = None,
+    ) -> UploadResult:
+        """Make the staged bytes a document, by the policy for duplicates; `tag_ids` are known to exist.
+
+        None for tags or metadata means none for a new document, and unchanged for a replaced one.
+
+        Args:
+            staged: what `stage` returned.
+            tag_ids: the document's tags.
+            metadata: the document's metadata.
+            policy: for bytes or a name that the organization has already.
+            merges: add tags and metadata to those of the document that exists, instead of keeping or replacing them.
+            path: the document's name with its folders; the staged name if left out.
+            origin: see `Document.origin`.
+            request_id: of the call, for the log.
+
+        Raises:
+            InvalidInputError: the path or the origin is none, the metadata cannot be kept, or a declared field has a
+                value of another type.
+            ConflictError: it is not clear which document is to be replaced.
+            QuotaExceededError: the organization has no room for it.
+        """
+        kept, declared = None if metadata is None else validated_metadata(metadata), None
+        if kept:
+            kept, declared = await self._metadata_fields.fitted(staged.upload.organization_id, kept)
+        placement = Placement(
+            upload=staged.upload,
+            stored=staged.stored,
+            content=staged.content,
+            document_name=staged.document_name if path is None else validated_path(path),
+            origin=None if origin is None else validated_origin(origin),
+            merges=merges,
+            content_type=staged.content_type,
+            tag_ids=None if tag_ids is None else tuple(tag_ids),
+            metadata=kept,
+            request_id=request_id,
+        )
+        existing = await self._placing.already_there(placement, policy)
+        if existing is not None:
+            document, outcome = existing, UploadOutcome.RETURNED
+        else:
+            place = await self._placing.choose(placement, policy)
+            async with self._storage.in_turn(placement.upload.organization_id):
+                document, outcome = await run_in_transaction(self._connection, place)
+            await checkpoint("upload.committed")
+            if declared is not None:
+                document = await self._metadata_fields.settle(document, declared)
+        if outcome is UploadOutcome.RETURNED:
+            await self.discard(staged)
+        log.info("upload.done", document_id=document.id, outcome=outcome.value, bytes=staged.stored.byte_size)
+        return UploadResult(document, outcome)
+
+    async def discard(self, staged: StagedFile) -> None:
+        """Forget staged bytes that became no document."""
+        if staged.content is not None:
+            return
+        await self._undo(staged.upload)
+
+    async def _undo(self, upload: Upload) -> None:
+        """The row goes last: while it is there, the reconciler knows of bytes that are left after a crash."""
+        if await self._uploads.give_up(upload):
+            await self._files.delete_unfinished(upload.file_id)
+            await self._uploads.forget(upload)
+
+    async def _renewing(self, upload: Upload, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The same bytes; renews the lease as they come, so that a slow upload is not taken for a dead one."""
+        loop = asyncio.get_running_loop()
+        renewed_at = loop.time()
+        async for block in source:
+            if loop.time() - renewed_at > RENEW_SECONDS:
+                renewed_at = loop.time()
+                if not await self._uploads.renew(upload, lease_seconds=LEASE_SECONDS):
+                    raise TransientError("the upload took a pause for too long and was given up; send it again")
+            yield block
+
+
+async def _read_head(source: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """The first blocks of a file until they exceed `max_bytes`, and whether they are the whole of it."""
+    head = bytearray()
+    async for block in source:
+        head += block
+        if len(head) > max_bytes:
+            return bytes(head), False
+    return bytes(head), True
+
+
+async def _chained(head: bytes, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield head
+    async for block in source:
+        yield block

@@ -1,0 +1,1 @@
+"""Run work that outlives a request: the queue and its workers."""

@@ -1,0 +1,131 @@
+"""Claims jobs in turn: keeps the book of lanes, and takes from the lane whose turn it is."""
+
+import asyncio
+import contextlib
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+import structlog
+
+from analytiq.jobs.queue.lanes import ANYTHING, LaneBook, Wanted
+from analytiq.models.job import Job, JobKind
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.job_lanes import LaneNews
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.session import DatabaseError
+
+log = structlog.get_logger(__name__)
+
+HELD_SECONDS = 0.05
+"""For which a lane is left alone whose jobs are all held by open transactions or faster workers."""
+OVERLAP = timedelta(seconds=5)
+"""How far a look for due jobs reaches back behind the last one: longer than any commit takes to become visible."""
+LONGEST_DEFERRAL_SECONDS = 60.0
+WHOLE_LOOK_SECONDS = 60.0
+"""Between looks at all lanes, which find what every other way has missed."""
+
+
+class Claims:
+    """Hands out jobs, fairly by organization and lane; see `analytiq.jobs.queue.lanes`."""
+
+    def __init__(
+        self, jobs: JobRepository, kinds: Collection[JobKind], *, worker: str, lease_seconds: float, poll_seconds: float
+    ) -> None:
+        self._jobs = jobs
+        self._kinds = kinds
+        self._worker = worker
+        self._lease_seconds = lease_seconds
+        self._poll_seconds = poll_seconds
+        self._book = LaneBook()
+        self._news = asyncio.Event()
+
+    async def claim(self, wanted: Wanted = ANYTHING) -> Job | None:
+        """Claim a job for a slot, or return None where no lane that it serves has one; `ended` follows each job."""
+        loop = asyncio.get_running_loop()
+        while (lane := self._book.next(loop.time(), wanted)) is not None:
+            version = lane.version
+            # Before the call: other slots look at the book meanwhile.
+            self._book.begin(lane.organization_id)
+            job: Job | None = None
+            try:
+                job = await self._jobs.claim(
+                    self._kinds,
+                    worker=self._worker,
+                    lease_token=new_id(),
+                    lease_seconds=self._lease_seconds,
+                    lane=lane.lane_id,
+                )
+            finally:
+                if job is None:
+                    self._book.end(lane.organization_id)
+            if job is not None:
+                self._book.served(lane, job.priority)
+                return job
+            if await self._jobs.has_due(self._kinds, lane.lane_id):
+                self._book.block(lane, loop.time() + HELD_SECONDS)
+            else:
+                self._book.empty(lane, version)
+        return None
+
+    def ended(self, job: Job, seconds: float) -> None:
+        """Free the slot of a job that ended after so long."""
+        self._book.end(job.organization_id, seconds)
+        self._news.set()
+
+    def wake(self) -> None:
+        """Let every waiter look again."""
+        self._news.set()
+
+    async def wait(self, wanted: Wanted = ANYTHING) -> None:
+        """Wait until there is news of a lane, or for the time between two polls."""
+        soonest = self._book.soonest(wanted)
+        seconds = self._poll_seconds
+        if soonest is not None:
+            seconds = min(seconds, max(HELD_SECONDS, soonest - asyncio.get_running_loop().time()))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        self._news.clear()
+
+    def defer(self, job: Job, seconds: float) -> None:
+        """Leave the job's lane alone for so long: what delays it delays the others of its lane too.
+
+        At most LONGEST_DEFERRAL_SECONDS: what comes into the lane meanwhile may meet a provider that has recovered.
+        """
+        self._book.defer(job.lane, asyncio.get_running_loop().time() + min(seconds, LONGEST_DEFERRAL_SECONDS))
+
+    async def watch(self) -> None:
+        """Learn of lanes as work is enqueued; where the stream breaks, `look` goes on."""
+        while True:
+            try:
+                async for news in self._jobs.watch_enqueues():
+                    self._note([news])
+            except DatabaseError:
+                log.warning("queue.watch_failed", exc_info=True)
+            await asyncio.sleep(self._poll_seconds)
+
+    async def look(self) -> None:
+        """Learn of lanes whose jobs have become due, again and again."""
+        since: datetime | None = None
+        looked_at_all = float("-inf")
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                now = await self._jobs.server_time()
+                if since is None or loop.time() - looked_at_all >= WHOLE_LOOK_SECONDS:
+                    self._note(await self._jobs.all_lanes())
+                    looked_at_all = loop.time()
+                else:
+                    self._note(await self._jobs.lanes_due_since(since))
+                since = now - OVERLAP
+            except DatabaseError:
+                log.warning("queue.look_failed", exc_info=True)
+            await asyncio.sleep(self._poll_seconds)
+
+    def _note(self, news: Collection[LaneNews]) -> None:
+        for item in news:
+            self._book.note(item.lane, item.organization_id, item.priority)
+            if item.is_woken:
+                self._book.unblock(item.lane, item.organization_id)
+        if news:
+            self._news.set()

@@ -1,0 +1,279 @@
+"""What people do with an organization's jobs: look at them, run dead ones again, stop others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from analytiq.errors import ConflictError, NotFoundError
+from analytiq.jobs.queue.runner import OnDead, OnSettled
+from analytiq.jobs.queue.stops import cancelled
+from analytiq.models.document import DocumentState
+from analytiq.models.job import Job, JobKind, JobState
+from analytiq.models.job_history import JobAttempt
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.job_history import JobHistoryRepository
+from analytiq.storage.repositories.jobs import ErrorGroup, JobPage, JobQuery, JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+log = structlog.get_logger(__name__)
+
+LATEST_ATTEMPTS = 20
+"""How many attempts are shown with a job."""
+JOBS_AT_ONCE = 500
+MOST_ERRORS = 50
+"""Codes of errors that are told apart; there are about forty."""
+DOCUMENTS_AT_ONCE = 100
+"""Documents in one transaction: it takes about 0.1 s, and a conflict with one of them repeats it."""
+DELETIONS = frozenset({JobKind.SWEEP, JobKind.CLEAN_DOCUMENT, JobKind.DROP_KB, JobKind.CLEAN_PROMPT, JobKind.ERASE})
+"""Kinds that delete what somebody was told is deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobWithAttempts:
+    """A job, and its latest attempts, latest first."""
+
+    job: Job
+    attempts: list[JobAttempt]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentLog:
+    """A page of the attempts at a document's jobs, latest first, how many there are, and what is still to do."""
+
+    attempts: list[JobAttempt]
+    total_count: int
+    jobs: list[Job]
+
+
+@dataclass(frozen=True, slots=True)
+class KindCounts:
+    """How many of an organization's jobs of a kind wait, run, or were given up."""
+
+    kind: JobKind
+    waiting: int
+    running: int
+    dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """How many jobs are given up now, and how many running ones are being stopped."""
+
+    cancelled: int
+    stopping: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectNames:
+    """Id → name, of documents and knowledge bases."""
+
+    documents: Mapping[str, str]
+    knowledge_bases: Mapping[str, str]
+
+
+class Jobs:
+    """Jobs of an organization."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        jobs: JobRepository,
+        history: JobHistoryRepository,
+        documents: DocumentRepository,
+        knowledge_bases: KnowledgeBaseRepository,
+        *,
+        on_dead: OnDead,
+        on_settled: OnSettled,
+    ) -> None:
+        """Put together; the callbacks are those of a worker, for jobs that die here without having run."""
+        self._connection = connection
+        self._jobs = jobs
+        self._history = history
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._on_dead = on_dead
+        self._on_settled = on_settled
+
+    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
+        """A page of jobs that wait, run or were given up, latest change first, and how many match."""
+        return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
+
+    async def names_in(self, organization_id: str, jobs: Sequence[Job]) -> SubjectNames:
+        """How what the jobs are about is called, by two questions at most; what is gone has no name."""
+        document_ids = {job.subject.document_id for job in jobs if job.subject.document_id}
+        kb_ids = {job.subject.kb_id for job in jobs if job.subject.kb_id}
+        return SubjectNames(
+            await self._documents.names(organization_id, document_ids) if document_ids else {},
+            await self._knowledge_bases.names(organization_id, kb_ids) if kb_ids else {},
+        )
+
+    async def counts(self, organization_id: str) -> list[KindCounts]:
+        """How many jobs of each kind there are; kinds without any are left out."""
+        found = await self._jobs.counts(organization_id)
+        kinds = {kind for kind, _ in found}
+
+        def count(kind: JobKind, state: JobState) -> int:
+            return found.get((kind.value, state.value), 0)
+
+        return [
+            KindCounts(kind, count(kind, JobState.AVAILABLE), count(kind, JobState.RUNNING), count(kind, JobState.DEAD))
+            for kind in JobKind
+            if kind.value in kinds
+        ]
+
+    async def errors(self, organization_id: str, query: JobQuery) -> list[ErrorGroup]:
+        """The dead jobs that match, by what made them fail; most frequent first, MOST_ERRORS at most."""
+        return await self._jobs.dead_by_error(organization_id, query, limit=MOST_ERRORS)
+
+    async def get(self, organization_id: str, job_id: str) -> JobWithAttempts:
+        """The job with this id.
+
+        Raises:
+            NotFoundError: it is done, or was never asked for, or belongs to another organization.
+        """
+        job = await self._existing(organization_id, job_id)
+        attempts = await self._history.of_job(organization_id, job_id, limit=LATEST_ATTEMPTS)
+        return JobWithAttempts(job, attempts)
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
+        """The document's jobs that wait, run or were given up, oldest first."""
+        jobs = await self._jobs.of_document(organization_id, document_id)
+        return sorted(jobs, key=lambda job: (job.created_at, job.id))
+
+    async def log_of_document(self, organization_id: str, document_id: str, *, skip: int, limit: int) -> DocumentLog:
+        """What was done for a document, and what is still to do."""
+        # The jobs first: one that ends in between is then shown twice rather than nowhere.
+        jobs = await self.of_document(organization_id, document_id)
+        attempts, count = await self._history.of_document(organization_id, document_id, skip=skip, limit=limit)
+        return DocumentLog(attempts, count, [job for job in jobs if job.state is not JobState.DEAD])
+
+    async def replay(self, organization_id: str, job_id: str) -> None:
+        """Run a dead job again, as if it had never been tried.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it is not dead.
+        """
+        job = await self._existing(organization_id, job_id)
+        if job.state is not JobState.DEAD:
+            raise _not_dead(job)
+        if job.kind is JobKind.EXTRACT:
+            await self._let_wait(organization_id, [job])
+        if not await self._jobs.replay(organization_id, JobQuery(), job_id=job_id):
+            raise _not_dead(await self._existing(organization_id, job_id))
+        log.info("queue.replayed", organization_id=organization_id, job=job_id)
+
+    async def replay_all(self, organization_id: str, query: JobQuery) -> int:
+        """Run again the dead jobs that match; returns how many there were. The query's states do not count."""
+        if not query.kinds or JobKind.EXTRACT in query.kinds:
+            extractions = await self._dead_extractions(organization_id, query)
+            for start in range(0, len(extractions), DOCUMENTS_AT_ONCE):
+                await self._let_wait(organization_id, extractions[start : start + DOCUMENTS_AT_ONCE])
+        count = await self._jobs.replay(organization_id, query)
+        log.info("queue.replayed", organization_id=organization_id, jobs=count)
+        return count
+
+    async def cancel(self, organization_id: str, job_id: str) -> Job:
+        """Stop a job: a waiting one is dead at once, a running one within a heartbeat of its worker.
+
+        Returns the job as it is afterwards: dead, or running with `is_cancel_wanted`. A dead one stays as it is.
+
+        Raises:
+            NotFoundError: there is no such job.
+            ConflictError: it deletes something, or it was done before it could be stopped.
+        """
+        job = await self._existing(organization_id, job_id)
+        if job.kind in DELETIONS:
+            raise ConflictError(
+                f"the job {job_id!r} deletes what is already gone for everybody, and must run to its end",
+                code="job_not_cancellable",
+            )
+        if job.state is JobState.DEAD:
+            return job
+        failure = cancelled()
+        was = await self._jobs.cancel(organization_id, job_id, failure)
+        if was is JobState.AVAILABLE:
+            # No worker has it who could do this. A crash before it is made up for by the reconciler.
+            await self._on_dead(job, failure)
+            await self._on_settled(job)
+        after = await self._jobs.of_organization(organization_id, job_id)
+        if was is None or after is None:
+            raise ConflictError(f"the job {job_id!r} was done before it could be stopped", code="job_done")
+        log.info("queue.cancel_wanted", organization_id=organization_id, job=job_id, was=was.value)
+        return after
+
+    async def cancel_all(self, organization_id: str, query: JobQuery) -> Cancelled:
+        """Stop the jobs that match: waiting ones are dead at once, running ones within a heartbeat of their workers.
+
+        Those that delete are left to run to their end. Each state of the query that is not asked for is left alone;
+        dead ones stay as they are.
+        """
+        kinds = tuple(kind for kind in query.kinds or JobKind if kind not in DELETIONS)
+        if not kinds:
+            raise ConflictError(
+                "jobs that delete what is already gone for everybody must run to their end", code="job_not_cancellable"
+            )
+        wanted = replace(query, kinds=kinds)
+        cancelled_count = stopping = 0
+        if not query.states or JobState.AVAILABLE in query.states:
+            async for batch in self._jobs.waiting(organization_id, wanted):
+                cancelled_count += await self._cancel_batch(organization_id, batch)
+        if not query.states or JobState.RUNNING in query.states:
+            stopping = await self._jobs.stop_running(organization_id, wanted)
+        log.info("queue.cancel_wanted", organization_id=organization_id, cancelled=cancelled_count, stopping=stopping)
+        return Cancelled(cancelled_count, stopping)
+
+    async def _cancel_batch(self, organization_id: str, batch: Sequence[Job]) -> int:
+        failure = cancelled()
+        dead = await self._jobs.cancel_waiting(organization_id, batch, failure)
+        settled: dict[str | None, Job] = {}
+        for job in dead:
+            await self._on_dead(job, failure)
+            if job.kind in (JobKind.SYNC, JobKind.MEMBERSHIP_KB):
+                settled[job.subject.kb_id] = job
+        for job in settled.values():
+            # Once for each knowledge base: it counts all of its jobs.
+            await self._on_settled(job)
+        return len(dead)
+
+    async def _existing(self, organization_id: str, job_id: str) -> Job:
+        job = await self._jobs.of_organization(organization_id, job_id)
+        if job is None:
+            raise NotFoundError(
+                f"no job has the id {job_id!r}; one that is done is found in the log of its document only"
+            )
+        return job
+
+    async def _dead_extractions(self, organization_id: str, query: JobQuery) -> list[Job]:
+        wanted = replace(query, states=(JobState.DEAD,), kinds=(JobKind.EXTRACT,))
+        found: list[Job] = []
+        while True:
+            page = await self._jobs.page(organization_id, wanted, skip=len(found), limit=JOBS_AT_ONCE)
+            found += page.jobs
+            if len(page.jobs) < JOBS_AT_ONCE:
+                return found
+
+    async def _let_wait(self, organization_id: str, extractions: Sequence[Job]) -> None:
+        """Show the documents of dead extractions as waiting again; before their replay, since they may run at once.
+
+        Not those that are extracted by now: another request has revived their job, and nobody would extract again.
+        """
+        document_ids = [job.subject.document_id for job in extractions if job.subject.document_id is not None]
+
+        async def commit(session: Session) -> None:
+            for document_id in document_ids:
+                document = await self._documents.get(organization_id, document_id, session=session)
+                if document is not None and document.state is not DocumentState.EXTRACTED:
+                    waiting = {"state": DocumentState.UPLOADED.value, "error": None}
+                    await self._documents.change(session, organization_id, document_id, waiting)
+
+        await run_in_transaction(self._connection, commit)
+
+
+def _not_dead(job: Job) -> ConflictError:
+    state = "waits for its turn" if job.state is JobState.AVAILABLE else "runs"
+    return ConflictError(f"the job {job.id!r} {state}; only a dead one is replayed", code="job_not_dead")

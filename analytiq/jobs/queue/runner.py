@@ -1,0 +1,399 @@
+"""Runs jobs: claims, heartbeats, hands to the handler, writes the outcome."""
+
+import asyncio
+import math
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+
+import structlog
+
+from analytiq.jobs.queue import retry
+from analytiq.jobs.queue.claiming import Claims
+from analytiq.jobs.queue.history import History
+from analytiq.jobs.queue.lanes import Wanted
+from analytiq.jobs.queue.running_job import Handler, RunningJob
+from analytiq.jobs.queue.stops import FindStopped, cancelled
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind
+from analytiq.models.job_history import AttemptOutcome
+from analytiq.settings import QueueSettings
+from analytiq.storage.client import translate
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.session import DatabaseError
+from analytiq.telemetry import traces
+from analytiq.telemetry.checkpoints import checkpoint
+
+log = structlog.get_logger(__name__)
+
+LONGEST_HEARTBEAT_SECONDS = 5.0
+STOP_LOOK_SECONDS = 0.5
+"""Between looks for running jobs that were cancelled, or whose document was deleted."""
+SLOTS_AN_EXPRESS_SLOT = 2
+
+
+OnSettled = Callable[[Job], Awaitable[None]]
+"""Called after an attempt has ended: the job is done or dead, or waits to be tried again."""
+OnDead = Callable[[Job, Failure], Awaitable[None]]
+"""Called after a job was given up, before `OnSettled`."""
+
+
+class QueueRunner:
+    """Runs jobs in `concurrency` slots of this process until stopped."""
+
+    def __init__(
+        self,
+        jobs: JobRepository,
+        handlers: Mapping[JobKind, Handler],
+        *,
+        settings: QueueSettings,
+        concurrency: int,
+        on_settled: OnSettled,
+        on_dead: OnDead,
+        history: History,
+        find_stopped: FindStopped,
+    ) -> None:
+        self._find_stopped = find_stopped
+        self._jobs = jobs
+        self._handlers = handlers
+        self._settings = settings
+        self._concurrency = concurrency
+        self._on_settled = on_settled
+        self._on_dead = on_dead
+        self._history = history
+        self._is_stopping = False
+        self._has_changed = asyncio.Event()
+        self._slots: list[asyncio.Task[None]] = []
+        """The first takes no heavy jobs, where there are others: what takes milliseconds need not wait for minutes."""
+        self._express_slots: list[asyncio.Task[None]] = []
+        """Beyond `concurrency`, for organizations that hold no slot while others hold all of them."""
+        self._idle_slots = 0
+        self._running: dict[asyncio.Task[None], Job] = {}
+        self._work_of: dict[RunningJob, asyncio.Task[None]] = {}
+        # Organizations see it at their jobs: it says nothing of the machine, as the row of `workers` does.
+        self.worker = f"worker-{secrets.token_hex(4)}"
+        self._claims = Claims(
+            jobs,
+            list(handlers),
+            worker=self.worker,
+            lease_seconds=settings.lease_seconds,
+            poll_seconds=settings.poll_seconds,
+        )
+
+    async def run(self) -> None:
+        """Run until `stop`; returns when every slot has ended."""
+        async with asyncio.TaskGroup() as group:
+            watchers = [
+                group.create_task(watching)
+                for watching in (
+                    self._claims.watch(),
+                    self._claims.look(),
+                    self._rescue(),
+                    self._stop_continuously(),
+                    self._history.write_continuously(),
+                )
+            ]
+            while not self._is_stopping:
+                self._fill_slots(group)
+                await self._resized_or_stopped()
+            await asyncio.wait([*self._slots, *self._express_slots])
+            for watcher in watchers:
+                watcher.cancel()
+        await self._history.flush()
+
+    def resize(self, concurrency: int) -> None:
+        """Run so many jobs at once from now on; jobs that run already are finished."""
+        if concurrency != self._concurrency:
+            log.info("queue.resized", concurrency=concurrency)
+            self._concurrency = concurrency
+            self._has_changed.set()
+            self._claims.wake()
+
+    @property
+    def running_jobs(self) -> int:
+        """How many jobs this process is running now."""
+        return len(self._running)
+
+    @property
+    def concurrency(self) -> int:
+        """How many jobs this process runs at once, at most."""
+        return self._concurrency
+
+    def _fill_slots(self, group: asyncio.TaskGroup) -> None:
+        self._slots = [slot for slot in self._slots if not slot.done()]
+        for _ in range(self._concurrency - len(self._slots)):
+            self._slots.append(group.create_task(self._slot()))
+        self._express_slots = [slot for slot in self._express_slots if not slot.done()]
+        for number in range(len(self._express_slots), self._express_count()):
+            self._express_slots.append(group.create_task(self._express_slot(number)))
+
+    def _express_count(self) -> int:
+        return math.ceil(self._concurrency / SLOTS_AN_EXPRESS_SLOT)
+
+    async def _resized_or_stopped(self) -> None:
+        await self._has_changed.wait()
+        self._has_changed.clear()
+
+    async def stop(self, *, drain_seconds: float) -> None:
+        """Claim nothing more; let running jobs end for so long, then return them to the queue."""
+        self._is_stopping = True
+        self._has_changed.set()
+        self._claims.wake()
+        running = list(self._running)
+        if running:
+            log.info("queue.draining", jobs=len(running), drain_seconds=drain_seconds)
+            _, unfinished = await asyncio.wait(running, timeout=drain_seconds)
+            for task in unfinished:
+                task.cancel()
+            if unfinished:
+                await asyncio.wait(unfinished)
+
+    async def run_until_idle(self) -> int:
+        """Run due jobs one after the other until none is left; returns how many. For commands and tests."""
+        count = 0
+        kinds = list(self._handlers)
+        lease_seconds = self._settings.lease_seconds
+        while True:
+            job = await self._jobs.claim(kinds, worker=self.worker, lease_token=new_id(), lease_seconds=lease_seconds)
+            if job is not None:
+                await self._run_job(job)
+                count += 1
+            elif not await self._jobs.has_due(kinds):
+                await self._history.flush()
+                return count
+
+    async def _slot(self) -> None:
+        while not self._is_stopping:
+            own = asyncio.current_task()
+            if len(self._slots) > self._concurrency:
+                self._slots = [slot for slot in self._slots if slot is not own]
+                return
+            with_heavy = len(self._slots) == 1 or own is not self._slots[0]
+            wanted = Wanted(with_heavy=with_heavy, capacity=self._concurrency)
+            if not await self._serve(wanted):
+                self._idle_slots += 1
+                try:
+                    await self._claims.wait(wanted)
+                finally:
+                    self._idle_slots -= 1
+
+    async def _express_slot(self, number: int) -> None:
+        """Serve organizations that hold no slot, while all slots are taken; the first takes no heavy jobs."""
+        wanted = Wanted(with_heavy=number > 0, for_newcomers=True)
+        while not self._is_stopping and number < self._express_count():
+            if self._idle_slots or not await self._serve(wanted):
+                await self._claims.wait(wanted)
+
+    async def _serve(self, wanted: Wanted) -> bool:
+        """Claim a job and run it to its end; False where there is none."""
+        try:
+            job = await self._claims.claim(wanted)
+        except DatabaseError:
+            log.warning("queue.claim_failed", exc_info=True)
+            await asyncio.sleep(self._settings.poll_seconds)
+            return True
+        if job is None:
+            return False
+        loop = asyncio.get_running_loop()
+        begun_at = loop.time()
+        try:
+            if self._is_stopping:
+                # `stop` has looked at what is running already: this job would run on without a limit.
+                await self._return(job)
+                return True
+            task = asyncio.create_task(self._run_job(job))
+            self._running[task] = job
+            try:
+                await asyncio.wait([task])
+            finally:
+                del self._running[task]
+        finally:
+            self._claims.ended(job, loop.time() - begun_at)
+        return True
+
+    async def _stop_continuously(self) -> None:
+        """Stop the running jobs that are to end, wherever that was decided."""
+        while True:
+            await asyncio.sleep(STOP_LOOK_SECONDS)
+            if not self._work_of:
+                continue
+            try:
+                stopped = await self._find_stopped([running.job for running in self._work_of])
+            except DatabaseError:
+                log.warning("queue.stop_look_failed", exc_info=True)
+                continue
+            for running, work in list(self._work_of.items()):
+                is_cancelled, is_pointless = running.job.id in stopped.cancelled, running.job.id in stopped.pointless
+                if not (is_cancelled or is_pointless) or running.is_finishing or work.done():
+                    continue
+                running.is_cancelled, running.is_pointless = is_cancelled, is_pointless
+                log.warning("queue.job_cancelled" if is_cancelled else "queue.job_pointless", job=running.job.id)
+                work.cancel()
+
+    async def _run_job(self, job: Job) -> None:
+        structlog.contextvars.bind_contextvars(job_id=job.id, request_id=job.request_id)
+        running = RunningJob(job, self._jobs)
+        work = asyncio.create_task(self._traced(running))
+        heartbeat = asyncio.create_task(self._heartbeat(running, work))
+        self._work_of[running] = work
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not work.done():
+                await self._interrupt(running, work)
+        finally:
+            del self._work_of[running]
+            heartbeat.cancel()
+            structlog.contextvars.unbind_contextvars("job_id", "request_id")
+
+    async def _interrupt(self, running: RunningJob, work: asyncio.Task[None]) -> None:
+        work.cancel()
+        await asyncio.wait([work])
+        if not running.is_finished:
+            await self._return(running.job)
+
+    async def _return(self, job: Job) -> None:
+        try:
+            await self._jobs.give_back(job)
+        except DatabaseError:
+            # The lease runs out, and the job is taken up again.
+            log.warning("queue.job_not_returned", job=job.id, exc_info=True)
+        else:
+            log.info("queue.job_returned", job=job.id)
+
+    async def _traced(self, running: RunningJob) -> None:
+        job = running.job
+        with traces.continued(
+            f"job.{job.kind.value}", job.trace_parent, organization_id=job.organization_id,
+            kb_id=job.subject.kb_id, document_id=job.subject.document_id, attempt=job.attempt,
+        ):  # fmt: skip
+            await self._work(running)
+
+    async def _work(self, running: RunningJob) -> None:
+        job = running.job
+        if job.is_cancel_wanted:
+            # Its last attempt ended, or its worker died, before a heartbeat could tell.
+            if await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):
+                await self._settled(job)
+            return
+        try:
+            await checkpoint("queue.claimed")
+            await self._handlers[job.kind](running)
+            await checkpoint("queue.handled")
+            if not running.is_finished:
+                with running.finishing():
+                    await self._jobs.finish(job)
+                    running.note_finished()
+            self._note_done(running)
+        except asyncio.CancelledError:
+            if running.is_pointless and not running.is_finished:
+                await self._jobs.finish(job)
+                return
+            if not running.is_cancelled or running.is_finished:
+                raise
+            if not await self._give_up(running, cancelled(), AttemptOutcome.CANCELLED):
+                return
+        except Exception as error:  # noqa: BLE001  # the table in `retry` decides over every class
+            if not await self._settle_failure(running, error):
+                return
+        await self._settled(job)
+
+    def _note_done(self, running: RunningJob) -> None:
+        outcome = AttemptOutcome.DONE if running.failure is None else AttemptOutcome.FAILED
+        self._history.note(running.job, outcome, started_at=running.started_at, failure=running.failure)
+
+    async def _settled(self, job: Job) -> None:
+        try:
+            await self._on_settled(job)
+        except Exception:
+            # What follows a job is derived from the truth, and made up for by the reconciler.
+            log.exception("queue.after_job_failed", job=job.id)
+
+    async def _settle_failure(self, running: RunningJob, error: Exception) -> bool:
+        """Write what becomes of a failed job; True where that is written."""
+        job = running.job
+        if isinstance(error, DatabaseError):
+            error = translate(error) or error
+        outcome = retry.plan_of(job, error, max_attempts=self._settings.max_attempts)
+        failure = retry.failure_of(error)
+        unforeseen = error if failure.code == "internal_error" else None
+        match outcome:
+            case retry.Abandon():
+                log.warning("queue.lease_lost", job=job.id)
+                return False
+            case retry.Retry(delay_seconds, _):
+                if not await self._try_later(running, failure, outcome):
+                    return False
+                log.warning(
+                    "queue.job_retried", job=job.id, attempt=job.attempt, code=failure.code,
+                    delay_seconds=round(delay_seconds, 2), exc_info=unforeseen,
+                )  # fmt: skip
+                return True
+            case retry.Bury():
+                if not await self._give_up(running, failure, AttemptOutcome.DEAD):
+                    return False
+                log.error(
+                    "queue.job_dead", job=job.id, attempt=job.attempt, code=failure.code,
+                    detail=failure.detail, exc_info=unforeseen,
+                )  # fmt: skip
+                return True
+
+    async def _try_later(self, running: RunningJob, failure: Failure, outcome: retry.Retry) -> bool:
+        """Make the job wait; True where that is written."""
+        job = running.job
+        if not outcome.is_counted:
+            # Being told to wait is about the lane: its 10,000 jobs need not each find out.
+            self._claims.defer(job, outcome.delay_seconds)
+        try:
+            delay, is_counted = outcome.delay_seconds, outcome.is_counted
+            if not await self._jobs.retry(job, failure, delay_seconds=delay, is_counted=is_counted):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
+                return False
+        except DatabaseError:
+            # The lease runs out, and the job is taken up again.
+            log.exception("queue.outcome_not_written", job=job.id)
+            return False
+        self._history.note(job, AttemptOutcome.RETRIED, started_at=running.started_at, failure=failure)
+        return True
+
+    async def _give_up(self, running: RunningJob, failure: Failure, outcome: AttemptOutcome) -> bool:
+        """Bury the job; True where that is written."""
+        job = running.job
+        try:
+            if not await self._jobs.bury(job, failure):
+                log.warning("queue.lease_lost", job=job.id, code=failure.code)
+                return False
+            self._history.note(job, outcome, started_at=running.started_at, failure=failure)
+            await self._on_dead(job, failure)
+        except DatabaseError:
+            log.exception("queue.outcome_not_written", job=job.id)
+            return False
+        return True
+
+    async def _heartbeat(self, running: RunningJob, work: asyncio.Task[None]) -> None:
+        """Renew the lease; stop the work once it is lost, or somebody wants it stopped."""
+        lease = self._settings.lease_seconds
+        while True:
+            await asyncio.sleep(min(lease / 3, LONGEST_HEARTBEAT_SECONDS))
+            try:
+                held = await self._jobs.heartbeat(running.job, lease_seconds=lease)
+            except DatabaseError:
+                log.warning("queue.heartbeat_failed", job=running.job.id, exc_info=True)
+                continue
+            if running.is_finishing or (held is not None and not held.is_cancel_wanted):
+                continue
+            if not work.done():
+                running.is_cancelled = held is not None
+                log.warning("queue.job_cancelled" if held else "queue.lease_lost", job=running.job.id)
+                work.cancel()
+            return
+
+    async def _rescue(self) -> None:
+        while True:
+            try:
+                rescued = await self._jobs.rescue(max_deaths=self._settings.max_worker_deaths)
+                if rescued:
+                    log.warning("queue.jobs_rescued", jobs=rescued)
+            except DatabaseError:
+                log.warning("queue.rescue_failed", exc_info=True)
+            await asyncio.sleep(self._settings.lease_seconds / 3)

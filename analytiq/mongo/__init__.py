@@ -1,4 +1,0 @@
-"""MongoDB: the connection, transactions, the embedded server, collections, indexes and repositories.
-
-pymongo is imported here and in `analytiq.vector_stores`, nowhere else.
-"""

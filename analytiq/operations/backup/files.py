@@ -1,0 +1,124 @@
+"""Archives as files: written under another name until they are whole, read from a file or a pipe."""
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.operations.backup.making import Backup, Made
+from analytiq.operations.backup.progress import OnStep, ignore
+from analytiq.operations.backup.recording import recording
+from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
+from analytiq.operations.backup.verification import Contents
+from analytiq.storage.client import MongoConnection
+
+PIPE = Path("-")
+"""Stands for standard output, or standard input."""
+PART_SUFFIX = ".part"
+
+
+async def write_file(
+    connection: MongoConnection,
+    path: Path,
+    organization_ids: Sequence[str] | None,
+    *,
+    on_step: OnStep = ignore,
+) -> Made:
+    """Make an archive at `path`, or on standard output for PIPE, and remember it with its organizations.
+
+    It is `{path}.part` until it is whole and on the disk; where making it fails, that is removed. A process that is
+    killed leaves it, without a trailer, and nobody takes it for an archive.
+
+    Raises:
+        ConflictError: there is a file of that name.
+        InvalidInputError: nothing can be written there.
+    """
+    backup = Backup(connection)
+    header = await backup.header(organization_ids)
+    command = "analytiq backup --everything" if header.is_whole else "analytiq backup"
+    async with recording(connection, header, command=command, path=path) as record:
+        made = await _write(backup, path, organization_ids, on_step)
+        record.byte_size, record.sha256, record.rows = made.byte_size, made.sha256, made.rows
+    return made
+
+
+async def _write(backup: Backup, path: Path, organization_ids: Sequence[str] | None, on_step: OnStep) -> Made:
+    if path == PIPE:
+        made = await backup.make(sys.stdout.buffer, organization_ids, on_step=on_step)
+        sys.stdout.buffer.flush()
+        return made
+    if await asyncio.to_thread(path.exists):
+        raise ConflictError(f"{str(path)!r} is there already, and stays as it is; name another file.")
+    part = path.with_name(path.name + PART_SUFFIX)
+    with _written(part, path) as stream:
+        made = await backup.make(stream, organization_ids, on_step=on_step)
+        await asyncio.to_thread(_to_disk, stream)
+    return made
+
+
+async def verify_file(path: Path, *, on_step: OnStep = ignore) -> Contents:
+    """Read an archive through; see `analytiq.operations.backup.verification.verify`."""
+    with opened(path) as (stream, byte_size):
+        return await verified(stream, on_step=on_step, total_bytes=byte_size)
+
+
+async def restore_file(
+    connection: MongoConnection, path: Path, options: RestoreOptions, *, on_step: OnStep = ignore
+) -> list[Restored]:
+    """Verify an archive and restore it; see `Restore.restore`."""
+    with opened(path) as (stream, byte_size):
+        contents = await verified(stream, on_step=on_step, total_bytes=byte_size)
+        return await Restore(connection).restore(stream, contents, options, on_step=on_step)
+
+
+@contextmanager
+def opened(path: Path) -> Generator[tuple[BinaryIO, int]]:
+    """An archive to be read, and its length in bytes.
+
+    One from a pipe is first written to a temporary file: it is read through before anything is touched.
+
+    Raises:
+        InvalidInputError: there is no such file, or it cannot be read.
+    """
+    try:
+        if path == PIPE:
+            with tempfile.TemporaryFile() as spool:
+                shutil.copyfileobj(sys.stdin.buffer, spool, 1024 * 1024)
+                length = spool.tell()
+                spool.seek(0)
+                yield spool, length  # pyright: ignore[reportReturnType]  # it is a BinaryIO in all but name
+        else:
+            with path.open("rb") as stream:
+                yield stream, os.fstat(stream.fileno()).st_size
+    except OSError as error:
+        raise InvalidInputError(f"The archive {str(path)!r} cannot be read: {error.strerror or error}.") from error
+
+
+@contextmanager
+def _written(part: Path, path: Path) -> Generator[BinaryIO]:
+    try:
+        # Nobody else may read it: it holds everything of an organization.
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    except OSError as error:
+        raise InvalidInputError(f"{str(part)!r} cannot be written: {error.strerror or error}.") from error
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            yield stream
+        part.rename(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InvalidInputError(f"{str(part)!r} could not be written to its end: {error.strerror or error}.") from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _to_disk(stream: BinaryIO) -> None:
+    stream.flush()
+    os.fsync(stream.fileno())

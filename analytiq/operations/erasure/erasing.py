@@ -1,0 +1,212 @@
+"""The steps of an erasure; each may be repeated, so that a killed process costs nothing but time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+
+from analytiq import clock
+from analytiq.errors import LeaseLostError, NotFoundError
+from analytiq.ingestion.documents.requests import clean_request
+from analytiq.ingestion.documents.service import Documents
+from analytiq.ingestion.indexing.commit import sweep_request
+from analytiq.ingestion.membership import document_changed
+from analytiq.models.erasure import CacheFate, Erasure, ErasureKind, ErasureState
+from analytiq.settings import ErasureSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.erasures import ErasureRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.retention import RetentionRepository
+from analytiq.storage.repositories.tenant_rows import TenantRows
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.telemetry.checkpoints import checkpoint
+
+log = structlog.get_logger(__name__)
+
+DOCUMENTS_AT_ONCE = 100
+LOOK_AGAIN_SECONDS = 1.0
+"""Jobs remove a document's vectors, texts and files within seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not done yet: call again after `seconds`."""
+
+    seconds: float
+    reason: str
+
+
+class Erasing:
+    """Does what a row of `erasures` says; the caller has its lease."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        rows: ErasureRepository,
+        tenants: TenantRows,
+        selecting: RetentionRepository,
+        documents: Documents,
+        jobs: JobRepository,
+        holds: BackupHoldRepository,
+        settings: ErasureSettings,
+    ) -> None:
+        self._connection = connection
+        self._rows = rows
+        self._tenants = tenants
+        self._selecting = selecting
+        self._documents = documents
+        self._jobs = jobs
+        self._holds = holds
+        self._settings = settings
+
+    async def advance(self, erasure: Erasure) -> Wait | None:
+        """Go as far as possible now; None once it is proved that nothing is left.
+
+        Raises:
+            RateLimitedError: a backup or a restore holds the organization.
+            LeaseLostError: another process goes on with it.
+        """
+        match erasure.kind:
+            case ErasureKind.ORGANIZATION:
+                wait = await self._organization(erasure)
+            case ErasureKind.DOCUMENTS:
+                wait = await self._selected(erasure)
+            case ErasureKind.CACHE:
+                wait = await self._cache(erasure)
+        if wait is not None:
+            return wait
+        is_watched = erasure.kind is ErasureKind.ORGANIZATION and not erasure.options.keeps_tokens
+        if not await self._rows.finish(erasure, is_watched=is_watched):
+            raise _lease_lost(erasure)
+        await checkpoint("erasure.proved")
+        log.info("erasure.done", erasure_id=erasure.id, kind=erasure.kind.value)
+        return None
+
+    async def entomb(self, erasure: Erasure) -> Erasure:
+        """Close the organization: from now on no token opens it, and nobody sees it. Whatever else is there follows."""
+        kb_ids = await self._tenants.kb_ids(erasure.organization_id)
+        changes = {
+            "state": ErasureState.ERASING.value,
+            "tombstoned_at": clock.now(),
+            "kb_ids": sorted({*erasure.kb_ids, *kb_ids}),
+        }
+
+        async def commit(session: Session) -> Erasure | None:
+            noted = await self._rows.note(erasure, changes, session=session)
+            if noted is not None:
+                await self._tenants.close(erasure.organization_id, session)
+            return noted
+
+        noted = await run_in_transaction(self._connection, commit)
+        if noted is None:
+            raise _lease_lost(erasure)
+        await checkpoint("erasure.tombstoned")
+        return noted
+
+    async def _organization(self, erasure: Erasure) -> Wait | None:
+        if erasure.tombstoned_at is None:
+            erasure = await self.entomb(erasure)
+        await self._holds.require_free(erasure.organization_id)
+        # One that was being created when it was closed is found only now.
+        found = await self._tenants.kb_ids(erasure.organization_id)
+        kb_ids = tuple(sorted({*erasure.kb_ids, *found}))
+        erasure = await self._noted(erasure, {"kb_ids": list(kb_ids)})
+        quiet = self._quiet_seconds_left(erasure)
+        await self._erase_everything(erasure, kb_ids, is_last=quiet <= 0)
+        await checkpoint("erasure.erased")
+        left = await self._tenants.count(erasure.organization_id, kb_ids=kb_ids, options=erasure.options)
+        await self._noted(erasure, {"state": ErasureState.PROVING.value, "left": left, "looks": erasure.looks + 1})
+        if quiet > 0:
+            return Wait(min(quiet, 10.0), "work that was under way has time to end")
+        if left:
+            return Wait(LOOK_AGAIN_SECONDS, "rows were written meanwhile")
+        return None
+
+    async def _erase_everything(self, erasure: Erasure, kb_ids: Sequence[str], *, is_last: bool) -> None:
+        for name in await self._tenants.collections():
+            count = await self._tenants.erase(
+                erasure.organization_id, name, kb_ids=kb_ids, options=erasure.options, is_last=is_last
+            )
+            await self._rows.add_counts(erasure, {name: count})
+            if not await self._rows.renew(erasure):
+                raise _lease_lost(erasure)
+            await checkpoint("erasure.collection_erased")
+
+    def _quiet_seconds_left(self, erasure: Erasure) -> float:
+        if erasure.tombstoned_at is None:
+            return self._settings.quiet_seconds
+        until = erasure.tombstoned_at + timedelta(seconds=self._settings.quiet_seconds)
+        return (until - clock.now()).total_seconds()
+
+    async def _selected(self, erasure: Erasure) -> Wait | None:
+        selection = erasure.selection
+        if selection is None:
+            raise ValueError("an erasure of documents says which")
+        while True:
+            found = await self._selecting.selected(erasure.organization_id, selection, limit=DOCUMENTS_AT_ONCE)
+            if not found:
+                break
+            if not await self._rows.add_documents(erasure, found):
+                raise _lease_lost(erasure)
+            await self._delete(erasure, found)
+        await checkpoint("erasure.erased")
+        return await self._prove_documents(erasure)
+
+    async def _delete(self, erasure: Erasure, document_ids: Sequence[str]) -> None:
+        deleted = 0
+        for document_id in document_ids:
+            try:
+                await self._documents.delete(erasure.organization_id, document_id, request_id=f"erasure-{erasure.id}")
+            except NotFoundError:
+                continue  # its owner was faster; the proof looks for it all the same
+            deleted += 1
+            await checkpoint("erasure.collection_erased")
+        await self._rows.add_counts(erasure, {"docs": deleted}, documents=deleted)
+        if not await self._rows.renew(erasure):
+            raise _lease_lost(erasure)
+
+    async def _prove_documents(self, erasure: Erasure) -> Wait | None:
+        now = await self._rows.get(erasure.id)
+        named = now.document_ids if now is not None else ()
+        left: dict[str, int] = {}
+        for start in range(0, len(named), DOCUMENTS_AT_ONCE):
+            some = named[start : start + DOCUMENTS_AT_ONCE]
+            found = await self._tenants.document_leftovers(erasure.organization_id, some)
+            if found:
+                await self._hurry(erasure, some)
+            for name, count in found.items():
+                left[name] = left.get(name, 0) + count
+        await self._noted(erasure, {"state": ErasureState.PROVING.value, "left": left, "looks": erasure.looks + 1})
+        if not left:
+            return None
+        return Wait(LOOK_AGAIN_SECONDS * min(erasure.looks + 1, 15), "workers are removing what hangs on them")
+
+    async def _hurry(self, erasure: Erasure, document_ids: Sequence[str]) -> None:
+        """Ask for what is still to be done; that also wakes jobs that were given up, and sweeps without delay."""
+        organization_id = erasure.organization_id
+        replaced = await self._tenants.superseded_of(organization_id, document_ids)
+        await self._jobs.enqueue([sweep_request(item, delay_seconds=0.0) for item in replaced])
+        if erasure.looks:
+            await self._jobs.enqueue([document_changed(organization_id, item) for item in document_ids])
+            await self._jobs.enqueue([clean_request(organization_id, item) for item in document_ids])
+
+    async def _cache(self, erasure: Erasure) -> Wait | None:
+        organization_id = erasure.organization_id
+        count = await self._tenants.delete_cache(organization_id)
+        if erasure.options.cache is CacheFate.DELETE:
+            count += await self._tenants.delete_cache("global", payer=organization_id)
+        await self._rows.add_counts(erasure, {"embedding_cache": count})
+        return None
+
+    async def _noted(self, erasure: Erasure, changes: dict[str, object]) -> Erasure:
+        noted = await self._rows.note(erasure, changes)
+        if noted is None:
+            raise _lease_lost(erasure)
+        return noted
+
+
+def _lease_lost(erasure: Erasure) -> LeaseLostError:
+    return LeaseLostError(f"another process goes on with the erasure {erasure.id}")

@@ -1,0 +1,57 @@
+"""Deletes documents, and runs of prompts, that are older than their organization keeps them; off unless it says so."""
+
+from datetime import timedelta
+
+import structlog
+
+from analytiq import clock
+from analytiq.errors import InvalidInputError, NotFoundError
+from analytiq.ingestion.documents.service import Documents
+from analytiq.storage.repositories.retention import RetentionRepository
+
+log = structlog.get_logger(__name__)
+
+MOST_DAYS = 36_500
+BOUND = 1000
+"""Documents, and runs on texts, that a pass deletes of one organization; the next pass goes on."""
+
+
+class Retention:
+    """What is kept for how long."""
+
+    def __init__(self, rows: RetentionRepository, documents: Documents) -> None:
+        self._rows = rows
+        self._documents = documents
+
+    async def set_days(self, organization_id: str, days: int | None) -> None:
+        """Keep the organization's documents for so many days after the upload of their file; None: for good.
+
+        Raises:
+            InvalidInputError: less than a day, or more than a century.
+            NotFoundError: no such organization.
+        """
+        if days is not None and not 1 <= days <= MOST_DAYS:
+            raise InvalidInputError.of_field("document_days", f"give 1 to {MOST_DAYS} days, or null to keep documents")
+        if not await self._rows.set_days(organization_id, days):
+            raise NotFoundError(f"no organization has the id {organization_id!r}")
+
+    async def apply(self) -> int:
+        """Delete what is too old, of every organization; how many documents. For the reconciler."""
+        deleted = 0
+        for organization in await self._rows.organizations():
+            days = organization.document_retention_days or MOST_DAYS
+            moment = clock.now() - timedelta(days=days)
+            expired = await self._rows.uploaded_before(organization.id, moment, limit=BOUND)
+            for document in expired:
+                try:
+                    await self._documents.delete(organization.id, document.id, request_id="retention")
+                except NotFoundError:
+                    continue
+                deleted += 1
+            # A text that was sent with a run is as much somebody's as a document.
+            runs = await self._rows.delete_runs_on_texts(organization.id, moment, limit=BOUND)
+            if runs:
+                log.info("retention.runs_deleted", organization_id=organization.id, runs=runs, days=days)
+            if expired:
+                log.info("retention.deleted", organization_id=organization.id, documents=len(expired), days=days)
+        return deleted

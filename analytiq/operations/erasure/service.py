@@ -1,0 +1,307 @@
+"""Takes requests to erase, answers how far they are, and sees to it that each comes to its end."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+
+from analytiq import clock
+from analytiq.errors import (
+    AnalytiqError,
+    InvalidInputError,
+    LeaseLostError,
+    NotFoundError,
+    RateLimitedError,
+    TransientError,
+)
+from analytiq.ingestion.documents.metadata import fitted_metadata
+from analytiq.ingestion.documents.service import Documents
+from analytiq.jobs.queue.runner import RunningJob
+from analytiq.models.document import Failure
+from analytiq.models.erasure import (
+    CacheFate,
+    DocumentSelection,
+    Erasure,
+    ErasureKind,
+    ErasureOptions,
+    ErasureState,
+)
+from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
+from analytiq.models.organization import Organization
+from analytiq.operations.erasure.erasing import Erasing, Wait
+from analytiq.settings import ErasureSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.backup_holds import BackupHoldRepository
+from analytiq.storage.repositories.erasures import ErasureRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.retention import RetentionRepository
+from analytiq.storage.repositories.tenant_rows import TenantRows
+
+log = structlog.get_logger(__name__)
+
+MOST_DOCUMENTS = 100_000
+"""Of one erasure, whose row names each: 100,000 ids take 4 MB of at most 16."""
+WATCH_DAYS = 7
+"""How long it is looked whether anything of an erased organization has come back."""
+
+OnWait = Callable[[Wait], None]
+
+
+class Erasures:
+    """Erasures of all organizations."""
+
+    def __init__(
+        self,
+        rows: ErasureRepository,
+        tenants: TenantRows,
+        organizations: OrganizationRepository,
+        selecting: RetentionRepository,
+        jobs: JobRepository,
+        erasing: Erasing,
+    ) -> None:
+        self._rows = rows
+        self._tenants = tenants
+        self._organizations = organizations
+        self._selecting = selecting
+        self._jobs = jobs
+        self._erasing = erasing
+
+    async def request_organization(
+        self,
+        organization_id: str,
+        *,
+        requested_by: str,
+        options: ErasureOptions,
+        is_dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Erasure:
+        """Close an organization at once and have everything of it erased; what a killed restore left counts as one.
+
+        A dry run closes and erases nothing: its `counts` are what would go.
+
+        Raises:
+            NotFoundError: there is nothing of such an organization.
+            ConflictError: it is being erased already.
+        """
+        kb_ids = await self._tenants.kb_ids(organization_id)
+        exists = await self._organizations.get(organization_id) is not None
+        counts: dict[str, int] = {}
+        if is_dry_run or not exists:
+            counts = await self._tenants.count(organization_id, kb_ids=kb_ids, options=options)
+        if not exists and not counts:
+            raise NotFoundError(f"no organization has the id {organization_id!r}")
+        erasure = _new(
+            ErasureKind.ORGANIZATION, organization_id, requested_by, reason, is_dry_run=is_dry_run
+        ).model_copy(update={"options": options, "kb_ids": tuple(kb_ids)})
+        if is_dry_run:
+            return await self._stored_dry_run(erasure, counts, documents=counts.get("docs", 0))
+        erasure = erasure.model_copy(update={"lease_token": new_id()})
+        await self._rows.insert(erasure)
+        if await self._rows.take(erasure.id, erasure.lease_token or "") is None:
+            raise LeaseLostError(f"another process goes on with the erasure {erasure.id}")
+        closed = await self._erasing.entomb(erasure)
+        await self._rows.let_go(closed)
+        await self._ask(closed)
+        log.info("erasure.tombstoned", erasure_id=erasure.id)
+        return closed.model_copy(update={"lease_token": None})
+
+    async def request_documents(
+        self,
+        organization_id: str,
+        selection: DocumentSelection,
+        *,
+        requested_by: str,
+        is_dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Erasure:
+        """Have the documents that fit, and were uploaded until now, erased.
+
+        Raises:
+            NotFoundError: no such organization.
+            InvalidInputError: nothing is selected by anything, or too many are.
+        """
+        organization = await self._require_organization(organization_id)
+        if selection == DocumentSelection():
+            raise InvalidInputError(
+                "Say which documents: by id, tag, name, metadata or age. All of them go with the organization.",
+                code="nothing_selected",
+            )
+        now = clock.now()
+        until = now if selection.uploaded_before is None else min(now, selection.uploaded_before)
+        metadata = fitted_metadata(selection.metadata, organization.metadata_fields)
+        selection = selection.model_copy(update={"uploaded_before": until, "metadata": metadata})
+        count = await self._selecting.count_selected(organization_id, selection)
+        if count > MOST_DOCUMENTS:
+            raise InvalidInputError(
+                f"{count} documents fit, and one erasure takes {MOST_DOCUMENTS}; narrow it down, for example by age.",
+                code="too_many_selected",
+            )
+        erasure = _new(ErasureKind.DOCUMENTS, organization_id, requested_by, reason, is_dry_run=is_dry_run).model_copy(
+            update={"selection": selection}
+        )
+        if is_dry_run:
+            ids = await self._selecting.selected(organization_id, selection, limit=MOST_DOCUMENTS)
+            counts = await self._tenants.document_leftovers(organization_id, ids)
+            return await self._stored_dry_run(erasure, counts, documents=count)
+        await self._rows.insert(erasure)
+        await self._ask(erasure)
+        return erasure
+
+    async def request_cache(
+        self,
+        organization_id: str,
+        *,
+        requested_by: str,
+        includes_shared: bool,
+        is_dry_run: bool = False,
+        reason: str | None = None,
+    ) -> Erasure:
+        """Have the cached embeddings of the organization's own scope erased.
+
+        Also those in the cache shared by all that it paid for, if `includes_shared`. Vectors of knowledge bases
+        stay; a text that is embedded again is charged again.
+        """
+        await self._require_organization(organization_id)
+        fate = CacheFate.DELETE if includes_shared else CacheFate.ANONYMIZE
+        erasure = _new(ErasureKind.CACHE, organization_id, requested_by, reason, is_dry_run=is_dry_run).model_copy(
+            update={"options": ErasureOptions(cache=fate)}
+        )
+        if is_dry_run:
+            count = await self._tenants.count_cache(organization_id)
+            if includes_shared:
+                count += await self._tenants.count_cache("global", payer=organization_id)
+            return await self._stored_dry_run(erasure, {"embedding_cache": count}, documents=0)
+        await self._rows.insert(erasure)
+        await self._ask(erasure)
+        return erasure
+
+    async def get(self, erasure_id: str, *, organization_id: str | None = None) -> Erasure:
+        """The erasure with this id, of the organization or (for operators) of any.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        if organization_id is None:
+            erasure = await self._rows.get(erasure_id)
+        else:
+            erasure = await self._rows.of_organization(organization_id, erasure_id)
+        if erasure is None:
+            raise NotFoundError(f"no erasure has the id {erasure_id!r}")
+        return erasure
+
+    async def page(self, organization_id: str | None, *, skip: int, limit: int) -> tuple[list[Erasure], int]:
+        """A page of erasures, latest first, and how many there are."""
+        return await self._rows.page(organization_id, skip=skip, limit=limit)
+
+    async def handle(self, running: RunningJob) -> None:
+        """Go on with an erasure, as a job; one that has to wait comes back later, which is not held against it."""
+        erasure_id = running.job.subject.erasure_id
+        if erasure_id is None:
+            raise ValueError("an erasure's job names it")
+        wait = await self._advance(erasure_id)
+        if wait is not None:
+            raise RateLimitedError(wait.reason, retry_after=wait.seconds, code="erasure_waits")
+
+    async def run(self, erasure_id: str, *, on_wait: OnWait | None = None) -> Erasure:
+        """Go on with an erasure until it is done.
+
+        Raises:
+            AnalytiqError: it cannot be gone on with; a worker tries again later.
+        """
+        while True:
+            try:
+                wait = await self._advance(erasure_id)
+            except RateLimitedError as error:
+                wait = Wait(error.retry_after or 5.0, error.detail)
+            if wait is None:
+                return await self.get(erasure_id)
+            if on_wait is not None:
+                on_wait(wait)
+            await asyncio.sleep(wait.seconds)
+
+    async def keep_up(self) -> None:
+        """Ask again for what no process works on, and erase again what has come back; for the reconciler."""
+        for erasure in await self._rows.left_behind():
+            await self._ask(erasure)
+        for erasure in await self._rows.watched_since(clock.now() - timedelta(days=WATCH_DAYS)):
+            left = await self._tenants.count(erasure.organization_id, kb_ids=erasure.kb_ids, options=erasure.options)
+            if left:
+                log.warning("erasure.rows_came_back", erasure_id=erasure.id, rows=left)
+                await self._rows.open_again(erasure.id)
+                await self._ask(erasure)
+
+    async def _advance(self, erasure_id: str) -> Wait | None:
+        found = await self.get(erasure_id)
+        if found.state is ErasureState.DONE:
+            return None
+        erasure = await self._rows.take(erasure_id, new_id())
+        if erasure is None:
+            return Wait(5.0, "another process is at it")
+        failure: Failure | None = None
+        try:
+            return await self._erasing.advance(erasure)
+        except TransientError:
+            raise
+        except AnalytiqError as error:
+            failure = Failure(code=error.code, detail=error.detail, at=clock.now())
+            raise
+        finally:
+            await asyncio.shield(self._rows.let_go(erasure, failure))
+
+    async def _ask(self, erasure: Erasure) -> None:
+        """A job that goes on with it. Not of the organization, whose jobs go, and whose history would come back."""
+        request = JobRequest(
+            kind=JobKind.ERASE,
+            organization_id="",
+            subject=JobSubject(erasure_id=erasure.id),
+            priority=Priority.CLEANING,
+        )
+        await self._jobs.enqueue([request])
+
+    async def _require_organization(self, organization_id: str) -> Organization:
+        organization = await self._organizations.get(organization_id)
+        if organization is None:
+            raise NotFoundError(f"no organization has the id {organization_id!r}")
+        return organization
+
+    async def _stored_dry_run(self, erasure: Erasure, counts: dict[str, int], *, documents: int) -> Erasure:
+        named = {name.replace(".", "_"): count for name, count in counts.items()}
+        done = {"state": ErasureState.DONE, "counts": named, "documents": documents, "finished_at": clock.now()}
+        finished = erasure.model_copy(update=done)
+        await self._rows.insert(finished)
+        return finished
+
+
+def new_erasures(connection: MongoConnection, documents: Documents, settings: ErasureSettings) -> Erasures:
+    """Put together on a connection."""
+    rows = ErasureRepository(connection)
+    tenants = TenantRows(connection)
+    organizations = OrganizationRepository(connection)
+    selecting = RetentionRepository(connection)
+    jobs = JobRepository(connection)
+    holds = BackupHoldRepository(connection)
+    erasing = Erasing(connection, rows, tenants, selecting, documents, jobs, holds, settings)
+    return Erasures(rows, tenants, organizations, selecting, jobs, erasing)
+
+
+def _new(
+    kind: ErasureKind,
+    organization_id: str,
+    requested_by: str,
+    reason: str | None,
+    *,
+    is_dry_run: bool,
+) -> Erasure:
+    return Erasure(
+        id=new_id(),
+        kind=kind,
+        organization_id=organization_id,
+        state=ErasureState.REQUESTED,
+        is_dry_run=is_dry_run,
+        requested_by=requested_by,
+        reason=reason,
+        requested_at=clock.now(),
+    )

@@ -1,0 +1,63 @@
+"""What watchers are told, and what of it a slow one still has to be told."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from analytiq.ingestion.documents.indexing_state import StandingDocument
+from analytiq.ingestion.knowledge_bases.standing import StandingKnowledgeBase
+from analytiq.models.job import Job
+
+
+class EventName(StrEnum):
+    """The names of the events."""
+
+    READY = "ready"
+    """From now on changes are told; none were missed since the place that the watcher named, if it named one."""
+    RESET = "reset"
+    """Changes may have been missed: read anew what is shown."""
+    DOCUMENT = "document"
+    DOCUMENT_DELETED = "document_deleted"
+    KNOWLEDGE_BASE = "knowledge_base"
+    KNOWLEDGE_BASE_DELETED = "knowledge_base_deleted"
+    JOB = "job"
+    JOB_ENDED = "job_ended"
+    CLOSED = "closed"
+    """The watcher may not watch any longer; the connection ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The state that something is in now; of what is gone there is an id only."""
+
+    name: EventName
+    organization_id: str = ""
+    subject_id: str = ""
+    content: StandingDocument | StandingKnowledgeBase | Job | None = None
+
+
+RESET = Event(EventName.RESET)
+MOST_UNTOLD = 1_000
+"""Beyond so many, a reader that does not keep up is told to read anew: it would be told what is long past."""
+
+
+class Untold:
+    """What a watcher has still to be told; of each thing its latest state only, so that memory is bounded."""
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[str, str], Event] = {}
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Put in what has happened; a reset takes the place of all that went before."""
+        for event in events:
+            if event.name is EventName.RESET or len(self._events) >= MOST_UNTOLD:
+                self._events = {("", ""): RESET}
+                continue
+            subject = (event.name.value.split("_")[0], event.subject_id)
+            self._events.pop(subject, None)
+            self._events[subject] = event
+
+    def take(self) -> list[Event]:
+        """Take out everything, in order."""
+        taken, self._events = list(self._events.values()), {}
+        return taken

@@ -1,0 +1,263 @@
+"""One change stream for all watchers of a process: opened for the first of them, closed some time after the last."""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from contextlib import aclosing
+from datetime import datetime
+from itertools import islice
+from weakref import WeakSet
+
+import structlog
+
+from analytiq.errors import RateLimitedError
+from analytiq.models.change import Change, ChangeKey, ChangeKind, ChangeMoment
+from analytiq.operations.live_events.events import RESET, Event, EventName
+from analytiq.operations.live_events.reading import Reading
+from analytiq.operations.live_events.watcher import Watcher
+from analytiq.settings import WatchingSettings
+from analytiq.storage.repositories.change_stream import ChangeStreamRepository
+
+log = structlog.get_logger(__name__)
+
+GATHER_SECONDS = 0.25
+"""Between two readings of what changed: a row that changes often is read, and told, once in it."""
+MOST_READ = 500
+"""Rows that one reading takes; the others wait for the next."""
+MOST_PENDING = 20_000
+"""Beyond so many unread changes, all watchers are told to read anew."""
+MOST_REMEMBERED = 20_000
+"""Changes that watchers who come back can be told of, of all organizations together: about 4 MB."""
+MOST_REPEATED = 2_000
+"""One who has missed more is told to read anew."""
+LINGER_SECONDS = 60.0
+"""For so long the stream goes on without a watcher, so that one who comes back has missed nothing."""
+RETRY_SECONDS = 15.0
+"""Between two attempts at a stream that cannot be opened: watchers are told to read anew as often."""
+OPENING_SECONDS = 5.0
+"""A watcher waits so long for the stream to stand; without it, it is told to read anew from time to time."""
+
+
+class Watching:
+    """Watchers of organizations, and what keeps them told; used from one event loop."""
+
+    def __init__(self, changes: ChangeStreamRepository, reading: Reading, settings: WatchingSettings) -> None:
+        self._changes = changes
+        self._reading = reading
+        self._settings = settings
+        self._watchers: dict[str, WeakSet[Watcher]] = {}
+        self._pending: dict[ChangeKey, str | None] = {}
+        self._remembered: deque[Change] = deque(maxlen=MOST_REMEMBERED)
+        self._floor: ChangeMoment | None = None
+        """From where on everything is remembered; None while there is no stream."""
+        self._received = ChangeMoment(0, 0)
+        self._position = ChangeMoment(0, 0)
+        self._is_repeating = False
+        """What somebody has missed is to be read once more: until it is told, nobody is further than before."""
+        self._stands = asyncio.Event()
+        self._has_pending = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+        self._is_closing = False
+
+    async def enter(
+        self,
+        organization_id: str,
+        depends_on: Iterable[str],
+        after: ChangeMoment | None = None,
+        ends_at: datetime | None = None,
+    ) -> Watcher:
+        """A new watcher, which has its first event; it is one as long as somebody holds it.
+
+        Args:
+            organization_id: whose changes it is told.
+            depends_on: ids of the rows that the right to watch comes from; see `Watcher.check`.
+            after: the place up to which it was told on another connection.
+            ends_at: when the right to watch expires.
+
+        Raises:
+            RateLimitedError: the organization has as many watchers as it may have.
+        """
+        watchers = self._watchers.setdefault(organization_id, WeakSet())
+        if len(watchers) >= self._settings.max_connections:
+            raise RateLimitedError(
+                f"the organization has {self._settings.max_connections} connections for events open; close some, or"
+                " share one among the pages that you have open",
+                retry_after=RETRY_SECONDS,
+                code="too_many_watchers",
+            )
+        watcher = Watcher(
+            organization_id,
+            depends_on,
+            ends_at,
+            position=self._position,
+            keep_alive_seconds=self._settings.keep_alive_seconds,
+            check_seconds=self._settings.check_seconds,
+        )
+        watchers.add(watcher)
+        await self._open()
+        watcher.greet(*self._greeting(organization_id, after))
+        if self._is_closing:
+            watcher.end()
+        return watcher
+
+    def leave(self, watcher: Watcher) -> None:
+        """The watcher's connection has ended."""
+        watchers = self._watchers.get(watcher.organization_id)
+        if watchers is not None:
+            watchers.discard(watcher)
+            if not watchers:
+                del self._watchers[watcher.organization_id]
+
+    def begin_closing(self) -> None:
+        """End all connections: a server that stops waits for them otherwise."""
+        self._is_closing = True
+        for watcher in self._all():
+            watcher.end()
+
+    async def close(self) -> None:
+        """End everything."""
+        self.begin_closing()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+
+    async def _open(self) -> None:
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._run(), name="watching")
+        try:
+            async with asyncio.timeout(OPENING_SECONDS):
+                await self._stands.wait()
+        except TimeoutError:
+            pass
+
+    def _greeting(self, organization_id: str, after: ChangeMoment | None) -> tuple[Event, ChangeMoment]:
+        """What a watcher is told first, and where it is then.
+
+        What it has missed is read and told like what happens now, to the others too: they are told a state once more.
+        """
+        if not self._stands.is_set():
+            return RESET, self._position
+        if after is None:
+            return Event(EventName.READY), self._position
+        if self._floor is None or after < self._floor:
+            return RESET, self._position
+        missed = [
+            change
+            for change in self._remembered
+            # Not only later ones: changes of one transaction have the same place.
+            if change.moment >= after and change.organization_id in (None, organization_id)
+        ]
+        if len(missed) > MOST_REPEATED:
+            return RESET, self._position
+        self._is_repeating = bool(missed)
+        self._put(missed)
+        return Event(EventName.READY), after if missed else self._position
+
+    async def _run(self) -> None:
+        telling = asyncio.create_task(self._tell(), name="watching: telling")
+        try:
+            while self._watchers:
+                try:
+                    await self._follow()
+                except Exception:  # whatever it is: nobody may be left waiting for what never comes
+                    log.warning("watching.stream_failed", exc_info=True)
+                    self._forget()
+                    await asyncio.sleep(RETRY_SECONDS)
+                else:
+                    self._forget()
+        finally:
+            telling.cancel()
+
+    async def _follow(self) -> None:
+        """Receive changes until nobody has watched for a while."""
+        loop = asyncio.get_running_loop()
+        start = await self._changes.now()
+        watched_at = loop.time()
+        async with aclosing(self._changes.watch(start)) as stream:
+            async for changes in stream:
+                if not self._stands.is_set():
+                    self._floor = self._received = self._position = start
+                    self._stands.set()
+                    self._tell_all(RESET)
+                self._receive(changes)
+                if any(True for _ in self._all()):
+                    watched_at = loop.time()
+                elif loop.time() - watched_at > LINGER_SECONDS:
+                    self._watchers.clear()
+                    return
+
+    def _receive(self, changes: list[Change]) -> None:
+        for change in changes:
+            self._received = change.moment
+            if change.key.kind is ChangeKind.CREDENTIAL:
+                for watcher in self._all():
+                    if change.key.id in watcher.depends_on:
+                        watcher.check()
+                continue
+            if len(self._remembered) == MOST_REMEMBERED:
+                self._floor = self._remembered[1].moment
+            self._remembered.append(change)
+            self._put([change])
+
+    def _put(self, changes: list[Change]) -> None:
+        for change in changes:
+            known = self._pending.pop(change.key, None)
+            self._pending[change.key] = change.organization_id or known
+        if len(self._pending) > MOST_PENDING:
+            self._pending.clear()
+            self._tell_all(RESET)
+        if self._pending:
+            self._has_pending.set()
+
+    async def _tell(self) -> None:
+        """Read what changed, again and again, and tell it."""
+        while True:
+            await self._has_pending.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            received = self._received
+            taken = dict(islice(self._pending.items(), MOST_READ))
+            for key in taken:
+                del self._pending[key]
+            self._is_repeating = False
+            is_all = not self._pending
+            if is_all:
+                self._has_pending.clear()
+            try:
+                events = await self._reading.events(taken, list(self._watchers))
+            except Exception:  # one row that cannot be read must not silence all that follow
+                log.warning("watching.reading_failed", exc_info=True)
+                self._tell_all(RESET)
+                continue
+            if is_all and not self._is_repeating:
+                self._position = received
+            self._hand_out(events)
+
+    def _hand_out(self, events: list[Event]) -> None:
+        by_organization: dict[str, list[Event]] = {}
+        for event in events:
+            by_organization.setdefault(event.organization_id, []).append(event)
+        for organization_id, watchers in self._watchers.items():
+            own = by_organization.get(organization_id)
+            for watcher in watchers:
+                if own:
+                    watcher.tell(own, self._position)
+                else:
+                    watcher.note_position(self._position)
+
+    def _tell_all(self, event: Event) -> None:
+        for watcher in self._all():
+            watcher.tell([event], self._position)
+
+    def _forget(self) -> None:
+        """Without a stream nothing is remembered, and nobody knows what they miss."""
+        self._stands.clear()
+        self._floor = None
+        self._remembered.clear()
+        self._pending.clear()
+        self._has_pending.clear()
+        self._tell_all(RESET)
+        for watcher in self._all():
+            watcher.check()
+
+    def _all(self) -> list[Watcher]:
+        return [watcher for watchers in self._watchers.values() for watcher in watchers]

@@ -1,0 +1,104 @@
+"""One connection that watches an organization."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from analytiq import clock
+from analytiq.models.change import ChangeMoment
+from analytiq.operations.live_events.events import Event, Untold
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What there is to tell now; nothing at all is a sign of life.
+
+    Attributes:
+        events: in order.
+        position: where the watcher is once it has read all of them.
+        must_check: whoever watches has to show anew that they may, before they are told.
+    """
+
+    events: list[Event]
+    position: ChangeMoment
+    must_check: bool
+
+
+class Watcher:
+    """Gathers what its organization's watcher has still to be told; used from one event loop.
+
+    `depends_on` are the ids of the rows that its right to watch comes from; at `ends_at` that right expires.
+    """
+
+    def __init__(
+        self,
+        organization_id: str,
+        depends_on: Iterable[str],
+        ends_at: datetime | None = None,
+        *,
+        position: ChangeMoment,
+        keep_alive_seconds: float,
+        check_seconds: float,
+    ) -> None:
+        self.organization_id = organization_id
+        self.rest_on(depends_on, ends_at)
+        self._position = position
+        self._keep_alive_seconds = keep_alive_seconds
+        self._check_seconds = check_seconds
+        self._untold = Untold()
+        self._news = asyncio.Event()
+        self._must_check = False
+        self._is_over = False
+
+    def rest_on(self, depends_on: Iterable[str], ends_at: datetime | None) -> None:
+        """Note what the right to watch comes from now."""
+        self.depends_on = frozenset({self.organization_id, *depends_on})
+        self._ends_at = ends_at
+
+    def greet(self, event: Event, position: ChangeMoment) -> None:
+        """Its first event, in the place of whatever was told before."""
+        self._untold.take()
+        self.tell([event], position)
+
+    def tell(self, events: Iterable[Event], position: ChangeMoment) -> None:
+        """Put in what has happened."""
+        self._untold.add(events)
+        self._position = position
+        self._news.set()
+
+    def note_position(self, position: ChangeMoment) -> None:
+        """Nothing up to there concerned it: it is told with the next sign of life."""
+        self._position = position
+
+    def check(self) -> None:
+        """Something that its right comes from has changed."""
+        self._must_check = True
+        self._news.set()
+
+    def end(self) -> None:
+        """The process stops: the connection ends, and its reader comes back to another one."""
+        self._is_over = True
+        self._news.set()
+
+    async def batches(self) -> AsyncGenerator[Batch]:
+        """What there is to tell, as it comes; ends when the process stops."""
+        loop = asyncio.get_running_loop()
+        checked_at = loop.time()
+        while not self._is_over:
+            try:
+                async with asyncio.timeout(min(self._keep_alive_seconds, self._seconds_left())):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+            self._news.clear()
+            is_due = loop.time() - checked_at >= self._check_seconds or self._seconds_left() <= 0
+            must_check = self._must_check or is_due
+            if must_check:
+                self._must_check, checked_at = False, loop.time()
+            yield Batch(self._untold.take(), self._position, must_check)
+
+    def _seconds_left(self) -> float:
+        """Return how long the right to watch lasts, at least 0."""
+        return math.inf if self._ends_at is None else max(0.0, (self._ends_at - clock.now()).total_seconds())

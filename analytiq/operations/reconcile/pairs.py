@@ -1,0 +1,127 @@
+"""Pairs (knowledge base, document) whose index entry is not what members, text and configuration ask for."""
+
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+
+from analytiq.ingestion.indexing.plan import projection_in
+from analytiq.ingestion.membership import document_changed, kb_changed, sync_request
+from analytiq.models.document import Document
+from analytiq.models.index_entry import IndexEntry
+from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.operations.reconcile.report import Drift
+from analytiq.operations.reconcile.stages import BATCH, Batch
+from analytiq.storage.repositories.document_survey import DocumentSurvey
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+
+_NONE_READ: Mapping[str, Document] = {}
+
+
+def unlike(
+    knowledge_base: KnowledgeBase,
+    text_hashes: Mapping[str, str],
+    entries: Mapping[str, IndexEntry],
+    documents: Mapping[str, Document] = _NONE_READ,
+) -> list[Drift]:
+    """Compare members with entries of the same documents, all by document id: pure.
+
+    `documents`: those of which it matters whether the chunks carry their present tags and metadata.
+    """
+    found: list[Drift] = []
+    configuration_hash = knowledge_base.configuration_hash
+    for document_id in sorted(text_hashes.keys() | entries.keys()):
+        text_hash, entry = text_hashes.get(document_id), entries.get(document_id)
+        if entry is None:
+            kind = DriftKind.MISSING
+        elif text_hash is None:
+            kind = DriftKind.STALE
+        elif (entry.text_hash, entry.configuration_hash) != (text_hash, configuration_hash) or _is_otherwise(
+            knowledge_base, documents.get(document_id), entry
+        ):
+            kind = DriftKind.OUTDATED
+        else:
+            continue
+        found.append(Drift(kind, knowledge_base.organization_id, knowledge_base.id, document_id))
+    return found
+
+
+def _is_otherwise(knowledge_base: KnowledgeBase, document: Document | None, entry: IndexEntry) -> bool:
+    projection = projection_in(knowledge_base, document) if document is not None else None
+    return projection is not None and projection.hash != entry.projection_hash
+
+
+class PairStage:
+    """Merges two sorted scans, members and entries, in ranges of document ids.
+
+    A full pass also reads the documents of knowledge bases whose chunks carry their tags and metadata.
+    """
+
+    name = "pairs"
+    depth = Depth.QUICK
+
+    def __init__(
+        self,
+        documents: DocumentSurvey,
+        knowledge_bases: KnowledgeBaseRepository,
+        entries: IndexEntryRepository,
+        jobs: JobRepository,
+    ) -> None:
+        self._documents = documents
+        self._knowledge_bases = knowledge_bases
+        self._entries = entries
+        self._jobs = jobs
+
+    async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
+        """See KnowledgeBaseStage."""
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        position: str | None = after
+        while position is not None:
+            members = await self._documents.members_after(
+                organization_id, knowledge_base.tag_ids, after=position, limit=BATCH
+            )
+            until = members[-1][0] if len(members) == BATCH else None
+            entries = await self._entries.between(organization_id, kb_id, after=position, until=until, limit=2 * BATCH)
+            if len(entries) == 2 * BATCH:
+                until = entries[-1].document_id
+                members = [member for member in members if member[0] <= until]
+            by_document = {entry.document_id: entry for entry in entries}
+            documents = await self._documents_of(knowledge_base, by_document, depth)
+            candidates = unlike(knowledge_base, dict(members), by_document, documents)
+            drift = await self._confirmed(knowledge_base, candidates, depth) if candidates else []
+            yield Batch(drift, after=until or "", entries=len(entries))
+            position = until
+
+    async def _documents_of(
+        self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth
+    ) -> dict[str, Document]:
+        if depth is not Depth.FULL or knowledge_base.vector_store is not VectorStoreKind.MONGODB:
+            return {}
+        return await self._documents.of_ids(knowledge_base.organization_id, document_ids)
+
+    async def _confirmed(self, read: KnowledgeBase, candidates: Sequence[Drift], depth: Depth) -> list[Drift]:
+        """Those that no job is about, and that are still so.
+
+        In this order: what a job mended between the first look and the second is not there any more at the third.
+        What a job has given up is left to a person, who can replay it.
+        """
+        covered = await self._covered(read, candidates)
+        left = [item.document_id for item in candidates if item.document_id and item.document_id not in covered]
+        if not left:
+            return []
+        knowledge_base = await self._knowledge_bases.get(read.organization_id, read.id)
+        if knowledge_base is None:
+            return []
+        members = await self._documents.members_among(knowledge_base.organization_id, knowledge_base.tag_ids, left)
+        entries = await self._entries.of_documents(knowledge_base.organization_id, knowledge_base.id, left)
+        return unlike(knowledge_base, members, entries, await self._documents_of(knowledge_base, entries, depth))
+
+    async def _covered(self, knowledge_base: KnowledgeBase, candidates: Sequence[Drift]) -> Collection[str]:
+        organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
+        ids = [item.document_id for item in candidates if item.document_id]
+        if await self._jobs.unfinished_among([kb_changed(organization_id, kb_id).deduplication_key]):
+            return ids
+        syncs = {sync_request(organization_id, kb_id, each).deduplication_key: each for each in ids}
+        triggers = {document_changed(organization_id, each).deduplication_key: each for each in ids}
+        known = [syncs[key] for key in await self._jobs.existing(syncs)]
+        return {*known, *(triggers[key] for key in await self._jobs.unfinished_among(triggers))}

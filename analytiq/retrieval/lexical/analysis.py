@@ -1,0 +1,199 @@
+"""From a text to the terms that stand for it: chunks and questions alike.
+
+- `words`: words without stop words, stemmed by the text's language (Snowball), without accents. Runs of characters that
+  are written without spaces (Chinese, Japanese, Thai and others; Korean, whose endings are many) are taken in pairs.
+- `exact`: what is looked for as it stands: whole codes (`INV-2024/00123`, `AX-42-B`, `jo@example.org`, an IBAN) and
+  what hyphens join, whose parts are words as well; and stop words, for questions of nothing else.
+- `characters`: the single ones of what has no spaces, which count for less than pairs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import tantivy
+
+from analytiq.retrieval.lexical.codes import joined_words, parts_of_single, single_codes
+from analytiq.retrieval.lexical.folding import folded, normalised
+from analytiq.retrieval.lexical.languages import ENGLISH, STOP_WORDS, language_of
+from analytiq.retrieval.lexical.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
+
+RELEASE = 2
+"""Raised when the same text would become other terms; indexes of an older one are built anew."""
+LONGEST_WORD = 64
+"""Characters by which words are told apart: what is longer is encoded data, not a word."""
+KNOWN_WORDS = 200_000
+"""Words whose terms are remembered for each language: a look-up instead of 2 µs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTerms:
+    """Of a chunk, repeated as often as they come; `words` and `characters` are separated by spaces.
+
+    `language`: of its words in Latin script; None where they do not tell it.
+    """
+
+    words: str
+    codes: tuple[str, ...]
+    stopped: tuple[str, ...]
+    characters: str
+    language: str | None
+
+    @property
+    def exact(self) -> str:
+        """What is indexed as it stands, separated by spaces."""
+        return " ".join((*self.codes, *self.stopped))
+
+
+@dataclass(frozen=True, slots=True)
+class AskedWord:
+    """A word of a question: any of its stems, or the word as it stands in a code or between hyphens (None: nowhere)."""
+
+    stems: tuple[str, ...]
+    exact: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCode:
+    """A code of a question, whole, and the stems of its parts."""
+
+    whole: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Of a question: what is looked for, and how often it says so. `stopped`: where it has only stop words."""
+
+    words: dict[AskedWord, int]
+    codes: tuple[AskedCode, ...]
+    joined: tuple[AskedWord, ...]
+    characters: tuple[str, ...]
+    stopped: tuple[str, ...]
+
+
+def chunk_terms(text: str, *, language: str | None = None) -> ChunkTerms:
+    """The terms of a chunk; `language` is taken where its words do not tell their own."""
+    plain = normalised(text)
+    words = words_in(plain)
+    characters = "" if plain.isascii() else " ".join("".join(UNSPACED_RUN.findall(plain)))
+    own = language_of(words) or language
+    stems = _stems(own or ENGLISH)
+    terms = [stems[word] for word in words]
+    wholes = [*joined_words(plain), *single_codes(plain, words)]
+    stopped = [folded(word) for word, term in zip(words, terms, strict=True) if not term]
+    return ChunkTerms(
+        words=" ".join(filter(None, terms)),
+        codes=tuple(whole.term for whole in wholes),
+        stopped=tuple(word for word in stopped if len(word) > 1 or word not in characters),
+        characters=characters,
+        language=own,
+    )
+
+
+def asked_terms(question: str, languages: Sequence[str]) -> Asked:
+    """The terms of a question to chunks in these languages (those of Latin script; the others tell themselves)."""
+    plain = normalised(question)
+    spoken = languages or (ENGLISH,)
+    words: Counter[AskedWord] = Counter()
+    half_stopped: Counter[AskedWord] = Counter()
+    characters: list[str] = []
+    stopped: list[str] = []
+    for word in words_in(plain):
+        if UNSPACED_RUN.match(word):
+            words.update(AskedWord((pair,), None) for pair in pairs(word))
+            characters += word
+            continue
+        by_language = [stems_of(word, language) for language in spoken]
+        if asked := _asked_word(word, by_language):
+            (words if all(by_language) else half_stopped)[asked] += 1
+        if not all(by_language):
+            stopped.append(folded(word))
+    codes, joined = _asked_wholes(plain, spoken)
+    # A stop word of one language stands in few chunks of another, and would outweigh what is asked for.
+    told = words or half_stopped
+    return Asked(
+        words=dict(told),
+        codes=tuple(codes),
+        joined=tuple(joined),
+        characters=tuple(dict.fromkeys(characters)),
+        stopped=() if words else tuple(dict.fromkeys(stopped)),
+    )
+
+
+def stems_of(word: str, language: str) -> list[str]:
+    """The terms of a normalised word; none of a stop word."""
+    return _stems(language)[word].split()
+
+
+def _asked_word(word: str, by_language: Sequence[Sequence[str]]) -> AskedWord | None:
+    stems = tuple(dict.fromkeys(stem for stems in by_language for stem in stems))
+    if not stems:
+        return None
+    # As it stands it may be a stop word of one of the languages, which says nothing.
+    return AskedWord(stems, folded(word)[:LONGEST_WORD] if all(by_language) else None)
+
+
+def _asked_wholes(plain: str, languages: Sequence[str]) -> tuple[list[AskedCode], list[AskedWord]]:
+    codes: dict[str, AskedCode] = {}
+    joined: dict[str, AskedWord] = {}
+    for whole in joined_words(plain):
+        if whole.is_code:
+            codes[whole.term] = AskedCode(whole.term, _stems_of_all(whole.parts, languages))
+        elif asked := _asked_word(whole.term, [stems_of(whole.term, language) for language in languages]):
+            joined[whole.term] = AskedWord(asked.stems, whole.term)
+    for whole in single_codes(plain, words_in(plain)):
+        parts = _stems_of_all(parts_of_single(whole.term), languages)
+        codes.setdefault(whole.term, AskedCode(whole.term, parts))
+    return list(codes.values()), list(joined.values())
+
+
+def _stems_of_all(words: Iterable[str], languages: Sequence[str]) -> tuple[str, ...]:
+    stems = [stem for word in words for language in languages for stem in stems_of(word, language)]
+    return tuple(dict.fromkeys(stems))
+
+
+class _Stems(dict[str, str]):
+    """Normalised word → its terms, separated by spaces; empty for a stop word. Filled as words come up.
+
+    An accented word has the stem of its plain form as well, where that is another: who types without accents finds it.
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__()
+        self._language = language
+
+    def __missing__(self, word: str) -> str:
+        if UNSPACED_RUN.match(word):
+            return " ".join(pairs(word))
+        terms = " ".join(dict.fromkeys(self._terms(word[:LONGEST_WORD])))
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        self[word] = terms
+        return terms
+
+    def _terms(self, word: str) -> Iterator[str]:
+        language = language_of_script(word) or self._language
+        plain = folded(word)
+        stem = _analyzer(language).analyze(word)
+        if stem:
+            yield folded(stem[0])
+            if plain != word:
+                yield from (folded(other) for other in _analyzer(language).analyze(plain) if other)
+
+
+@cache
+def _stems(language: str) -> _Stems:
+    return _Stems(language)
+
+
+@cache
+def _analyzer(language: str) -> tantivy.TextAnalyzer:
+    if language in STOP_WORDS:
+        words = STOP_WORDS[language].split()
+        stop = tantivy.Filter.custom_stopword([*words, *map(folded, words)])
+    else:
+        stop = tantivy.Filter.stopword(language)
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.raw())
+    return builder.filter(stop).filter(tantivy.Filter.stemmer(language)).build()

@@ -1,0 +1,97 @@
+"""What is meant letter by letter: invoice numbers, part codes, addresses, versions, account numbers.
+
+A code is the same whatever separates its parts, as long as no two numbers become one: `AX-42-B`, `AX/42/B` and `AX42B`
+are the same, `1.23` and `12.3` are not.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from analytiq.retrieval.lexical.folding import folded
+from analytiq.retrieval.lexical.scripts import SPACED, SPACED_WORD, WITHIN_WORD
+
+MOST_PARTS = 12
+"""What has more parts is a path or a list, whose parts are found."""
+LONGEST_CODE = 100
+_GLUE = "[-_./\\\\:@+#&\u2010\u2011]|(?<=\\d),(?=\\d)"
+# They begin where a word does: tried within one, a word of n characters would be gone through n times.
+CHAIN = re.compile(f"(?<!{WITHIN_WORD}){SPACED}(?:(?:{_GLUE}){SPACED})+")
+"""Words that single signs join."""
+_ASCII_CHAIN = re.compile(f"(?<![a-z0-9])[a-z0-9]++(?:(?:{_GLUE})[a-z0-9]++)+")
+_LEVELS = (re.compile(r"[:@+#&]"), re.compile(r"[:@+#&/\\]"))
+"""A code is also one within a path, behind a label, or in an address: the signs that part those."""
+_SIGNED = re.compile(r"(?<![^\W_])[a-z](?:\+\+|#)(?![^\W_])")
+"""C++, C#, F#."""
+_IBAN = re.compile(r"(?<![^\W_])[a-z]{2}\d{2}(?: [a-z0-9]{4}){2,7}(?: [a-z0-9]{1,3})?(?![^\W_])", re.ASCII)
+_IBAN_ALONE = re.compile(r"[a-z]{2}\d{2}[a-z0-9]{10,30}", re.ASCII)
+_IBAN_MODULUS = 97
+_HAS_DIGIT = re.compile(r"\d")
+_HAS_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """One term for what signs join, and its parts. `is_code`: it has a number, or is an address."""
+
+    term: str
+    parts: tuple[str, ...]
+    is_code: bool
+
+
+def joined_words(plain: str) -> list[Whole]:
+    """What hyphens and other signs join in a normalised text; also that within paths, labels and addresses."""
+    chain = _ASCII_CHAIN if plain.isascii() else CHAIN
+    # Most of what stands between spaces is letters alone, which is told without an expression.
+    pieces = [piece for piece in plain.split() if not piece.isalnum()]
+    return [whole for piece in pieces for found in chain.findall(piece) for whole in wholes_of(found)]
+
+
+def wholes_of(chain: str) -> list[Whole]:
+    """A chain as one term, and those within it."""
+    pieces = [chain, *(piece for level in _LEVELS if level.search(chain) for piece in level.split(chain))]
+    found: dict[str, Whole] = {}
+    for piece in pieces:
+        parts = SPACED_WORD.findall(piece)
+        if 1 < len(parts) <= MOST_PARTS:
+            term = _joined(parts)
+            found[term] = Whole(term, tuple(parts), "@" in chain or _HAS_DIGIT.search(term) is not None)
+    return list(found.values())
+
+
+def single_codes(plain: str, words: Iterable[str]) -> list[Whole]:
+    """Codes that no signs part; account numbers in groups of four; names of programming languages.
+
+    `words`: those of the normalised text.
+    """
+    mixed = [word for word in words if not (word.isalpha() or word.isdigit()) and _is_mixed(word)]
+    terms = [folded(word) for word in mixed]
+    if any(len(word) == len("de89") for word in mixed):
+        found = [match.group().replace(" ", "") for match in _IBAN.finditer(plain)]
+        terms += [number for number in found if _is_iban(number)]
+    if "+" in plain or "#" in plain:
+        terms += _SIGNED.findall(plain)
+    return [Whole(term, (), is_code=True) for term in terms]
+
+
+def parts_of_single(term: str) -> list[str]:
+    """How else a code that no signs part may be written: in groups of four; without its signs."""
+    if _IBAN_ALONE.fullmatch(term) and _is_iban(term):
+        return [term, *(term[start : start + 4] for start in range(0, len(term), 4))]
+    return SPACED_WORD.findall(term)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole += f"-{part}" if whole[-1].isdigit() and part[0].isdigit() else part
+    return folded(whole)[:LONGEST_CODE]
+
+
+def _is_mixed(word: str) -> bool:
+    return _HAS_DIGIT.search(word) is not None and _HAS_LETTER.search(word) is not None and len(word) <= LONGEST_CODE
+
+
+def _is_iban(number: str) -> bool:
+    digits = "".join(str(int(character, 36)) for character in number[4:] + number[:4])
+    return int(digits) % _IBAN_MODULUS == 1

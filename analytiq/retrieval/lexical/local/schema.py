@@ -1,0 +1,58 @@
+"""The fields of an index, and how a chunk becomes a row."""
+
+from functools import cache
+
+import tantivy
+
+from analytiq.retrieval.lexical.analysis import ChunkTerms
+from analytiq.storage.repositories.chunk_texts import ChunkText
+
+WORDS = "words"
+EXACT = "exact"
+CHARACTERS = "characters"
+LANGUAGE = "language"
+
+
+@cache
+def schema() -> tantivy.Schema:
+    """The same for every index."""
+    builder = tantivy.SchemaBuilder()
+    for name in (WORDS, EXACT, CHARACTERS):
+        # Terms come ready: the tokenizer only takes them apart again. Frequencies are for BM25, positions for nobody.
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="freq")
+    for name in ("generation", "document"):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic", stored=True)
+    builder.add_text_field(LANGUAGE, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("chunk_index", stored=True)
+    for name in ("first_page", "last_page"):
+        builder.add_integer_field(name, stored=True, fast=True)
+    # One row has these two and nothing else: what the others are of, in the same commit as they are.
+    builder.add_text_field("is_state", tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("state", stored=True)
+    return builder.build()
+
+
+def row_of(chunk: ChunkText, terms: ChunkTerms) -> tantivy.Document:
+    """A chunk as it is indexed."""
+    row = tantivy.Document()
+    row.add_text("generation", chunk.generation_id)
+    row.add_text("document", chunk.document_id)
+    row.add_integer("chunk_index", chunk.chunk_index)
+    row.add_integer("first_page", chunk.first_page)
+    row.add_integer("last_page", chunk.last_page)
+    row.add_text(WORDS, terms.words)
+    if terms.codes or terms.stopped:
+        row.add_text(EXACT, terms.exact)
+    if terms.characters:
+        row.add_text(CHARACTERS, terms.characters)
+    if terms.language is not None:
+        row.add_text(LANGUAGE, terms.language)
+    return row
+
+
+def state_row(state: bytes) -> tantivy.Document:
+    """The row that says what the others are of."""
+    row = tantivy.Document()
+    row.add_text("is_state", "true")
+    row.add_bytes("state", state)
+    return row

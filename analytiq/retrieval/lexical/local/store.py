@@ -1,0 +1,234 @@
+"""Searches knowledge bases by their words, as fresh as the epoch asks (design 2.3)."""
+
+import asyncio
+import os
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from analytiq.errors import NotFoundError, StoreLoadingError, TransientError
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.lexical.base import LexicalHit
+from analytiq.retrieval.lexical.local.index import DamagedIndexError, searched
+from analytiq.retrieval.lexical.local.mirror import Mirror, Workshop
+from analytiq.retrieval.lexical.local.shelf import Shelf
+from analytiq.retrieval.lexical.local.view import View
+from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
+
+log = structlog.get_logger(__name__)
+
+BUILDS_AT_ONCE = 2
+FOLLOWERS_AT_ONCE = 4
+LET_GO_ROUNDS = 3
+"""How often one search makes an index anew that was let go meanwhile."""
+OPEN_AT_ONCE = 200
+"""Knowledge bases whose files are open; of the others they lie on the disk."""
+TIDY_SECONDS = 10.0
+"""Between two looks at how much lies on the disk."""
+PRUNE_SECONDS = 600.0
+"""Between two looks for files of knowledge bases that are gone."""
+
+
+class LocalLexicalIndex:
+    """Implements LexicalIndex on any MongoDB replica set: tantivy, in this process and on its disk (decision 15).
+
+    `disk_bytes` bounds the files of all processes of this machine: those that were searched longest ago leave first.
+    `root` None: indexes are in memory alone.
+    """
+
+    def __init__(
+        self, texts: ChunkTextRepository, root: Path | None, *, disk_bytes: int, build_wait_seconds: float
+    ) -> None:
+        self._texts = texts
+        self._disk_bytes = disk_bytes
+        self._build_wait_seconds = build_wait_seconds
+        self._searching = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="lexical-search")
+        self._workshop = Workshop(
+            texts=texts,
+            shelf=Shelf(root) if root is not None else None,
+            following=ThreadPoolExecutor(FOLLOWERS_AT_ONCE, thread_name_prefix="lexical-following"),
+            building=ThreadPoolExecutor(BUILDS_AT_ONCE, thread_name_prefix="lexical-building"),
+            builds=asyncio.Semaphore(BUILDS_AT_ONCE),
+        )
+        self._mirrors: dict[str, Mirror] = {}
+        self._expected: set[str] = set()
+        self._is_closing = False
+        self._chores: set[asyncio.Task[None]] = set()
+        self._forgetting: set[asyncio.Task[None]] = set()
+        self._next_tidying = 0.0
+        self._next_pruning = 0.0
+
+    async def search(
+        self,
+        knowledge_base: KnowledgeBase,
+        epoch: Epoch,
+        question: str,
+        *,
+        limit: int,
+        chunk_filter: ChunkFilter | None,
+    ) -> list[LexicalHit]:
+        """See LexicalIndex.
+
+        Raises:
+            StoreLoadingError: the index is still being built; ask again.
+            TransientError: the index cannot be read or written; says why.
+        """
+        return await self._searched(
+            await self._fresh_view(knowledge_base, epoch), knowledge_base, question, limit, chunk_filter
+        )
+
+    async def available(
+        self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
+        """See LexicalIndex: the index as it is, which may lack the latest commits."""
+        mirror = self._mirrors.get(knowledge_base.id)
+        view = None if mirror is None else mirror.view
+        return [] if view is None else await self._searched(view, knowledge_base, question, limit, chunk_filter)
+
+    def is_building(self, kb_id: str) -> bool:
+        """See LexicalIndex."""
+        mirror = self._mirrors.get(kb_id)
+        return kb_id in self._expected or (mirror is not None and mirror.is_refreshing)
+
+    def expect(self, kb_id: str) -> None:
+        """Note that a commit is about to be followed."""
+        self._expected.add(kb_id)
+
+    def expect_no_longer(self, kb_id: str) -> None:
+        """Note that every commit that was expected has been followed."""
+        self._expected.discard(kb_id)
+
+    async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
+        """Bring the index up to an epoch, however long that takes; the place among those used last stays as it was."""
+        mirror = self._mirrors.setdefault(knowledge_base.id, Mirror(knowledge_base, self._workshop))
+        await mirror.fresh_view(epoch, wait_seconds=None)
+        self._tidy_now_and_then()
+
+    async def _searched(
+        self, view: View, knowledge_base: KnowledgeBase, question: str, limit: int, chunk_filter: ChunkFilter | None
+    ) -> list[LexicalHit]:
+        selection = None if chunk_filter is None else chunk_filter.selection
+        work = partial(searched, view, question, limit=limit, selection=selection)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._searching, work)
+        except DamagedIndexError as error:
+            log.warning("lexical.search_failed", kb_id=knowledge_base.id, reason=error.detail)
+            mirror = self._mirrors.get(knowledge_base.id)
+            if mirror is None or not await mirror.is_damaged():
+                raise TransientError(
+                    f"the words of the knowledge base {knowledge_base.name!r} could not be searched for this question",
+                    code="lexical_search_failed",
+                ) from error
+            raise StoreLoadingError(
+                f"the index of words of the knowledge base {knowledge_base.name!r} is damaged and is made anew; ask"
+                " again in a moment",
+                retry_after=self._build_wait_seconds,
+            ) from error
+
+    def forget(self, kb_id: str) -> None:
+        """See LexicalIndex: it leaves the memory and the disk."""
+        self._start(self._forget(kb_id), self._forgetting)
+
+    async def close(self) -> None:
+        """Let go of everything; the files stay, but those of knowledge bases that are gone."""
+        self._is_closing = True
+        if self._forgetting:
+            await asyncio.wait(self._forgetting)
+        for task in list(self._chores):
+            task.cancel()
+            await asyncio.wait([task])
+        await asyncio.gather(*(self._let_go(kb_id) for kb_id in list(self._mirrors)))
+        for pool in (self._workshop.building, self._workshop.following, self._searching):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    async def _fresh_view(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> View:
+        for _ in range(LET_GO_ROUNDS):
+            mirror = self._mirror_of(knowledge_base)
+            try:
+                return await self._view_of(mirror, knowledge_base.id, epoch)
+            except StoreLoadingError:
+                # It was let go (for room, or with files that are gone) while it was made: no reason to ask again.
+                if not mirror.is_closed or self._is_closing:
+                    raise
+        raise StoreLoadingError(
+            f"the words of the knowledge base {knowledge_base.name!r} are let go as fast as they are made; ask again in"
+            " a moment",
+            retry_after=1.0,
+        )
+
+    def _mirror_of(self, knowledge_base: KnowledgeBase) -> Mirror:
+        mirror = self._mirrors.pop(knowledge_base.id, None) or Mirror(knowledge_base, self._workshop)
+        self._mirrors[knowledge_base.id] = mirror  # now the most recently used; a dict keeps the order
+        mirror.touch(asyncio.get_running_loop().time())
+        return mirror
+
+    async def _view_of(self, mirror: Mirror, kb_id: str, epoch: Epoch) -> View:
+        if mirror.view is not None and mirror.epoch == epoch:
+            return mirror.view
+        try:
+            view = await mirror.fresh_view(epoch, wait_seconds=self._build_wait_seconds)
+        except NotFoundError:
+            self.forget(kb_id)
+            raise
+        self._tidy_now_and_then()
+        return view
+
+    def _tidy_now_and_then(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for kb_id in list(self._mirrors)[:-OPEN_AT_ONCE]:
+            self._start(self._let_go(kb_id))
+        if self._workshop.shelf is None:
+            return
+        if now >= self._next_tidying:
+            self._next_tidying = now + TIDY_SECONDS
+            self._start(self._make_room(self._workshop.shelf))
+        if now >= self._next_pruning:
+            self._next_pruning = now + PRUNE_SECONDS
+            self._start(self._prune(self._workshop.shelf))
+
+    async def _make_room(self, shelf: Shelf) -> None:
+        """Let the least recently used leave the disk, but not what was searched last."""
+        holdings = await asyncio.to_thread(shelf.holdings)
+        total = sum(holding.byte_size for holding in holdings)
+        for holding in holdings:
+            if total <= self._disk_bytes:
+                return
+            if holding.kb_id == next(reversed(self._mirrors), None):
+                continue
+            await self._let_go(holding.kb_id)
+            if await asyncio.to_thread(shelf.remove_one, holding):
+                log.info("lexical.evicted", kb_id=holding.kb_id, bytes=holding.byte_size)
+                total -= holding.byte_size
+
+    async def _prune(self, shelf: Shelf) -> None:
+        """Remove the files of knowledge bases that are gone."""
+        kb_ids = await asyncio.to_thread(shelf.kb_ids)
+        if kb_ids:
+            for kb_id in set(kb_ids) - await self._texts.existing(kb_ids):
+                await self._forget(kb_id)
+
+    async def _forget(self, kb_id: str) -> None:
+        await self._let_go(kb_id)
+        if self._workshop.shelf is not None:
+            await asyncio.to_thread(self._workshop.shelf.remove, kb_id)
+
+    async def _let_go(self, kb_id: str) -> None:
+        mirror = self._mirrors.pop(kb_id, None)
+        if mirror is not None:
+            await mirror.close()
+
+    def _start(self, chore: Coroutine[Any, Any, None], among: set[asyncio.Task[None]] | None = None) -> None:
+        task = asyncio.create_task(chore)
+        (self._chores if among is None else among).add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._chores.discard(task)
+        self._forgetting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("lexical.background_work_failed", error=repr(error))

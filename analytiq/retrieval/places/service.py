@@ -1,0 +1,183 @@
+"""Finds the boxes of a passage; the file is read anew in the sandbox, so that nothing is stored or goes stale."""
+
+import asyncio
+import tempfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError
+from analytiq.ingestion.parsing.base import ParseOptions
+from analytiq.ingestion.parsing.messages import PageRequest
+from analytiq.ingestion.parsing.reading import DocumentReader
+from analytiq.models.boxes import Box, PageWords
+from analytiq.models.document import Document
+from analytiq.models.text import PageSpan, TextSource
+from analytiq.retrieval.places.alignment import boxes_of
+from analytiq.settings import ExtractionSettings
+from analytiq.storage.files import FileStore
+from analytiq.storage.repositories.documents import DocumentRepository
+from analytiq.storage.repositories.organizations import OrganizationRepository
+from analytiq.storage.repositories.texts import TextRepository
+
+log = structlog.get_logger(__name__)
+
+MAX_PAGES = 5
+"""Of one passage: a chunk lies on one or two; further pages are told without boxes."""
+CPU_SECONDS = 30
+WALL_SECONDS = 60.0
+"""For a page. Letters of a PDF take 30 to 90 ms with the child, a scan 1 to 3 s of OCR."""
+AT_ONCE = 2
+"""Pages read at a time in a process: a reader's clicks must not take the machine."""
+REMEMBERED_PAGES = 64
+"""About 0.5 MB each where a page is full of letters."""
+
+
+Languages = tuple[str, ...]
+"""Tesseract's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPage:
+    """A page of a passage with its boxes; without any, `reason` says why."""
+
+    page_number: int
+    boxes: tuple[Box, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PageKey:
+    """What a page's words depend on: other bytes have another file id."""
+
+    organization_id: str
+    file_id: str
+    page_number: int
+    is_image: bool
+    languages: Languages
+
+
+class Locating:
+    """Answers where on its pages a passage stands."""
+
+    def __init__(
+        self,
+        organizations: OrganizationRepository,
+        documents: DocumentRepository,
+        texts: TextRepository,
+        files: FileStore,
+        reader: DocumentReader,
+        settings: ExtractionSettings,
+    ) -> None:
+        self._organizations = organizations
+        self._documents = documents
+        self._texts = texts
+        self._files = files
+        self._reader = reader
+        self._settings = settings
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._words: OrderedDict[_PageKey, PageWords] = OrderedDict()
+
+    async def locate(
+        self, organization_id: str, document_id: str, start: int, end: int, *, text_hash: str | None = None
+    ) -> list[PlacedPage]:
+        """Place the characters [start, end) of a document's text on their pages.
+
+        `text_hash`: of the text that both count in, where the caller knows it.
+
+        Raises:
+            NotFoundError: the organization has no such document.
+            ConflictError: its text has not been extracted yet, or is another than the caller's (`text_replaced`).
+            InvalidInputError: the range holds no character of the text.
+        """
+        if start >= end:
+            raise InvalidInputError.of_field("end", f"a passage ends after its start, {start}")
+        document = await self._documents.get(organization_id, document_id)
+        if document is None:
+            raise NotFoundError(f"no document has the id {document_id!r}")
+        if document.text_id is None:
+            raise ConflictError("the document has no text yet: no passage of it can be placed", code="no_text")
+        if text_hash is not None and text_hash != document.text_hash:
+            raise ConflictError(
+                "The passage belongs to a former version of the document: its text was replaced.", code="text_replaced"
+            )
+        spans = await self._texts.pages(organization_id, document.text_id)
+        touched = [span for span in spans if span.start < end and start < span.end]
+        if not touched:
+            raise InvalidInputError.of_field("end", f"no character from {start} to {end} is on a page of the document")
+        languages = await self._languages(organization_id)
+        missing = await self._read_missing(document, touched[:MAX_PAGES], languages)
+        placed = [
+            await self._placed(document, span, languages, start, end, missing.get(span.page_number))
+            for span in touched[:MAX_PAGES]
+        ]
+        beyond = f"only {MAX_PAGES} pages are looked at"
+        return placed + [PlacedPage(span.page_number, (), beyond) for span in touched[MAX_PAGES:]]
+
+    async def _languages(self, organization_id: str) -> Languages:
+        organization = await self._organizations.get(organization_id)
+        own = None if organization is None else organization.ocr_languages
+        return self._settings.ocr_languages if own is None else own
+
+    async def _placed(
+        self, document: Document, span: PageSpan, languages: Languages, start: int, end: int, failure: str | None
+    ) -> PlacedPage:
+        words = self._words.get(_key(document, span, languages))
+        if words is None:
+            return PlacedPage(span.page_number, (), failure or "the page could not be read")
+        assert document.text_id is not None  # noqa: S101  # `locate` has looked
+        text = await self._texts.read_range(document.organization_id, document.text_id, span.start, span.end)
+        boxes = await asyncio.to_thread(
+            boxes_of, words.pieces, text, max(start - span.start, 0), min(end, span.end) - span.start
+        )
+        reason = None if boxes else "the words of the passage were not found on the page"
+        return PlacedPage(span.page_number, tuple(boxes), reason)
+
+    async def _read_missing(
+        self, document: Document, spans: Sequence[PageSpan], languages: Languages
+    ) -> dict[int, str]:
+        """Read those pages whose words are not remembered; returns page number → why it could not be read."""
+        wanted = [span for span in spans if _key(document, span, languages) not in self._words]
+        if not wanted:
+            return {}
+        failures: dict[int, str] = {}
+        async with self._turns:
+            with tempfile.TemporaryDirectory(prefix="analytiq-locate-") as directory:
+                path = Path(directory) / "original"
+                with path.open("wb") as target:
+                    async for part in self._files.read(document.organization_id, document.file_id):
+                        target.write(part)
+                for span in wanted:
+                    try:
+                        self._remember(
+                            _key(document, span, languages), await self._read(path, document, span, languages)
+                        )
+                    except PermanentError as error:
+                        failures[span.page_number] = error.detail
+                        log.info(
+                            "locating.page_unread", document_id=document.id, page=span.page_number, code=error.code
+                        )
+        return failures
+
+    async def _read(self, path: Path, document: Document, span: PageSpan, languages: Languages) -> PageWords:
+        return await self._reader.place_words(
+            path,
+            PageRequest(document.content_type, span.page_number, is_image=span.source is not TextSource.EMBEDDED),
+            options=ParseOptions(max_pages=self._settings.max_pages, ocr_languages=languages),
+            cpu_seconds=CPU_SECONDS,
+            wall_seconds=WALL_SECONDS,
+        )
+
+    def _remember(self, key: _PageKey, words: PageWords) -> None:
+        self._words[key] = words
+        while len(self._words) > REMEMBERED_PAGES:
+            self._words.popitem(last=False)
+
+
+def _key(document: Document, span: PageSpan, languages: Languages) -> _PageKey:
+    return _PageKey(
+        document.organization_id, document.file_id, span.page_number, span.source is not TextSource.EMBEDDED, languages
+    )

@@ -1,0 +1,129 @@
+"""Where the words of a question stand in a passage, read as the index of words reads both: pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from analytiq.retrieval.lexical.analysis import asked_terms, stems_of
+from analytiq.retrieval.lexical.codes import CHAIN, wholes_of
+from analytiq.retrieval.lexical.folding import folded, normalised
+from analytiq.retrieval.lexical.languages import ENGLISH, language_of
+from analytiq.retrieval.lexical.scripts import UNSPACED_RUN, WORD, words_in
+
+MAX_HIGHLIGHTS = 100
+
+Span = tuple[int, int]
+_PIECE = re.compile(r"\S+")
+
+
+class Highlighter:
+    """Of one question. Remembers the words of passages, which are much the same in all."""
+
+    def __init__(self, question: str) -> None:
+        self._question = question
+        self._language = language_of(words_in(normalised(question)))
+        self._sought: dict[str, _Sought] = {}
+
+    def spans(self, passage: str) -> tuple[Span, ...]:
+        """[start, end) of the passage's words that the question has, or that share their stem with one; in order."""
+        language = language_of(words_in(normalised(passage))) or self._language or ENGLISH
+        sought = self._sought.get(language)
+        if sought is None:
+            sought = self._sought[language] = _Sought.of(self._question, language)
+        found: list[Span] = []
+        for start, end in _spans(sought, passage):
+            if found and start <= found[-1][1]:
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            elif len(found) == MAX_HIGHLIGHTS:
+                break
+            else:
+                found.append((start, end))
+        return tuple(found)
+
+
+def highlights(question: str, passage: str) -> tuple[Span, ...]:
+    """See Highlighter, for a single passage."""
+    return Highlighter(question).spans(passage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What the question asks for, in the language of the passage. `characters`: where it has no pair of them.
+
+    `known`: words of passages, as they are written → whether they are sought.
+    """
+
+    language: str
+    stems: frozenset[str]
+    exact: frozenset[str]
+    characters: frozenset[str]
+    known: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    @classmethod
+    def of(cls, question: str, language: str) -> "_Sought":
+        asked = asked_terms(question, (language,))
+        words = [*asked.words, *asked.joined]
+        stems = frozenset(stem for word in words for stem in word.stems)
+        exact = {word.exact for word in words if word.exact} | {code.whole for code in asked.codes}
+        has_pairs = any(UNSPACED_RUN.match(stem) for stem in stems)
+        return cls(
+            language=language,
+            stems=stems,
+            exact=frozenset(exact if words or asked.codes else asked.stopped),
+            characters=frozenset(() if has_pairs else asked.characters),
+        )
+
+    def has(self, written: str) -> bool:
+        """Whether a word of a passage is sought; of one sign there may be several words: `¼`."""
+        known = self.known.get(written)
+        if known is None:
+            known = self.known[written] = any(self._has_word(word) for word in words_in(normalised(written)))
+        return known
+
+    def _has_word(self, plain: str) -> bool:
+        return folded(plain) in self.exact or not self.stems.isdisjoint(stems_of(plain, self.language))
+
+    def has_whole(self, chain: str) -> bool:
+        """Whether what signs join is sought as a whole."""
+        return any(whole.term in self.exact for whole in wholes_of(normalised(chain))[:1])
+
+
+def _spans(sought: _Sought, passage: str) -> Iterator[Span]:
+    """In order of their starts; they may touch and overlap."""
+    codes = dict(_codes(sought, passage)) if sought.exact else {}
+    code_end = 0
+    for match in WORD.finditer(passage):
+        start, end = match.span()
+        if start < code_end:
+            continue
+        if codes and start in codes:
+            code_end = codes[start]
+            yield start, code_end
+            continue
+        word = match.group()
+        # Asked here as well: most words have been seen, and a call for each would take half of the time.
+        is_sought = sought.known.get(word)
+        if is_sought is None and UNSPACED_RUN.match(word):
+            yield from _in_run(sought, match)
+        elif is_sought or (is_sought is None and sought.has(word)):
+            yield start, end
+
+
+def _codes(sought: _Sought, passage: str) -> Iterator[Span]:
+    for piece in _PIECE.finditer(passage):
+        if not piece.group().isalnum():
+            for match in CHAIN.finditer(passage, *piece.span()):
+                if sought.has_whole(match.group()):
+                    yield match.span()
+
+
+def _in_run(sought: _Sought, match: re.Match[str]) -> Iterator[Span]:
+    """Pairs of characters that the question has; single ones where it has no pair."""
+    run, start = match.group(), match.start()
+    for place in range(len(run)):
+        # Compatibility ideographs are sought as what they stand for.
+        # One that stands for two (Thai sara am) is a pair by itself, and may be the last.
+        if normalised(run[place : place + 2]) in sought.stems:
+            yield start + place, start + min(place + 2, len(run))
+        elif normalised(run[place]) in sought.characters:
+            yield start + place, start + place + 1

@@ -1,0 +1,60 @@
+"""Remembers how questions were understood, so that the same question is not paid for twice."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from analytiq.retrieval.search.steps import Understood
+
+ORGANIZATIONS = 256
+"""The organizations remembered at a time, the most recently asked."""
+QUESTIONS = 256
+"""The questions remembered of each; a question with an imagined answer takes about 4 kB."""
+
+Key = tuple[str, str]
+"""The model, and all that it was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    understood: Understood
+    until: float
+
+
+class UnderstandingCache:
+    """Understood questions by organization, for a limited time, in this process.
+
+    Of equal questions at once one is asked. What fails is not remembered.
+    """
+
+    def __init__(self, *, seconds: float) -> None:
+        self._seconds = seconds
+        self._by_organization: OrderedDict[str, OrderedDict[Key, _Remembered]] = OrderedDict()
+        self._asking: WeakValueDictionary[tuple[str, Key], asyncio.Lock] = WeakValueDictionary()
+
+    async def get(self, organization_id: str, key: Key, ask: Callable[[], Awaitable[Understood]]) -> Understood:
+        """Return what is remembered, else ask and remember."""
+        if self._seconds <= 0:
+            return await ask()
+        lock = self._asking.setdefault((organization_id, key), asyncio.Lock())
+        async with lock:
+            known = self._of(organization_id).get(key)
+            if known is not None and known.until > asyncio.get_running_loop().time():
+                self._of(organization_id).move_to_end(key)
+                return known.understood
+            understood = await ask()
+            questions = self._of(organization_id)
+            questions[key] = _Remembered(understood, asyncio.get_running_loop().time() + self._seconds)
+            questions.move_to_end(key)
+            if len(questions) > QUESTIONS:
+                questions.popitem(last=False)
+            return understood
+
+    def _of(self, organization_id: str) -> OrderedDict[Key, _Remembered]:
+        questions = self._by_organization.setdefault(organization_id, OrderedDict())
+        self._by_organization.move_to_end(organization_id)
+        if len(self._by_organization) > ORGANIZATIONS:
+            self._by_organization.popitem(last=False)
+        return questions

@@ -1,0 +1,172 @@
+"""What a search asks and answers."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from analytiq.models.filter import EVERYTHING, Filter
+from analytiq.retrieval.search.weights import Weights
+
+
+class Mode(StrEnum):
+    """By what chunks are found."""
+
+    HYBRID = "hybrid"
+    """By both, fused."""
+    VECTOR = "vector"
+    LEXICAL = "lexical"
+
+
+class Fusion(StrEnum):
+    """How the two legs' results become one list."""
+
+    WEIGHTED = "weighted"
+    """alpha x vector score + (1 - alpha) x lexical score, each brought to [0, 1] first."""
+    RRF = "rrf"
+    """Reciprocal rank fusion, k = 60 (Cormack, Clarke and Büttcher 2009), each leg with its weight."""
+
+
+class Preset(StrEnum):
+    """The four retrieval modes of seed 003, section 2.4."""
+
+    FULL_HYBRID = "full_hybrid"
+    HYBRID_WITHOUT_HYDE = "hybrid_without_hyde"
+    VECTOR_WITH_RERANKING = "vector_with_reranking"
+    FAST_VECTOR = "fast_vector"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of the conversation before the question."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A question to knowledge bases of an organization. What is None is left to the preset, else to the defaults.
+
+    `coalesce_neighbors` None: the knowledge base's own. `alpha`: the weight of the vector leg, from 0 to 1; None: by
+    how much of the question the embedding model knows (`analytiq.retrieval.search.weights`). `model`: the chat model of
+    the steps that need one.
+    """
+
+    query: str
+    top_k: int = 5
+    skip: int = 0
+    filter: Filter = EVERYTHING
+    coalesce_neighbors: int | None = None
+    preset: Preset | None = None
+    mode: Mode | None = None
+    fusion: Fusion | None = None
+    alpha: float | None = None
+    score_threshold: float | None = None
+    deduplicate: bool | None = None
+    hyde: bool | None = None
+    rerank: bool | None = None
+    rerank_model: str | None = None
+    compress: bool | None = None
+    history: tuple[Turn, ...] = ()
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HitScores:
+    """How a passage came to its place; None where a leg did not find it, or a step was not made.
+
+    `vector`: (1 + cosine) / 2. `lexical`: BM25. `fused`: what the order goes by before reranking. Ranks count from 1.
+    """
+
+    vector: float | None = None
+    vector_rank: int | None = None
+    lexical: float | None = None
+    lexical_rank: int | None = None
+    fused: float | None = None
+    rerank: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A passage with what is needed to cite it.
+
+    `content == document_text[start:end]`, of the text with the hash `text_hash`; pages are counted from 1; `relevance`
+    is its own, of neighbours too.
+    `highlights` are [start, end) in `content`. `excerpt`: the sentences that answer, where compression was asked for.
+    """
+
+    kb_id: str
+    content: str
+    source: str
+    document_id: str
+    relevance: float
+    chunk_index: int
+    is_matched: bool
+    first_page: int
+    last_page: int
+    start: int
+    end: int
+    scores: HitScores = HitScores()
+    matched_terms: tuple[str, ...] = ()
+    highlights: tuple[tuple[int, int], ...] = ()
+    excerpt: str | None = None
+    text_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Degradation:
+    """A step that could not be made, and why; the answer is what comes of the others."""
+
+    step: str
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many chunks went through each step, over all rounds."""
+
+    vector_candidates: int = 0
+    lexical_candidates: int = 0
+    candidates: int = 0
+    """Of both legs together, each once."""
+    refused_by_check: int = 0
+    duplicates: int = 0
+    below_threshold: int = 0
+    reranked: int = 0
+    without_excerpt: int = 0
+    """Left out of the page, because compression found nothing in them that answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSummary:
+    """A document among the results."""
+
+    document_id: str
+    source: str
+    chunk_count: int
+    average_relevance: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResponse:
+    """Results, best first, neighbours beside their match.
+
+    `total_count`: matches on all pages, after near-duplicates and those below the threshold were left out; where
+    `total_count_is_at_least`, more may be found. `has_more`: there is a further page. `searched_chunk_count`: chunks
+    that pass the filter.
+    `generated_queries`: what was searched for beside the question, or instead of it. `weights`: of the two legs; None
+    where there was one.
+    """
+
+    results: tuple[SearchResult, ...]
+    total_count: int
+    mode: Mode = Mode.HYBRID
+    total_count_is_at_least: bool = False
+    has_more: bool = False
+    searched_chunk_count: int = 0
+    timings_ms: dict[str, float] = field(default_factory=dict[str, float])
+    degraded: tuple[Degradation, ...] = ()
+    statistics: Statistics = Statistics()
+    generated_queries: tuple[str, ...] = ()
+    sources: tuple[SourceSummary, ...] = ()
+    weights: Weights | None = None

@@ -1,0 +1,305 @@
+"""Mirrors on disk, so that a restart reads files instead of the database, and then only what has changed since.
+
+`{data_dir}/snapshots/{kb_id}/`, for this user's eyes only:
+
+    manifest.json   whose and of which epoch it is; the other files with their checksums; its own checksum
+    *.rows          the arrays of one segment, mapped into memory when read; never changed once written
+    *.blocks        which generation and document the live rows are of
+    owner           locked by the one process that writes here
+
+The manifest is replaced last and in one step; what it does not name is removed. So a reader finds the snapshot before
+or the one after, and a file that is damaged, half written or gone fails its checksum: then there is no snapshot. A
+segment that is on disk is not written again: a snapshot costs what has been added since the last one.
+"""
+
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
+from analytiq.retrieval.vector_stores.local.quantization import Codes
+from analytiq.retrieval.vector_stores.local.segments import Part, Segment
+from analytiq.retrieval.vector_stores.local.view import Block, View
+
+log = structlog.get_logger(__name__)
+
+FORMAT = 1
+"""Raised when what the files mean changes, how vectors become codes included."""
+_MANIFEST = "manifest.json"
+_OWNER = "owner"
+_KB_ID = re.compile(r"[0-9a-f]{24}")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A mirror as it was at an epoch."""
+
+    matrix: VectorMatrix
+    view: View
+    epoch: Epoch
+
+
+class Snapshots:
+    """The directory of all snapshots. Its methods block: call them in a thread.
+
+    `max_bytes` bounds what lies on disk: the knowledge bases that were used longest ago leave first.
+    """
+
+    def __init__(self, root: Path, *, max_bytes: int) -> None:
+        self._root = root
+        self._max_bytes = max_bytes
+        self._written: dict[str, dict[str, int]] = {}
+        self._owned: dict[str, int] = {}
+
+    def read(self, knowledge_base: KnowledgeBase) -> Snapshot | None:
+        """The knowledge base's snapshot, if there is one that is whole and its own."""
+        directory = self._directory(knowledge_base.id)
+        try:
+            manifest = _manifest_in(directory)
+            if manifest is None:
+                return None
+            if manifest["of"] != _owner_of(knowledge_base):
+                raise ValueError("it is of another knowledge base, organization or model")
+            snapshot = _load(directory, manifest, knowledge_base)
+            os.utime(directory / _MANIFEST)
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            log.warning("local_store.snapshot_ignored", kb_id=knowledge_base.id, reason=str(error))
+            return None
+        self._written[knowledge_base.id] = {file["name"]: file["crc32"] for file in manifest["segments"]}
+        return snapshot
+
+    def write(self, knowledge_base: KnowledgeBase, numbering: str, view: View, epoch: Epoch) -> bool:
+        """Put down a view; False where another process writes this one's snapshots, or it is larger than the bound."""
+        directory = self._directory(knowledge_base.id)
+        size = sum(array[: part.rows].nbytes for part in view.parts for array in part.segment.stored)
+        if size > self._max_bytes or not self._own(directory):
+            return False
+        before = self._written.get(knowledge_base.id, {})
+        segments: list[dict[str, Any]] = []
+        for part in view.parts:
+            name = f"{numbering}-{part.start}-{part.rows}.rows"
+            crc32 = before[name] if name in before else _write(directory / name, _bytes_of(part))
+            segments.append({"name": name, "rows": part.rows, "crc32": crc32})
+        blocks_name = f"{numbering}-{epoch.epoch}.blocks"
+        live = [block for block in view.blocks[: view.block_count] if view.alive[block.start]]
+        columns = _columns_of(live)
+        manifest = {
+            "format": FORMAT,
+            "of": _owner_of(knowledge_base),
+            "epoch": epoch.epoch,
+            "commit_id": epoch.commit_id,
+            "numbering": numbering,
+            "segments": segments,
+            "blocks": {
+                "name": blocks_name,
+                "count": len(live),
+                "types": [column.dtype.str for column in columns],
+                "crc32": _write(directory / blocks_name, [column.tobytes() for column in columns]),
+            },
+        }
+        _put_manifest(directory, manifest)
+        named = {_MANIFEST, _OWNER, blocks_name, *(segment["name"] for segment in segments)}
+        for path in directory.iterdir():
+            if path.name not in named:
+                path.unlink(missing_ok=True)
+        self._written[knowledge_base.id] = {segment["name"]: segment["crc32"] for segment in segments}
+        self._make_room(knowledge_base.id)
+        return True
+
+    def kb_ids(self) -> list[str]:
+        """The knowledge bases that have a directory here."""
+        if not self._root.is_dir():
+            return []
+        return [path.name for path in self._root.iterdir() if _KB_ID.fullmatch(path.name)]
+
+    def remove(self, kb_ids: Iterable[str]) -> None:
+        """Delete snapshots; those that are not there are no error."""
+        for kb_id in kb_ids:
+            shutil.rmtree(self._directory(kb_id), ignore_errors=True)
+            self.release(kb_id)
+
+    def release(self, kb_id: str) -> None:
+        """Leave the writing of this one to other processes."""
+        self._written.pop(kb_id, None)
+        self._unlock(kb_id)
+
+    def _unlock(self, kb_id: str) -> None:
+        descriptor = self._owned.pop(kb_id, None)
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _directory(self, kb_id: str) -> Path:
+        if not _KB_ID.fullmatch(kb_id):
+            raise ValueError(f"{kb_id!r} is not the id of a knowledge base")
+        return self._root / kb_id
+
+    def _own(self, directory: Path) -> bool:
+        """Whether this process is the one that writes here: from the first time on, as long as it lives."""
+        if directory.name in self._owned and directory.is_dir():
+            return True
+        self._unlock(directory.name)
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._root.chmod(0o700)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(directory / _OWNER, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._owned[directory.name] = descriptor
+        return True
+
+    def _make_room(self, kept: str) -> None:
+        sizes = {kb_id: _size_of(self._root / kb_id) for kb_id in self.kb_ids()}
+        total = sum(size for size, _ in sizes.values())
+        for kb_id in sorted(sizes, key=lambda kb_id: sizes[kb_id][1]):
+            if total <= self._max_bytes:
+                return
+            if kb_id != kept:
+                self.remove([kb_id])
+                total -= sizes[kb_id][0]
+
+
+def _owner_of(knowledge_base: KnowledgeBase) -> dict[str, Any]:
+    return {
+        "organization_id": knowledge_base.organization_id,
+        "kb_id": knowledge_base.id,
+        "vectors_uuid": knowledge_base.vectors_uuid,
+        "dimensions": knowledge_base.embedding_dimensions,
+    }
+
+
+def _manifest_in(directory: Path) -> dict[str, Any] | None:
+    try:
+        manifest: Any = json.loads((directory / _MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return None
+    content = cast("dict[str, Any]", manifest) if isinstance(manifest, dict) else {}
+    if content.pop("checksum", None) != _checksum_of(content):
+        raise ValueError("its manifest is damaged")
+    return content if content["format"] == FORMAT else None
+
+
+def _put_manifest(directory: Path, manifest: dict[str, Any]) -> None:
+    content = json.dumps({**manifest, "checksum": _checksum_of(manifest)}).encode()
+    _write(directory / _MANIFEST, [content])
+
+
+def _checksum_of(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def _load(directory: Path, manifest: dict[str, Any], knowledge_base: KnowledgeBase) -> Snapshot:
+    dimensions = knowledge_base.embedding_dimensions
+    segments = [_segment_in(directory, file, dimensions) for file in manifest["segments"]]
+    matrix = VectorMatrix(dimensions, numbering=manifest["numbering"])
+    view = matrix.adopt(segments, _blocks_in(directory, manifest["blocks"]))
+    epoch = Epoch(kb_id=knowledge_base.id, epoch=manifest["epoch"], commit_id=manifest["commit_id"])
+    return Snapshot(matrix, view, epoch)
+
+
+def _segment_in(directory: Path, file: dict[str, Any], dimensions: int) -> Segment:
+    content = _mapped(directory / file["name"], file["crc32"])
+    rows = int(file["rows"])
+    position = 0
+
+    def column(kind: str, width: int = 1) -> NDArray[Any]:
+        nonlocal position
+        found = np.frombuffer(content, kind, rows * width, position)
+        position += found.nbytes
+        return found.reshape(rows, width) if width > 1 else found
+
+    steps, errors, vectors = column("<f8"), column("<f8"), column("<f4", dimensions)
+    chunk_indexes, first_pages, last_pages = column("<i4"), column("<i4"), column("<i4")
+    codes = column("i1", dimensions)
+    if position != len(content):
+        raise ValueError(f"{file['name']} has {len(content)} bytes instead of {position}")
+    return Segment(
+        vectors=vectors.reshape(rows, dimensions),
+        codes=Codes(codes.reshape(rows, dimensions), steps, errors),
+        chunk_indexes=chunk_indexes,
+        first_pages=first_pages,
+        last_pages=last_pages,
+        blocks=np.zeros(rows, np.int32),
+    )
+
+
+def _blocks_in(directory: Path, file: dict[str, Any]) -> list[Block]:
+    content = _mapped(directory / file["name"], file["crc32"]) if file["count"] else b""
+    columns: list[list[Any]] = []
+    position = 0
+    for kind in file["types"]:
+        column = np.frombuffer(content, kind, file["count"], position)
+        columns.append(column.tolist())
+        position += column.nbytes
+    return [
+        Block(generation_id.decode(), document_id.decode(), start, stop)
+        for generation_id, document_id, start, stop in zip(*columns, strict=True)
+    ]
+
+
+def _columns_of(blocks: Collection[Block]) -> list[NDArray[Any]]:
+    return [
+        np.asarray([block.generation_id.encode() for block in blocks], dtype=np.bytes_),
+        np.asarray([block.document_id.encode() for block in blocks], dtype=np.bytes_),
+        np.asarray([block.start for block in blocks], dtype="<i8"),
+        np.asarray([block.stop for block in blocks], dtype="<i8"),
+    ]
+
+
+def _bytes_of(part: Part) -> Iterable[memoryview]:
+    for array in part.segment.stored:
+        yield array[: part.rows].data.cast("B")
+
+
+def _write(path: Path, pieces: Iterable[bytes | memoryview]) -> int:
+    """Write a file, or another one in its place, for this user's eyes only; returns its CRC-32.
+
+    Never into a file that is there: it may be mapped into the memory of this process or of another, and reading from a
+    mapped file that has become shorter ends the process.
+    """
+    crc32 = 0
+    temporary = path.with_name(f"{path.name}.part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as target:
+        for piece in pieces:
+            target.write(piece)
+            crc32 = zlib.crc32(piece, crc32)
+    temporary.replace(path)
+    return crc32
+
+
+def _mapped(path: Path, crc32: int) -> mmap.mmap:
+    with path.open("rb") as source:
+        content = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+    if zlib.crc32(content) != crc32:
+        raise ValueError(f"{path.name} is damaged")
+    return content
+
+
+def _size_of(directory: Path) -> tuple[int, float]:
+    """Bytes, and when it was used last."""
+    size, used = 0, 0.0
+    for path in directory.glob("*"):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        size += status.st_size
+        used = max(used, status.st_mtime)
+    return size, used

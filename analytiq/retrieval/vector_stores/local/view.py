@@ -1,0 +1,285 @@
+"""What is searchable at one epoch: immutable, so that searches need no lock and see a commit whole or not at all."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analytiq.models.selection import DocumentSet, Selection
+from analytiq.retrieval.vector_stores.local.graph import Graph
+from analytiq.retrieval.vector_stores.local.quantization import Codes, Question, at_most, cosines, question_of
+from analytiq.retrieval.vector_stores.local.segments import Part, places_of
+from analytiq.retrieval.vector_stores.local.selecting import selected
+
+TIE_DECIMALS = 6
+"""Cosines that agree so far are equal."""
+_SLACK = 10.0**-TIE_DECIMALS
+
+EXACT_CELLS = 40_000
+"""Up to so many rows times dimensions (100 rows of 384) are read in float32 without looking at codes first."""
+GATHER_SHARE = 0.15
+"""The codes of a filter's rows are copied out where they are at most this share of all; else all are read.
+
+Measured at 100,000 rows of 384 dimensions: see docs/reference/benchmarks.md, "The local vector store".
+"""
+GRAPH_CANDIDATES = 256
+GRAPH_CANDIDATES_AT_MOST = 1024
+GRAPH_CANDIDATES_A_ROW = 20
+"""At least so many candidates that pass the filter are asked for, for each of the first GRAPH_SURE_ROWS wanted.
+
+Measured at 500,000 rows: where half of them pass, 256 candidates for ten rows have a recall of 0.988, and where a tenth
+passes, 512 have 0.982; so filters of a tenth are left to the scan.
+"""
+GRAPH_SURE_ROWS = 10
+GRAPH_CANDIDATES_A_LATER_ROW = 5
+"""At least so many for each row that is wanted, where these are more.
+
+Measured at 200,000 rows: of the hundred that a hybrid search asks for, 512 candidates have all of the first ten, and
+0.997 of all, in 1.5 ms; the scan takes 4.6.
+"""
+GRAPH_TAIL_ROWS = 50_000
+"""Rows that are not in the graph yet are scanned beside it, up to so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows `start` to `stop`: a generation, or a part of one; of one segment."""
+
+    generation_id: str
+    document_id: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """A chunk and its cosine to the question."""
+
+    generation_id: str
+    document_id: str
+    chunk_index: int
+    cosine: float
+
+
+_Scored = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Rows and their cosines."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`blocks` and the two mappings grow while the view lives; what it does not know of lies behind its last row."""
+
+    parts: tuple[Part, ...]
+    alive: NDArray[np.bool_]
+    live_rows: int
+    blocks: Sequence[Block]
+    block_count: int
+    """How many of the blocks are of this view: the first ones."""
+    blocks_of_document: Mapping[str, Sequence[Block]]
+    blocks_of_generation: Mapping[str, Sequence[Block]]
+    graph: Graph | None
+    resolved: list[tuple[Selection, NDArray[np.int64]]] = field(default_factory=list, compare=False)
+    """The selection that was asked for last, with its rows: a search asks for it several times."""
+
+    @property
+    def rows(self) -> int:
+        """All rows, the dead ones too."""
+        return len(self.alive)
+
+    @property
+    def dimensions(self) -> int:
+        """Of the vectors; 0 where there are none."""
+        return self.parts[0].segment.vectors.shape[1] if self.parts else 0
+
+    def count(self, selection: Selection | None) -> int:
+        """How many live rows are selected."""
+        rows = self.selected_rows(selection)
+        return self.live_rows if rows is None else len(rows)
+
+    def nearest(self, query: NDArray[np.float32], *, limit: int, selection: Selection | None) -> list[ScoredRow]:
+        """The rows with the largest cosine, best first; ties in order of document and chunk.
+
+        Exact, but where the graph answers. `query` has shape (dimensions,), any length.
+        """
+        rows = self.selected_rows(selection)
+        available = self.live_rows if rows is None else len(rows)
+        limit = min(limit, available)
+        if limit <= 0:
+            return []
+        question = question_of(query)
+        found = self._by_graph(question, rows, available, limit)
+        if found is None:
+            found = self._by_scan(question, rows, limit)
+        return self._ordered(*found, limit)
+
+    def cosines(self, query: NDArray[np.float32], chunks: Collection[tuple[str, int]]) -> dict[tuple[str, int], float]:
+        """(generation id, chunk index) → cosine, of those that are there."""
+        found = {chunk: row for chunk in chunks if (row := self._row_of(*chunk)) is not None}
+        if not found:
+            return {}
+        scores = self.score(question_of(query), np.fromiter(found.values(), np.int64, len(found)))
+        return {chunk: round(float(score), TIE_DECIMALS) for chunk, score in zip(found, scores, strict=True)}
+
+    def score(self, question: Question, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The cosines of rows, exactly, to TIE_DECIMALS; fastest where the rows are in order."""
+        vectors = places_of(self.parts, rows).gather(lambda segment: segment.vectors)
+        return np.round(cosines(question, vectors), TIE_DECIMALS)
+
+    def selected_rows(self, selection: Selection | None) -> NDArray[np.int64] | None:
+        """The live rows of a selection, in order; None for all."""
+        if selection is None:
+            return None
+        if not self.rows:
+            return np.zeros(0, np.int64)
+        for resolved, rows in tuple(self.resolved):
+            if resolved is selection:
+                return rows
+        if isinstance(selection, DocumentSet):
+            rows = self._rows_of(selection.document_ids)
+        else:
+            rows = np.flatnonzero(selected(selection, self) & self.alive)
+        self.resolved[:] = [(selection, rows)]
+        return rows
+
+    def _rows_of(self, document_ids: Collection[str]) -> NDArray[np.int64]:
+        """The live rows of documents, in order: without looking at the rows of others."""
+        spans = sorted(span for document_id in document_ids for span in self.spans_of(document_id))
+        if not spans:
+            return np.zeros(0, np.int64)
+        starts, stops = np.asarray(spans, dtype=np.int64).T
+        lengths = stops - starts
+        # A run of ones that jumps to the next start wherever a span ends.
+        steps = np.ones(int(lengths.sum()), dtype=np.int64)
+        steps[0] = starts[0]
+        steps[np.cumsum(lengths)[:-1]] = starts[1:] - stops[:-1] + 1
+        rows = np.cumsum(steps)
+        return rows[self.alive[rows]]
+
+    def spans_of(self, document_id: str) -> list[tuple[int, int]]:
+        """The rows of a document, from start to stop, dead ones too."""
+        blocks = self.blocks_of_document.get(document_id, ())
+        return [(block.start, block.stop) for block in blocks if block.stop <= self.rows]
+
+    @property
+    def first_pages(self) -> NDArray[np.int32]:
+        """The first page of each row's chunk."""
+        return np.concatenate([part.segment.first_pages[: part.rows] for part in self.parts])
+
+    @property
+    def last_pages(self) -> NDArray[np.int32]:
+        """The last page of each row's chunk."""
+        return np.concatenate([part.segment.last_pages[: part.rows] for part in self.parts])
+
+    def _by_graph(
+        self, question: Question, rows: NDArray[np.int64] | None, available: int, limit: int
+    ) -> _Scored | None:
+        """None where a scan is needed, or as fast.
+
+        The nearest rows of all, as far as they are selected, are the nearest of the selection. The graph is sure of the
+        nearer half of its candidates, and less so of the others; so the answer counts if that half has enough.
+        """
+        if self.graph is None or self.rows - (known := min(self.graph.rows, self.rows)) > GRAPH_TAIL_ROWS:
+            return None
+        needed = max(GRAPH_CANDIDATES_A_ROW * min(limit, GRAPH_SURE_ROWS), GRAPH_CANDIDATES_A_LATER_ROW * limit)
+        count = GRAPH_CANDIDATES
+        while count * available < needed * self.rows:
+            count *= 2
+        if count > GRAPH_CANDIDATES_AT_MOST:
+            return None
+        candidates = self.graph.candidates(question, count)
+        passes = candidates < known
+        passes[passes] = self._is_allowed(candidates[passes], rows)
+        if passes[: count // 2].sum() < limit:
+            return None
+        near = np.sort(candidates[passes])
+        tail = self._tail(question, known, rows, limit)
+        found = np.concatenate([near, tail])
+        scores = self.score(question, found)
+        least = float(np.partition(scores, -limit)[-limit])
+        return None if self._has_lost_its_way(self.graph, question, rows, found, least) else (found, scores)
+
+    def _has_lost_its_way(
+        self, graph: Graph, question: Question, rows: NDArray[np.int64] | None, found: NDArray[np.int64], least: float
+    ) -> bool:
+        """Whether the graph's sample has a row that is nearer than the last one that counts, and was not found."""
+        sampled = graph.sampled(question, least + _SLACK)
+        sampled = sampled[sampled < self.rows]
+        sampled = sampled[self._is_allowed(sampled, rows)]
+        sampled = sampled[~np.isin(sampled, found)]
+        return bool(len(sampled)) and bool(self.score(question, sampled).max() > least)
+
+    def _tail(self, question: Question, start: int, rows: NDArray[np.int64] | None, limit: int) -> NDArray[np.int64]:
+        """The nearest rows from `start` on."""
+        later = start + np.flatnonzero(self.alive[start:]) if rows is None else rows[np.searchsorted(rows, start) :]
+        return self._by_scan(question, later, min(limit, len(later)))[0] if len(later) else later
+
+    def _is_allowed(self, candidates: NDArray[np.int64], rows: NDArray[np.int64] | None) -> NDArray[np.bool_]:
+        if rows is None:
+            return self.alive[candidates]
+        places = np.minimum(np.searchsorted(rows, candidates), len(rows) - 1)
+        return rows[places] == candidates
+
+    def _by_scan(self, question: Question, rows: NDArray[np.int64] | None, limit: int) -> _Scored:
+        """Every row that may be among the best, exactly (see `quantization`)."""
+        chosen = self.rows if rows is None else len(rows)
+        if chosen * self.dimensions <= EXACT_CELLS or limit == chosen:
+            found = np.flatnonzero(self.alive) if rows is None else rows
+            return found, self.score(question, found)
+        bounds, numbers = self._bounds(question, rows)
+        # The exact cosine of any `limit` rows says what a row must reach; that of good ones says it well.
+        places = np.sort(np.argpartition(bounds, -limit)[-limit:])
+        least = self.score(question, places if numbers is None else numbers[places]).min() - _SLACK
+        places = np.flatnonzero(bounds >= least)
+        found = places if numbers is None else numbers[places]
+        return found, self.score(question, found)
+
+    def _bounds(
+        self, question: Question, rows: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
+        """What the cosines do not exceed, and the numbers of the rows; None for all in order, -inf for the dead."""
+        if rows is not None and len(rows) <= GATHER_SHARE * self.rows:
+            places = places_of(self.parts, rows)
+            codes = Codes(
+                places.gather(lambda segment: segment.codes.codes),
+                places.gather(lambda segment: segment.codes.steps),
+                places.gather(lambda segment: segment.codes.errors),
+            )
+            return at_most(question, codes), rows
+        bounds = np.concatenate([at_most(question, part.codes) for part in self.parts])
+        if rows is not None:
+            return bounds[rows], rows
+        if self.live_rows < self.rows:
+            np.copyto(bounds, -np.inf, where=~self.alive)
+        return bounds, None
+
+    def _ordered(self, rows: NDArray[np.int64], scores: NDArray[np.float64], limit: int) -> list[ScoredRow]:
+        if len(rows) > limit:
+            is_kept = scores >= np.partition(scores, -limit)[-limit]
+            rows, scores = rows[is_kept], scores[is_kept]
+        places = places_of(self.parts, rows)
+        numbers = places.gather(lambda segment: segment.blocks)
+        chunk_indexes = places.gather(lambda segment: segment.chunk_indexes)
+        distinct, owners = np.unique(numbers, return_inverse=True)
+        documents = [self.blocks[int(number)].document_id for number in distinct]
+        rank_of = {document_id: rank for rank, document_id in enumerate(sorted(set(documents)))}
+        ranks = np.asarray([rank_of[document_id] for document_id in documents])[owners]
+        best = np.lexsort((chunk_indexes, ranks, -scores))[:limit]
+        return [self._scored(int(numbers[place]), int(chunk_indexes[place]), float(scores[place])) for place in best]
+
+    def _scored(self, number: int, chunk_index: int, cosine: float) -> ScoredRow:
+        block = self.blocks[number]
+        return ScoredRow(block.generation_id, block.document_id, chunk_index, cosine)
+
+    def _row_of(self, generation_id: str, chunk_index: int) -> int | None:
+        for block in self.blocks_of_generation.get(generation_id, ()):
+            if block.stop > self.rows or not self.alive[block.start]:
+                continue
+            part = next(part for part in self.parts if part.start <= block.start < part.stop)
+            indexes = part.segment.chunk_indexes[block.start - part.start : block.stop - part.start]
+            if chunk_index < len(indexes) and indexes[chunk_index] == chunk_index:
+                return block.start + chunk_index  # as chunks mostly lie: whole, in order
+            place = np.flatnonzero(indexes == chunk_index)
+            if len(place):
+                return block.start + int(place[0])
+        return None

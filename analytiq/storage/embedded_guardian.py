@@ -1,0 +1,44 @@
+"""Ends the embedded mongod when the process that started it has ended, however it ended.
+
+Run as a script by `analytiq.storage.embedded_process`, with two inherited process descriptors (pidfd).
+
+Why a process of its own, and not PR_SET_PDEATHSIG: that signal is tied to the *thread* that forked, so a
+server started from a worker thread would die with that thread; setting it needs Python code between fork
+and exec, which can deadlock in a process with threads. A pidfd is tied to the process and is immune to
+reused process ids. When this guardian itself is killed, mongod runs on; the parent starts another guardian,
+or, where the parent is gone too, the next start adopts the survivor.
+"""
+
+import contextlib
+import select
+import signal
+import sys
+
+SHUTDOWN_MILLISECONDS = 60_000
+"""What mongod gets for its clean shutdown (measured: 1 s) before it is killed."""
+
+
+def guard(parent: int, mongod: int) -> None:
+    """Wait for either to end; if it was the parent, end mongod.
+
+    Args:
+        parent: pidfd of the process to outlive for a moment.
+        mongod: pidfd of the server.
+    """
+    if mongod in _first_to_end(parent, mongod):
+        return
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(mongod, signal.SIGTERM)
+        if not _first_to_end(mongod, timeout_milliseconds=SHUTDOWN_MILLISECONDS):
+            signal.pidfd_send_signal(mongod, signal.SIGKILL)
+
+
+def _first_to_end(*descriptors: int, timeout_milliseconds: int | None = None) -> set[int]:
+    poller = select.poll()
+    for descriptor in descriptors:
+        poller.register(descriptor, select.POLLIN)
+    return {descriptor for descriptor, _ in poller.poll(timeout_milliseconds)}
+
+
+if __name__ == "__main__":
+    guard(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,57 @@
+"""Which stored files are there, of all organizations: what the reconciler compares documents and uploads with."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from analytiq.storage.client import MongoConnection, Row
+from analytiq.storage.ids import object_id, object_ids
+
+
+@dataclass(frozen=True, slots=True)
+class FileOwner:
+    """Whose a finished file is; the ids are empty where its row does not tell."""
+
+    file_id: str
+    organization_id: str
+    document_id: str
+
+
+class FileSurvey:
+    """Reads of `fs.files` and `fs.chunks` in order of file id, without bytes."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._files = connection.database["fs.files"]
+        self._chunks = connection.database["fs.chunks"]
+
+    async def finished_after(self, *, after: str, limit: int) -> list[FileOwner]:
+        """The next files behind a file id."""
+        query: Row = {"_id": {"$gt": object_id(after)}} if after else {}
+        cursor = self._files.find(query, {"metadata": 1}).sort("_id", 1).limit(limit)
+        return [_owner(row) async for row in cursor]
+
+    async def written_after(self, *, after: str, limit: int) -> list[str]:
+        """The files, finished or not, of the next `limit` chunks behind a file id; covered."""
+        query: Row = {"files_id": {"$gt": object_id(after)}} if after else {}
+        cursor = self._chunks.find(query, {"_id": 0, "files_id": 1}).sort([("files_id", 1), ("n", 1)]).limit(limit)
+        return list(dict.fromkeys([str(row["files_id"]) async for row in cursor]))
+
+    async def finished_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that are finished."""
+        cursor = self._files.find({"_id": {"$in": object_ids(set(file_ids))}}, {"_id": 1})
+        return {str(row["_id"]) async for row in cursor}
+
+    async def whole_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that are finished, and have as many chunks as their length asks for."""
+        ids = object_ids(set(file_ids))
+        rows = self._files.find({"_id": {"$in": ids}}, {"length": 1, "chunkSize": 1})
+        wanted = {str(row["_id"]): -(-int(row["length"]) // int(row["chunkSize"])) async for row in rows}
+        counting = await self._chunks.aggregate(
+            [{"$match": {"files_id": {"$in": ids}}}, {"$group": {"_id": "$files_id", "count": {"$sum": 1}}}]
+        )
+        there = {str(row["_id"]): int(row["count"]) async for row in counting}
+        return {file_id for file_id, count in wanted.items() if there.get(file_id, 0) == count}
+
+
+def _owner(row: Row) -> FileOwner:
+    metadata: Row = row.get("metadata") or {}
+    return FileOwner(str(row["_id"]), str(metadata.get("organization_id", "")), str(metadata.get("document_id", "")))

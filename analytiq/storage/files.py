@@ -1,0 +1,385 @@
+"""File bytes in GridFS's own format, written by a writer of ours.
+
+pymongo's GridFS cannot be used for uploads: it takes no part in a transaction, buffers 48 MB for each
+upload, and leaves chunks behind when it is abandoned (design 2.10). This writer flushes every 4 MB, hashes
+and counts as it goes, and writes chunks only; the row in `fs.files`, which makes them a file, is inserted by
+the caller's transaction together with all else that the upload brings about. What lies in the two collections
+is plain GridFS, so mongofiles and every driver can read it.
+
+Chunks without a row are invisible. Whoever calls `write` keeps a lease on the file id until that transaction
+has committed; where the lease expires, `delete_unfinished` removes them.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from bson import ObjectId
+from pymongo import IndexModel
+from pymongo.errors import BulkWriteError, PyMongoError
+
+from analytiq import clock
+from analytiq.errors import (
+    ConflictError,
+    CorruptFileError,
+    InvalidInputError,
+    LimitExceededError,
+    NotFoundError,
+    TransientError,
+)
+from analytiq.storage.client import MongoConnection, Row, translated
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.session import Session
+
+CHUNK_BYTES = 255 * 1024
+"""GridFS's default."""
+CHUNKS_PER_FLUSH = 16
+"""Just under 4 MB: one round trip for as much as an upload may hold in memory."""
+CHUNKS_PER_FETCH = 16
+DUPLICATE_KEY = 11000
+
+INDEXES = {
+    "fs.files": [
+        IndexModel([("filename", 1), ("uploadDate", 1)]),
+        IndexModel([("metadata.document_id", 1)]),
+        IndexModel([("metadata.organization_id", 1)]),
+    ],
+    "fs.chunks": [IndexModel([("files_id", 1), ("n", 1)], unique=True)],
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBytes:
+    """What was written: SHA-256 as 64 hex digits, and the length in bytes."""
+
+    sha256: str
+    byte_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A finished file, without its bytes."""
+
+    file_id: str
+    filename: str
+    byte_size: int
+    content_type: str
+    sha256: str
+    document_id: str
+    uploaded_at: datetime
+
+
+class FileStore:
+    """The bytes of uploaded files, of all organizations."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._files = connection.database["fs.files"]
+        self._chunks = connection.database["fs.chunks"]
+
+    async def write(self, file_id: str, source: AsyncIterator[bytes], max_bytes: int) -> StoredBytes:
+        """Write the chunks of a file that does not exist yet; at most about 4 MB are held at a time.
+
+        However it fails (the source raises, the file is too large, the task is cancelled), the chunks that it
+        wrote are removed before the error goes on, unless the database does not answer any more.
+
+        Args:
+            file_id: a fresh id, under the caller's lease.
+            source: the bytes, in blocks of any length.
+            max_bytes: the most that the file may have.
+
+        Raises:
+            LimitExceededError: the source gives more than `max_bytes`.
+            ConflictError: another call writes, or wrote, under this id; its chunks are left alone.
+            TransientError: the database cannot answer now.
+        """
+        writing = _Writing(object_id(file_id, what="file"), max_bytes)
+        try:
+            async for block in source:
+                for batch in writing.add(block):
+                    await self._insert(batch)
+            if last := writing.finish():
+                await self._insert(last)
+        except BaseException as error:
+            await self._take_back(writing.chunk_ids, error)
+            raise
+        return StoredBytes(writing.sha256, writing.byte_size)
+
+    async def insert_content(self, session: Session, file_id: str, content: bytes) -> None:
+        """Write the chunks of a small file within the caller's transaction, under a fresh id; at most about 4 MB."""
+        writing = _Writing(object_id(file_id, what="file"), max_bytes=CHUNK_BYTES * CHUNKS_PER_FLUSH)
+        batches = [*writing.add(content), writing.finish()]
+        chunks = [chunk for batch in batches for chunk in batch]
+        if chunks:
+            await self._chunks.insert_many(chunks, session=session)
+
+    async def insert_files_row(
+        self,
+        session: Session,
+        *,
+        file_id: str,
+        filename: str,
+        stored: StoredBytes,
+        organization_id: str,
+        document_id: str,
+        content_type: str,
+    ) -> None:
+        """Make written chunks a file, within the caller's transaction; doing it twice does it once."""
+        row: Row = {
+            "length": stored.byte_size,
+            "chunkSize": CHUNK_BYTES,
+            "uploadDate": clock.now(),
+            "filename": filename,
+            "metadata": {
+                "organization_id": organization_id,
+                "document_id": document_id,
+                "content_type": content_type,
+                "sha256": stored.sha256,
+            },
+        }
+        # An insert that collides would end the transaction (design 2.2).
+        key = {"_id": object_id(file_id, what="file")}
+        await self._files.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
+
+    async def describe(self, organization_id: str, file_id: str) -> StoredFile:
+        """What is known of a file.
+
+        Raises:
+            NotFoundError: the organization has no such file.
+        """
+        row = await self._row(organization_id, file_id)
+        metadata = row["metadata"]
+        return StoredFile(
+            file_id=file_id,
+            filename=row["filename"],
+            byte_size=row["length"],
+            content_type=metadata["content_type"],
+            sha256=metadata["sha256"],
+            document_id=metadata["document_id"],
+            uploaded_at=row["uploadDate"],
+        )
+
+    async def read(
+        self, organization_id: str, file_id: str, *, start: int = 0, length: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The bytes of a file in order, in blocks of at most 255 KiB; about 8 MB are held at a time.
+
+        Args:
+            organization_id: the owner.
+            file_id: a finished file.
+            start: the first byte wanted, counted from 0; at most the file's length.
+            length: how many bytes are wanted; fewer come where the file ends before. None: all that follow.
+
+        Raises:
+            NotFoundError: the organization has no such file.
+            InvalidInputError: the range does not begin within the file.
+            CorruptFileError: a chunk is missing or has the wrong length; nothing after the gap is given out.
+            TransientError: the database cannot answer now.
+        """
+        row = await self._row(organization_id, file_id)
+        byte_size: int = row["length"]
+        if not 0 <= start <= byte_size or (length is not None and length < 0):
+            raise InvalidInputError.of_field(
+                "range", f"it begins at byte {start} of a file of {byte_size}; ask for bytes that it has"
+            )
+        end = byte_size if length is None else min(byte_size, start + length)
+        if start < end:
+            async with aclosing(self._read_range(row, start, end)) as blocks:
+                async for block in blocks:
+                    yield block
+
+    async def ids_of_document(self, organization_id: str, document_id: str) -> list[str]:
+        """The files that were ever stored for a document and are still there."""
+        query = {"metadata.document_id": document_id, "metadata.organization_id": organization_id}
+        with translated():
+            return [str(row["_id"]) async for row in self._files.find(query, {"_id": 1})]
+
+    async def delete(self, organization_id: str, file_ids: Sequence[str]) -> int:
+        """Delete those of the files that the organization has; how many there were.
+
+        The chunks go before the rows, so that after a crash in between, the same call finishes the work.
+        """
+        query = {"_id": {"$in": object_ids(list(file_ids))}, "metadata.organization_id": organization_id}
+        with translated():
+            owned = [row["_id"] async for row in self._files.find(query, {"_id": 1})]
+            if not owned:
+                return 0
+            await self._chunks.delete_many({"files_id": {"$in": owned}})
+            result = await self._files.delete_many({"_id": {"$in": owned}})
+        return result.deleted_count
+
+    async def delete_unfinished(self, file_id: str) -> int:
+        """Delete the chunks of an upload that was given up; how many there were. A finished file stays.
+
+        First make sure that the upload's transaction can no longer commit, by ending its lease.
+        """
+        key = object_id(file_id, what="file")
+        with translated():
+            if await self._files.find_one({"_id": key}, {"_id": 1}) is not None:
+                return 0
+            result = await self._chunks.delete_many({"files_id": key})
+        return result.deleted_count
+
+    async def _insert(self, batch: list[Row]) -> None:
+        # A cancelled driver call leaves the server at work: the chunks could arrive after their removal.
+        await _to_the_end(self._insert_chunks(batch))
+
+    async def _insert_chunks(self, batch: list[Row]) -> None:
+        try:
+            with translated():
+                await self._chunks.insert_many(batch, ordered=False)
+        except BulkWriteError as error:
+            if not _are_duplicates(error):
+                raise
+            raise ConflictError(
+                f"Chunks of the file {batch[0]['files_id']} are there already: another upload has its id."
+                " Upload again under a fresh id."
+            ) from error
+
+    async def _take_back(self, chunk_ids: Sequence[ObjectId], reason: BaseException) -> None:
+        """Remove chunks by their own ids, since those of a rival under the same file id are not ours."""
+        if not chunk_ids:
+            return
+        try:
+            await _to_the_end(self._remove(chunk_ids))
+        except (PyMongoError, TransientError) as error:
+            # The reason must go on, above all a cancellation; the chunks are left to delete_unfinished.
+            reason.add_note(f"The chunks written so far could not be removed: {error}")
+
+    async def _remove(self, chunk_ids: Sequence[ObjectId]) -> None:
+        with translated():
+            await self._chunks.delete_many({"_id": {"$in": list(chunk_ids)}})
+
+    async def _row(self, organization_id: str, file_id: str) -> Row:
+        query = {"_id": object_id(file_id, what="file"), "metadata.organization_id": organization_id}
+        with translated():
+            row: Row | None = await self._files.find_one(query)
+        if row is None:
+            raise NotFoundError(f"no file has the id {file_id!r}")
+        return row
+
+    async def _read_range(self, row: Row, start: int, end: int) -> AsyncGenerator[bytes, None]:
+        """`file[start:end]`, which is not empty."""
+        chunk_bytes: int = row["chunkSize"]
+        first, last = start // chunk_bytes, (end - 1) // chunk_bytes
+        query = {"files_id": row["_id"], "n": {"$gte": first, "$lte": last}}
+        number = first
+        # Without a batch size the server sends 16 MB at a time.
+        with translated():
+            async with (
+                self._chunks.find(query, {"n": 1, "data": 1}).sort("n", 1).batch_size(CHUNKS_PER_FETCH) as chunks
+            ):
+                async for chunk in chunks:
+                    _require_chunk(row, number, chunk)
+                    offset = number * chunk_bytes
+                    yield chunk["data"][max(start - offset, 0) : end - offset]
+                    number += 1
+        if number <= last:
+            raise _gap(row, number)
+
+
+def describe(content: bytes) -> StoredBytes:
+    """What `FileStore.write` would say of these bytes."""
+    return StoredBytes(hashlib.sha256(content).hexdigest(), len(content))
+
+
+class _Writing:
+    """Cuts a stream of blocks into chunks, hashing and counting them."""
+
+    def __init__(self, files_id: ObjectId, max_bytes: int) -> None:
+        self.chunk_ids: list[ObjectId] = []
+        self.byte_size = 0
+        self._files_id = files_id
+        self._max_bytes = max_bytes
+        self._hash = hashlib.sha256()
+        self._pending = bytearray()
+        self._batch: list[Row] = []
+
+    @property
+    def sha256(self) -> str:
+        """Of all chunks cut so far."""
+        return self._hash.hexdigest()
+
+    def add(self, block: bytes) -> Iterator[list[Row]]:
+        """Take in a block of any length; yields the batches that it fills.
+
+        Raises:
+            LimitExceededError: the file has grown beyond its limit.
+        """
+        self.byte_size += len(block)
+        if self.byte_size > self._max_bytes:
+            raise LimitExceededError(
+                f"The file has more than {self._max_bytes} bytes, the most that is taken; give a smaller one."
+            )
+        rest = memoryview(block)
+        while rest:
+            taken = rest[: CHUNK_BYTES - len(self._pending)]
+            self._pending += taken
+            rest = rest[len(taken) :]
+            if len(self._pending) == CHUNK_BYTES:
+                self._cut()
+            if len(self._batch) == CHUNKS_PER_FLUSH:
+                yield self._handed_over()
+
+    def finish(self) -> list[Row]:
+        """The last batch; empty where all has been handed over."""
+        if self._pending:
+            self._cut()
+        return self._handed_over()
+
+    def _cut(self) -> None:
+        content = bytes(self._pending)
+        self._pending.clear()
+        self._hash.update(content)
+        number = len(self.chunk_ids) + len(self._batch)
+        self._batch.append({"_id": ObjectId(), "files_id": self._files_id, "n": number, "data": content})
+
+    def _handed_over(self) -> list[Row]:
+        batch, self._batch = self._batch, []
+        self.chunk_ids += [chunk["_id"] for chunk in batch]
+        return batch
+
+
+def _are_duplicates(error: BulkWriteError) -> bool:
+    failures: list[Row] = error.details.get("writeErrors", [])
+    return bool(failures) and all(failure.get("code") == DUPLICATE_KEY for failure in failures)
+
+
+def _require_chunk(row: Row, number: int, chunk: Row) -> None:
+    """Refuse a chunk that is not number `number`, or not as long as that one is."""
+    if chunk["n"] != number:
+        raise _gap(row, number)
+    due = min(row["chunkSize"], row["length"] - number * row["chunkSize"])
+    if len(chunk["data"]) != due:
+        raise CorruptFileError(
+            f"Chunk {number} of the stored file {row['_id']} has {len(chunk['data'])} bytes instead of {due}."
+            " Upload the file again, or restore it from a backup."
+        )
+
+
+def _gap(row: Row, number: int) -> CorruptFileError:
+    return CorruptFileError(
+        f"Chunk {number} of the stored file {row['_id']} is missing."
+        " Upload the file again, or restore it from a backup."
+    )
+
+
+async def _to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Await work that must not be torn: a cancellation, even a repeated one, goes on when it is done."""
+    task = asyncio.ensure_future(work)
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # seen, so that asyncio does not report it as forgotten
+    raise cancellation

@@ -1,0 +1,194 @@
+"""Versioned migrations: safe to run from every process at every start.
+
+One process takes the lease and applies what is missing; the others wait for it. A migration may be repeated,
+since its process can die between the work and the note that it was done.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from pymongo import IndexModel
+from pymongo.errors import DuplicateKeyError
+
+from analytiq.errors import TransientError
+from analytiq.storage import files
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories import (
+    audit_log,
+    backup_holds,
+    backup_records,
+    chats,
+    documents,
+    embedding_cache,
+    embedding_claims,
+    erasures,
+    idempotency,
+    index_entries,
+    job_history,
+    jobs,
+    knowledge_bases,
+    leases,
+    ledger,
+    llm_usage,
+    organizations,
+    prompt_results,
+    prompt_runs,
+    prompts,
+    providers,
+    quotas,
+    rate_limits,
+    reconcile_reports,
+    restores,
+    sessions,
+    storage_accounts,
+    tags,
+    texts,
+    uploads,
+    users,
+    workers,
+)
+from analytiq.storage.repositories.rows import Row
+
+LEASE_SECONDS = 60
+WAIT_SECONDS = 300
+_POLL_SECONDS = 0.2
+_STATE_ID = "migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step; `version` counts up by one."""
+
+    version: int
+    name: str
+    apply: Callable[[MongoConnection], Awaitable[None]]
+
+
+def declared_indexes() -> dict[str, list[IndexModel]]:
+    """Collection → indexes, gathered from beside the repositories."""
+    declared: dict[str, list[IndexModel]] = {}
+    modules = (
+        organizations, tags, documents, texts, uploads, jobs, knowledge_bases, index_entries,
+        embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
+        backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
+        prompt_results, chats, users, sessions, audit_log, storage_accounts,
+        backup_records,
+    )  # fmt: skip
+    for module in modules:
+        declared.update(module.INDEXES)
+    return declared
+
+
+async def _create_indexes(connection: MongoConnection) -> None:
+    # The index of their names refuses duplicates, which older releases let in.
+    await knowledge_bases.KnowledgeBaseRepository(connection).set_names_apart()
+    for collection, indexes in declared_indexes().items():
+        if indexes:
+            await connection.database[collection].create_indexes(indexes)
+    # Collections that have no index of their own must exist before a transaction writes to them.
+    existing = set(await connection.database.list_collection_names())
+    for collection in ("kb_epochs", "organizations", "leases"):
+        if collection not in existing:
+            await connection.database.create_collection(collection, check_exists=False)
+
+
+async def _open_spu_accounts(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    used_of = await ledger.LedgerRepository(connection).used()
+    await quotas.QuotaRepository(connection).open_accounts(used_of)
+
+
+async def _order_lists_of_jobs(connection: MongoConnection) -> None:
+    await _create_indexes(connection)
+    present = await connection.database["jobs"].index_information()
+    if jobs.UNSORTED_INDEX in present:
+        await connection.database["jobs"].drop_index(jobs.UNSORTED_INDEX)
+
+
+MIGRATIONS = (
+    Migration(1, "indexes", _create_indexes),
+    Migration(2, "indexes of lanes and of the jobs' history", _create_indexes),
+    Migration(3, "indexes of workers", _create_indexes),
+    Migration(4, "index of the history of knowledge bases", _create_indexes),
+    Migration(5, "index of staged texts", _create_indexes),
+    Migration(6, "indexes of rate limits", _create_indexes),
+    Migration(7, "indexes of the usage of chat models", _create_indexes),
+    Migration(8, "index of jobs by kind", _order_lists_of_jobs),
+    Migration(9, "indexes that find the rows of an organization", _create_indexes),
+    Migration(10, "accounts of SPUs, with what the ledger says was used", _open_spu_accounts),
+    Migration(11, "leases and reports of the reconciler", _create_indexes),
+    Migration(12, "claims on embeddings under way, and what the cache has let go", _create_indexes),
+    Migration(13, "indexes of prompts, runs and results", _create_indexes),
+    Migration(14, "indexes of chats", _create_indexes),
+    Migration(15, "indexes of people and of the audit log", _create_indexes),
+    Migration(16, "accounts of storage, and the index that documents are counted by", _create_indexes),
+    Migration(17, "index of chats by their owner", _create_indexes),
+    Migration(18, "index of dead jobs by error, and indexes of records of backups", _create_indexes),
+    Migration(19, "index of documents by the type of their file", _create_indexes),
+    Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
+    Migration(21, "unique names of knowledge bases", _create_indexes),
+    Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
+)
+
+
+async def migrate(connection: MongoConnection) -> list[str]:
+    """Bring the database to this release's version; returns the names of the steps that this call applied.
+
+    Raises:
+        TransientError: another process has been migrating for longer than WAIT_SECONDS.
+    """
+    token = new_id()
+    applied: list[str] = []
+    deadline = asyncio.get_running_loop().time() + WAIT_SECONDS
+    while await _version(connection) < MIGRATIONS[-1].version:
+        if await _take_lease(connection, token):
+            try:
+                applied += await _apply_missing(connection, token)
+            finally:
+                await connection.database["schema_migrations"].update_one(
+                    {"_id": _STATE_ID, "token": token}, {"$set": {"token": None}}
+                )
+        elif asyncio.get_running_loop().time() > deadline:
+            raise TransientError("another process has been migrating the database for too long; see its log")
+        else:
+            await asyncio.sleep(_POLL_SECONDS)
+    return applied
+
+
+async def _version(connection: MongoConnection) -> int:
+    row: Row | None = await connection.majority["schema_migrations"].find_one({"_id": _STATE_ID})
+    return int(row["version"]) if row else 0
+
+
+async def _apply_missing(connection: MongoConnection, token: str) -> list[str]:
+    applied: list[str] = []
+    for migration in MIGRATIONS:
+        if migration.version > await _version(connection):
+            await migration.apply(connection)
+            await connection.database["schema_migrations"].update_one(
+                {"_id": _STATE_ID, "token": token},
+                [
+                    {
+                        "$set": {
+                            "version": {"$max": ["$version", migration.version]},
+                            "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]},
+                        }
+                    }
+                ],
+            )
+            applied.append(migration.name)
+    return applied
+
+
+async def _take_lease(connection: MongoConnection, token: str) -> bool:
+    state = connection.database["schema_migrations"]
+    with contextlib.suppress(DuplicateKeyError):  # another process has just made the row
+        await state.update_one({"_id": _STATE_ID}, {"$setOnInsert": {"version": 0, "token": None}}, upsert=True)
+    result = await state.update_one(
+        {"_id": _STATE_ID, "$or": [{"token": None}, {"$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}]},
+        [{"$set": {"token": token, "lease_expires_at": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}}}],
+    )
+    return result.modified_count == 1

@@ -1,0 +1,111 @@
+"""What there is of documents, in ranges of keys, and of all organizations where none is given; for the reconciler."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from analytiq.models.document import Document, DocumentState
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.rows import Row, decode
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPointers:
+    """What a document's row names: its file of so many bytes, and its extracted text if it has one."""
+
+    organization_id: str
+    document_id: str
+    file_id: str
+    text_id: str | None
+    state: DocumentState
+    byte_size: int
+
+
+class DocumentSurvey:
+    """Reads of `docs`."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["docs"]
+        self._majority = connection.majority["docs"]
+
+    async def stuck_before(self, moment: datetime, *, limit: int, organization_id: str | None = None) -> list[Document]:
+        """Documents that have been waiting for extraction since before `moment`, of any organization or of one."""
+        states = [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]
+        query: Row = {"state": {"$in": states}, "updated_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        cursor = self._collection.find(query).limit(limit)
+        return [decode(Document, row) async for row in cursor]
+
+    async def members_after(
+        self, organization_id: str, tag_ids: Collection[str], *, after: str, limit: int
+    ) -> list[tuple[str, str]]:
+        """The next members with text behind a document id, as (document id, text hash), in order of id."""
+        query = _members(organization_id, tag_ids)
+        if after:
+            query["_id"] = {"$gt": object_id(after)}
+        cursor = self._majority.find(query, {"text_hash": 1}).sort("_id", 1).limit(limit)
+        return [(str(row["_id"]), str(row["text_hash"])) async for row in cursor]
+
+    async def members_among(
+        self, organization_id: str, tag_ids: Collection[str], document_ids: Collection[str]
+    ) -> dict[str, str]:
+        """Document id → text hash, of those of the documents that are members with text."""
+        query = {**_members(organization_id, tag_ids), "_id": {"$in": object_ids(set(document_ids))}}
+        cursor = self._majority.find(query, {"text_hash": 1})
+        return {str(row["_id"]): str(row["text_hash"]) async for row in cursor}
+
+    async def of_ids(self, organization_id: str, document_ids: Collection[str]) -> dict[str, Document]:
+        """Document id → document, of those that exist."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): decode(Document, row) async for row in self._majority.find(query)}
+
+    async def pointers_after(
+        self, organization_id: str | None, *, after: str, limit: int
+    ) -> list[tuple[str, DocumentPointers]]:
+        """The next documents behind a key, of any organization or of one; each with its key."""
+        field = "_id" if organization_id is None else "identity"
+        query: Row = {} if organization_id is None else {"organization_id": organization_id}
+        if after:
+            query[field] = {"$gt": object_id(after) if organization_id is None else after}
+        cursor = self._collection.find(query, {**_POINTERS, "identity": 1}).sort(field, 1).limit(limit)
+        return [(str(row[field]), _pointers(row)) async for row in cursor]
+
+    async def count(self, organization_id: str | None, *, at_most: int) -> int:
+        """How many documents there are, of an organization or of all, counted up to a number."""
+        query: Row = {} if organization_id is None else {"organization_id": organization_id}
+        return await self._majority.count_documents(query, limit=at_most)
+
+    async def files_named_among(self, file_ids: Collection[str]) -> set[str]:
+        """Those of the files that a document names; reads all documents, so for the few that nothing else names."""
+        cursor = self._majority.find({"file_id": {"$in": list(file_ids)}}, {"_id": 0, "file_id": 1})
+        return {str(row["file_id"]) async for row in cursor}
+
+    async def pointers(self, document_ids: Collection[str]) -> dict[str, DocumentPointers]:
+        """Document id → what it names, of those that exist, of whatever organization."""
+        cursor = self._majority.find({"_id": {"$in": object_ids(set(document_ids))}}, _POINTERS)
+        return {str(row["_id"]): _pointers(row) async for row in cursor}
+
+
+_POINTERS: Row = {"organization_id": 1, "file_id": 1, "text_id": 1, "state": 1, "byte_size": 1}
+
+
+def _pointers(row: Row) -> DocumentPointers:
+    return DocumentPointers(
+        organization_id=str(row["organization_id"]),
+        document_id=str(row["_id"]),
+        file_id=str(row["file_id"]),
+        text_id=row.get("text_id"),
+        state=DocumentState(row["state"]),
+        byte_size=int(row["byte_size"]),
+    )
+
+
+def _members(organization_id: str, tag_ids: Collection[str]) -> Row:
+    return {
+        "organization_id": organization_id,
+        "tag_ids": {"$in": list(tag_ids)},
+        "text_hash": {"$ne": None},
+        "character_count": {"$gt": 0},
+    }

@@ -1,0 +1,366 @@
+"""Collection `docs`."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+from pymongo import IndexModel, ReturnDocument, UpdateOne
+from pymongo.errors import DuplicateKeyError
+from pymongo.write_concern import WriteConcern
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.models.document import Document, DocumentState, Failure
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.document_pages import BY_NAME, DocumentQuery, page_of
+from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.session import Session
+
+COUNTED_BY = {"organization_id": 1, "byte_size": 1, "_id": 1}
+"""The index that answers how much an organization stores, without reading a document."""
+
+INDEXES = {
+    "docs": [
+        IndexModel(list(COUNTED_BY.items())),
+        IndexModel([("organization_id", 1), ("identity", 1)], unique=True),
+        IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("updated_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("document_name", 1), ("_id", 1)], name=BY_NAME),
+        IndexModel([("organization_id", 1), ("tag_ids", 1), ("_id", 1)]),
+        IndexModel([("organization_id", 1), ("state", 1), ("created_at", -1)]),
+        IndexModel([("organization_id", 1), ("state", 1), ("_id", 1)]),
+        # Documents to be looked after: counted for every knowledge base of a list.
+        IndexModel([("organization_id", 1), ("state", 1), ("tag_ids", 1)]),
+        IndexModel(
+            [("organization_id", 1), ("character_count", 1), ("tag_ids", 1)],
+            name="without_text",
+            partialFilterExpression={"character_count": 0},
+        ),
+        # With what a list is sorted by, so that a page far down and the count are answered from the index.
+        IndexModel([("organization_id", 1), ("content_type", 1), ("created_at", -1), ("_id", -1)]),
+        # Of the few that wait for extraction, whosever they are: the reconciler asks for the old ones.
+        IndexModel(
+            [("state", 1), ("updated_at", 1)],
+            name="waiting_for_extraction",
+            partialFilterExpression={"state": {"$in": [DocumentState.UPLOADED.value, DocumentState.EXTRACTING.value]}},
+        ),
+    ],
+}
+
+SORT_FIELDS = ("created_at", "document_name", "updated_at", "byte_size", "state")
+"""What a list of documents may be sorted by."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMetadata:
+    """Some of a document's metadata."""
+
+    id: str
+    name: str
+    metadata: Mapping[str, JsonValue]
+
+
+class DocumentRepository:
+    """Documents of an organization."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["docs"]
+        self._majority = connection.majority["docs"]
+        # What is only shown need not outlive a failover: it does not wait for a majority.
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
+
+    async def insert_unless_known(self, session: Session, document: Document) -> Document | None:
+        """Store the document; where its identity is taken, store nothing and return the one that has it.
+
+        An upsert, since an insert that collides inside a transaction ends it (design 2.2).
+        """
+        row = encode(document)
+        key = {"organization_id": row.pop("organization_id"), "identity": row.pop("identity")}
+        result = await self._collection.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
+        if result.upserted_id is not None:
+            return None
+        existing: Row | None = await self._collection.find_one(key, session=session)
+        return decode(Document, existing) if existing else None
+
+    async def get(self, organization_id: str, document_id: str, *, session: Session | None = None) -> Document | None:
+        """The organization's document with this id."""
+        ids = object_ids([document_id])
+        if not ids:
+            return None
+        query = {"_id": ids[0], "organization_id": organization_id}
+        row: Row | None = await self._collection.find_one(query, session=session)
+        return decode(Document, row) if row else None
+
+    async def of_organizations(
+        self, organization_ids: Collection[str], document_ids: Collection[str]
+    ) -> list[Document]:
+        """Those of the documents that belong to one of the organizations; each tells to which."""
+        query: Row = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": {"$in": list(organization_ids)}}
+        return [decode(Document, row) async for row in self._collection.find(query)]
+
+    async def with_identity(self, organization_id: str, identity: str) -> Document | None:
+        """The organization's document with these bytes under this name, as a majority holds it."""
+        row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
+        return decode(Document, row) if row else None
+
+    async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:
+        """The organization's documents of exactly this name, newest first."""
+        query = {"organization_id": organization_id, "document_name": document_name}
+        cursor = self._collection.find(query).sort("_id", -1).limit(limit)
+        return [decode(Document, row) async for row in cursor]
+
+    async def page(
+        self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
+    ) -> tuple[list[Document], int]:
+        """A page of documents, and how many match in all."""
+        return await page_of(self._collection, organization_id, query, skip=skip, limit=limit)
+
+    async def change(
+        self, session: Session, organization_id: str, document_id: str, changes: Mapping[str, Any]
+    ) -> Document | None:
+        """Set fields and raise `rev`; None where there is no such document.
+
+        Raises:
+            ConflictError: the new name and the bytes are those of another document.
+        """
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": object_id(document_id, what="document"), "organization_id": organization_id},
+                {"$set": {**changes, "updated_at": clock.now()}, "$inc": {"rev": 1}},
+                return_document=ReturnDocument.AFTER,
+                session=session,
+            )
+        except DuplicateKeyError as error:
+            raise ConflictError(
+                "another document has this name and the same bytes; choose another name",
+                code="document_exists",
+            ) from error
+        return decode(Document, row) if row else None
+
+    async def with_metadata(self, organization_id: str, names: Sequence[str]) -> AsyncIterator[DocumentMetadata]:
+        """Documents whose metadata has one of these keys, with the values of these keys only."""
+        if not names:
+            return
+        paths = [f"metadata.{name}" for name in names]
+        query: Row = {"organization_id": organization_id, "$or": [{path: {"$exists": True}} for path in paths]}
+        # In an index's order: a document that is rewritten while the list is read does not move in it.
+        cursor = self._majority.find(query, {"document_name": 1, **dict.fromkeys(paths, 1)})
+        async for row in cursor.sort([("created_at", -1), ("_id", -1)]):
+            yield DocumentMetadata(str(row["_id"]), str(row["document_name"]), row["metadata"])
+
+    async def with_ids(self, session: Session, organization_id: str, document_ids: Sequence[str]) -> list[Document]:
+        """The organization's documents among these."""
+        query: Row = {"_id": {"$in": object_ids(list(document_ids))}, "organization_id": organization_id}
+        return [decode(Document, row) async for row in self._collection.find(query, session=session)]
+
+    async def change_metadata_values(
+        self,
+        session: Session,
+        organization_id: str,
+        changes: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]],
+    ) -> None:
+        """Document id → values to set in its metadata, and keys to take out of it."""
+        updates: list[UpdateOne] = []
+        for document_id, (values, removed) in changes.items():
+            update: Row = {"$inc": {"rev": 1}, "$set": {"updated_at": clock.now()}}
+            update["$set"] |= {f"metadata.{name}": value for name, value in values.items()}
+            if removed:
+                update["$unset"] = {f"metadata.{name}": "" for name in removed}
+            updates.append(UpdateOne({"_id": object_id(document_id), "organization_id": organization_id}, update))
+        if updates:
+            await self._collection.bulk_write(updates, session=session)
+
+    async def delete(self, session: Session, organization_id: str, document_id: str) -> Document | None:
+        """Remove the row; what hangs on it follows by jobs."""
+        row: Row | None = await self._collection.find_one_and_delete(
+            {"_id": object_id(document_id, what="document"), "organization_id": organization_id},
+            session=session,
+        )
+        return decode(Document, row) if row else None
+
+    async def begin_extracting(self, organization_id: str, document_id: str) -> Document | None:
+        """Show that a worker has begun, and return what it is to read; None where the document is gone."""
+        row: Row | None = await self._by_primary.find_one_and_update(
+            {"_id": object_id(document_id), "organization_id": organization_id},
+            {"$set": {"state": DocumentState.EXTRACTING.value, "updated_at": clock.now()}},
+            return_document=ReturnDocument.AFTER,
+        )
+        return decode(Document, row) if row else None
+
+    async def mark_extracted(
+        self,
+        session: Session,
+        organization_id: str,
+        document_id: str,
+        *,
+        file_id: str,
+        text: Mapping[str, Any],
+        warnings: Sequence[str],
+    ) -> Document | None:
+        """Point the document at its new text; returns it as it was, None where it is gone or has another file.
+
+        `text`: text_id, text_hash, page_count and character_count.
+        """
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+            {
+                "$set": {
+                    **text,
+                    "state": DocumentState.EXTRACTED.value,
+                    "error": None,
+                    "warnings": list(warnings),
+                    "updated_at": clock.now(),
+                },
+                "$inc": {"rev": 1},
+            },
+            return_document=ReturnDocument.BEFORE,
+            session=session,
+        )
+        return decode(Document, row) if row else None
+
+    async def mark_failed(
+        self,
+        organization_id: str,
+        document_id: str,
+        file_id: str,
+        failure: Failure,
+        *,
+        session: Session | None = None,
+    ) -> None:
+        """Extraction will not succeed; a text of an earlier version goes on being served."""
+        await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id, "file_id": file_id},
+            {
+                "$set": {
+                    "state": DocumentState.FAILED.value,
+                    "error": failure.model_dump(),
+                    "updated_at": clock.now(),
+                }
+            },
+            session=session,
+        )
+
+    async def hold_for_commit(
+        self,
+        session: Session,
+        organization_id: str,
+        document_id: str,
+        *,
+        text_hash: str,
+        tag_ids: Collection[str],
+    ) -> bool:
+        """Check that the document still has this text and one of these tags, and make rivals conflict.
+
+        `$inc` does it: a read, or a `$set` of the same value, would not conflict with a concurrent delete.
+        """
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(document_id),
+                "organization_id": organization_id,
+                "text_hash": text_hash,
+                "tag_ids": {"$in": list(tag_ids)},
+            },
+            {"$inc": {"rev": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def hold_for_result(self, session: Session, organization_id: str, document_id: str) -> bool:
+        """Check that the document exists, and make a concurrent delete conflict."""
+        result = await self._collection.update_one(
+            {"_id": object_id(document_id), "organization_id": organization_id}, {"$inc": {"rev": 1}}, session=session
+        )
+        return result.matched_count == 1
+
+    async def hold_for_removal(
+        self, session: Session, organization_id: str, document_id: str, *, tag_ids: Collection[str]
+    ) -> bool:
+        """Check that the document is gone, or has none of these tags or no text, and make rivals conflict."""
+        key: Row = {"_id": object_id(document_id), "organization_id": organization_id}
+        no_member: Row = {
+            "$or": [
+                {"tag_ids": {"$nin": list(tag_ids)}},
+                {"text_hash": None},
+                {"character_count": {"$in": [None, 0]}},
+            ]
+        }
+        held = await self._collection.update_one({**key, **no_member}, {"$inc": {"rev": 1}}, session=session)
+        return held.matched_count == 1 or await self._collection.find_one(key, {"_id": 1}, session=session) is None
+
+    async def names_of_members(
+        self, organization_id: str, document_ids: Collection[str], tag_ids: Collection[str]
+    ) -> dict[str, str]:
+        """Document id → name, of those that exist and have one of the tags: half of the check of 2.4.
+
+        At majority: see `IndexEntryRepository.of_documents`.
+        """
+        cursor = self._majority.find(
+            {
+                "_id": {"$in": object_ids(set(document_ids))},
+                "organization_id": organization_id,
+                "tag_ids": {"$in": list(tag_ids)},
+            },
+            {"document_name": 1},
+        )
+        return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
+
+    async def names(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
+        """Document id → name, of those that exist."""
+        query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        cursor = self._collection.find(query, {"document_name": 1})
+        return {str(row["_id"]): str(row["document_name"]) async for row in cursor}
+
+    async def text_hashes(self, organization_id: str, document_ids: Collection[str]) -> dict[str, str]:
+        """Return the hash of each document's present text; documents without text are left out."""
+        query = {"_id": {"$in": object_ids(set(document_ids))}, "organization_id": organization_id}
+        cursor = self._collection.find(query, {"text_hash": 1})
+        return {str(row["_id"]): str(row["text_hash"]) async for row in cursor if row.get("text_hash")}
+
+    async def ids_of_members_matching(
+        self, organization_id: str, tag_ids: Collection[str], compiled_filter: Mapping[str, Any]
+    ) -> set[str]:
+        """The members that a compiled search filter lets through; see `analytiq.storage.filters`."""
+        query: Row = {
+            "$and": [
+                {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}},
+                dict(compiled_filter),
+            ]
+        }
+        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
+
+    async def member_ids(
+        self, organization_id: str, tag_ids: Collection[str], *, batch_size: int = 1000
+    ) -> AsyncIterator[list[tuple[str, str]]]:
+        """All members with text, as batches of (document id, text hash) in order of id; resumes by key range."""
+        after: Any = None
+        while True:
+            query: Row = {
+                "organization_id": organization_id,
+                "tag_ids": {"$in": list(tag_ids)},
+                "text_hash": {"$ne": None},
+                "character_count": {"$gt": 0},
+            }
+            if after is not None:
+                query["_id"] = {"$gt": after}
+            cursor = self._collection.find(query, {"text_hash": 1}).sort("_id", 1).limit(batch_size)
+            rows = [row async for row in cursor]
+            if not rows:
+                return
+            yield [(str(row["_id"]), str(row["text_hash"])) for row in rows]
+            after = rows[-1]["_id"]
+
+    async def uses_of_tag(self, organization_id: str, tag_id: str) -> int:
+        """How many documents carry the tag."""
+        return await self._collection.count_documents({"organization_id": organization_id, "tag_ids": tag_id})
+
+    async def states(self, organization_id: str) -> dict[str, int]:
+        """How many documents are in each state."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"organization_id": organization_id}},
+                {"$group": {"_id": "$state", "count": {"$sum": 1}}},
+            ]
+        )
+        return {str(row["_id"]): int(row["count"]) async for row in cursor}

@@ -1,0 +1,69 @@
+"""Collection `embedding_claims`: who is about to embed which text, so that nobody else pays for it meanwhile.
+
+Apart from `embedding_cache`, so that each row there is an embedding that somebody paid for: a claim is none, and
+would have to be left out of every count, look-up, bound and archive.
+"""
+
+from collections.abc import Collection, Sequence
+
+from pymongo import IndexModel, UpdateOne
+from pymongo.errors import BulkWriteError
+from pymongo.write_concern import WriteConcern
+
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.rows import Row
+
+FORGOTTEN_SECONDS = 600
+"""After which the server deletes a claim that its worker left behind and that nobody has taken over."""
+DUPLICATE_KEY = 11000
+
+INDEXES = {"embedding_claims": [IndexModel([("lease_expires_at", 1)], expireAfterSeconds=FORGOTTEN_SECONDS)]}
+
+
+class EmbeddingClaimRepository:
+    """Leased claims on cache keys, on the server's clock. Nothing depends on them but that no text is paid twice."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        # One that a failover loses costs at most a second call; what is charged is decided by the cache row.
+        self._collection = connection.database["embedding_claims"].with_options(write_concern=WriteConcern(w=1))
+
+    async def take(self, keys: Sequence[str], token: str, *, lease_seconds: float) -> set[str]:
+        """Claim what nobody holds, or whose lease has ended; returns which of the keys the token has now."""
+        # A row that is being made has no lease yet: that sorts before every date.
+        is_free: Row = {"$lt": ["$lease_expires_at", "$$NOW"]}
+        claim: Row = {
+            "token": {"$cond": [is_free, {"$literal": token}, "$token"]},
+            "lease_expires_at": {"$cond": [is_free, _in_seconds(lease_seconds), "$lease_expires_at"]},
+        }
+        writes = [UpdateOne({"_id": key}, [{"$set": claim}], upsert=True) for key in keys]
+        try:
+            result = await self._collection.bulk_write(writes, ordered=False)
+        except BulkWriteError as error:
+            details: Row = dict(error.details or {})
+            if any(failure.get("code") != DUPLICATE_KEY for failure in details.get("writeErrors", ())):
+                raise
+            # Another worker made the row between the server's look and its write.
+        else:
+            if result.upserted_count == len(keys):
+                return set(keys)
+        cursor = self._collection.find({"_id": {"$in": list(keys)}, "token": token}, {"_id": 1})
+        return {str(row["_id"]) async for row in cursor}
+
+    async def held(self, keys: Collection[str]) -> set[str]:
+        """Those of the keys on which somebody has a claim that has not run out; a read, for those who wait."""
+        alive: Row = {"_id": {"$in": list(keys)}, "$expr": {"$gte": ["$lease_expires_at", "$$NOW"]}}
+        return {str(row["_id"]) async for row in self._collection.find(alive, {"_id": 1})}
+
+    async def renew(self, keys: Collection[str], token: str, *, lease_seconds: float) -> None:
+        """Show that the claims' worker lives."""
+        await self._collection.update_many(
+            {"_id": {"$in": list(keys)}, "token": token}, [{"$set": {"lease_expires_at": _in_seconds(lease_seconds)}}]
+        )
+
+    async def release(self, keys: Collection[str], token: str) -> None:
+        """Let others claim them: they are embedded, or will not be by us."""
+        await self._collection.delete_many({"_id": {"$in": list(keys)}, "token": token})
+
+
+def _in_seconds(seconds: float) -> Row:
+    return {"$add": ["$$NOW", int(seconds * 1000)]}

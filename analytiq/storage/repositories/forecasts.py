@@ -1,0 +1,88 @@
+"""What a knowledge base would have to embed: its documents' lengths, a sample of them, and known dimensions."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from analytiq.models.document import DocumentState
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.vectors import from_bindata
+
+MOST_NAMED = 20
+"""Of the documents whose text is not known; they are counted in any case."""
+
+_HAS_TEXT: Row = {"text_id": {"$ne": None}, "character_count": {"$gt": 0}}
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDocument:
+    """One whose text is not known: it is not extracted yet, or cannot be."""
+
+    document_id: str
+    document_name: str
+    state: DocumentState
+
+
+@dataclass(frozen=True, slots=True)
+class TextTotals:
+    """Documents that have text, and its characters; how many have none yet, and the first of these by id."""
+
+    documents: int
+    characters: int
+    unknown: int = 0
+    named: tuple[UnknownDocument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SampledText:
+    """Where a document's text lies."""
+
+    text_id: str
+    characters: int
+
+
+class ForecastRepository:
+    """Reads only."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._documents = connection.database["docs"]
+        self._knowledge_bases = connection.database["knowledge_bases"]
+        self._cache = connection.database["embedding_cache"]
+
+    async def totals(self, organization_id: str, tag_ids: Collection[str]) -> TextTotals:
+        """Of the organization's documents that have any of the tags."""
+        tagged = _tagged(organization_id, tag_ids)
+        sums: Row = {"_id": None, "documents": {"$sum": 1}, "characters": {"$sum": "$character_count"}}
+        cursor = await self._documents.aggregate([{"$match": {**tagged, **_HAS_TEXT}}, {"$group": sums}])
+        rows: list[Row] = [row async for row in cursor]
+        unread: Row = {**tagged, "text_id": None}
+        unknown = await self._documents.count_documents(unread)
+        shown = self._documents.find(unread, {"document_name": 1, "state": 1}).sort("_id", 1).limit(MOST_NAMED)
+        named = [
+            UnknownDocument(str(row["_id"]), row["document_name"], DocumentState(row["state"])) async for row in shown
+        ]
+        documents, characters = (rows[0]["documents"], rows[0]["characters"]) if rows else (0, 0)
+        return TextTotals(documents, characters, unknown, tuple(named))
+
+    async def sample(self, organization_id: str, tag_ids: Collection[str], *, size: int) -> list[SampledText]:
+        """So many of the documents that have text, in random order; all, where there are no more."""
+        with_text: Row = {**_tagged(organization_id, tag_ids), **_HAS_TEXT}
+        shown: Row = {"text_id": 1, "character_count": 1}
+        cursor = await self._documents.aggregate(
+            [{"$match": with_text}, {"$project": shown}, {"$sample": {"size": size}}]
+        )
+        return [SampledText(row["text_id"], row["character_count"]) async for row in cursor]
+
+    async def dimensions(self, organization_id: str, model: str) -> int | None:
+        """Of the model's vectors, as the organization has them already; None where it has none."""
+        of_model: Row = {"organization_id": organization_id, "embedding_model": model}
+        row: Row | None = await self._knowledge_bases.find_one(of_model, {"embedding_dimensions": 1})
+        if row is not None:
+            return int(row["embedding_dimensions"])
+        paid: Row = {"payer_organization_id": organization_id, "embedding_model": model}
+        row = await self._cache.find_one(paid, {"embedding": 1})
+        return None if row is None else int(from_bindata(row["embedding"]).shape[0])
+
+
+def _tagged(organization_id: str, tag_ids: Collection[str]) -> Row:
+    return {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}}

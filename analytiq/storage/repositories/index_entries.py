@@ -1,0 +1,327 @@
+"""Collections `document_index` and `generations`."""
+
+from collections.abc import AsyncIterator, Collection
+from datetime import datetime
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.write_concern import WriteConcern
+
+from analytiq import clock
+from analytiq.models.index_entry import Generation, GenerationState, IndexEntry
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.session import Session
+
+BY_DOCUMENT = {"kb_id": 1, "document_id": 1}
+"""The index of a knowledge base's entries in order of document id."""
+
+INDEXES = {
+    "document_index": [
+        IndexModel(list(BY_DOCUMENT.items()), unique=True),
+        IndexModel([("document_id", 1)]),
+        IndexModel([("kb_id", 1), ("chunk_count", 1)]),
+        IndexModel([("kb_id", 1), ("indexed_at", -1)]),
+        IndexModel([("organization_id", 1)]),
+    ],
+    "generations": [
+        IndexModel([("kb_id", 1), ("document_id", 1)]),
+        IndexModel([("state", 1), ("updated_at", 1)]),
+        IndexModel([("organization_id", 1)]),
+    ],
+}
+
+HOLLOW = "hollow"
+"""An entry's configuration hash when its vectors are not whole: no configuration has it, so a sync makes them anew."""
+
+_LEFT = (GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING)
+
+
+class IndexEntryRepository:
+    """The truth of what is searchable."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["document_index"]
+        self._majority = connection.majority["document_index"]
+
+    async def get(
+        self, organization_id: str, kb_id: str, document_id: str, *, session: Session | None = None
+    ) -> IndexEntry | None:
+        """The entry of one pair."""
+        row: Row | None = await self._collection.find_one(
+            {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}, session=session
+        )
+        return decode(IndexEntry, row) if row else None
+
+    async def put(self, session: Session, entry: IndexEntry) -> IndexEntry | None:
+        """Point the pair at a generation; returns the entry that it had before, if any."""
+        row = entry.model_dump()
+        key = {"kb_id": row.pop("kb_id"), "document_id": row.pop("document_id")}
+        before: Row | None = await self._collection.find_one_and_update(
+            key, {"$set": row}, upsert=True, return_document=ReturnDocument.BEFORE, session=session
+        )
+        return decode(IndexEntry, before) if before else None
+
+    async def remove(
+        self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
+    ) -> bool:
+        """Remove the pair's entry, if it still names this generation."""
+        result = await self._collection.delete_one(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "generation_id": generation_id,
+            },
+            session=session,
+        )
+        return result.deleted_count == 1
+
+    async def note_projection(self, entry: IndexEntry, projection_hash: str) -> None:
+        """Remember what the chunks of the entry's generation carry, if that is still the current one."""
+        await self._collection.update_one(
+            {
+                "kb_id": entry.kb_id,
+                "document_id": entry.document_id,
+                "organization_id": entry.organization_id,
+                "generation_id": entry.generation_id,
+            },
+            {"$set": {"projection_hash": projection_hash}},
+        )
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[IndexEntry]:
+        """The entries of a document in all knowledge bases."""
+        cursor = self._collection.find({"document_id": document_id, "organization_id": organization_id})
+        return [decode(IndexEntry, row) async for row in cursor]
+
+    async def of_documents(
+        self, organization_id: str, kb_id: str, document_ids: Collection[str]
+    ) -> dict[str, IndexEntry]:
+        """Document id → entry in one knowledge base: half of the check of 2.4.
+
+        At majority, like the epoch: read otherwise, an entry would name a generation for some milliseconds before
+        the epoch that brings it can be seen, and its document would be found by neither.
+        """
+        cursor = self._majority.find(
+            {"kb_id": kb_id, "document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        )
+        entries = [decode(IndexEntry, row) async for row in cursor]
+        return {entry.document_id: entry for entry in entries}
+
+    async def in_all_knowledge_bases(self, organization_id: str, document_ids: Collection[str]) -> list[IndexEntry]:
+        """The entries of several documents in all knowledge bases."""
+        query: Row = {"document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        return [decode(IndexEntry, row) async for row in self._collection.find(query)]
+
+    async def page(self, organization_id: str, kb_id: str, *, skip: int, limit: int) -> tuple[list[IndexEntry], int]:
+        """A page of a knowledge base's entries, latest first, and how many there are in all."""
+        query = {"kb_id": kb_id, "organization_id": organization_id}
+        cursor = self._collection.find(query).sort([("indexed_at", -1), ("_id", -1)]).skip(skip).limit(limit)
+        entries = [decode(IndexEntry, row) async for row in cursor]
+        return entries, await self._collection.count_documents(query)
+
+    async def document_ids(
+        self, organization_id: str, kb_id: str, *, batch_size: int = 1000
+    ) -> AsyncIterator[list[IndexEntry]]:
+        """All entries of a knowledge base in batches, in order of document id; resumes by key range."""
+        after = ""
+        while True:
+            query = {"kb_id": kb_id, "document_id": {"$gt": after}, "organization_id": organization_id}
+            cursor = self._collection.find(query).sort("document_id", 1).limit(batch_size)
+            entries = [decode(IndexEntry, row) async for row in cursor]
+            if not entries:
+                return
+            yield entries
+            after = entries[-1].document_id
+
+    async def statistics(self, kb_id: str, *, document_ids: Collection[str] | None = None) -> tuple[int, int]:
+        """(documents, chunks) of a knowledge base, or of those of its documents."""
+        match: Row = {"kb_id": kb_id}
+        if document_ids is not None:
+            match["document_id"] = {"$in": list(document_ids)}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": match},
+                {"$group": {"_id": None, "documents": {"$sum": 1}, "chunks": {"$sum": "$chunk_count"}}},
+            ]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return (int(rows[0]["documents"]), int(rows[0]["chunks"])) if rows else (0, 0)
+
+    async def between(
+        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
+    ) -> list[IndexEntry]:
+        """The first entries of documents with ids in (after, until], in order of id; None: to the end."""
+        query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
+        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
+        return [decode(IndexEntry, row) async for row in cursor]
+
+    async def mark_hollow(
+        self, session: Session, organization_id: str, kb_id: str, document_id: str, generation_id: str
+    ) -> bool:
+        """Let the next sync make the pair's vectors anew; what is left of them is found until then.
+
+        False where the entry names another generation by now.
+        """
+        result = await self._collection.update_one(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "generation_id": generation_id,
+            },
+            {"$set": {"configuration_hash": HOLLOW}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def delete_of_kb(self, kb_id: str) -> None:
+        """Remove all entries of a deleted knowledge base."""
+        await self._collection.delete_many({"kb_id": kb_id})
+
+
+class GenerationRepository:
+    """Complete sets of a document's vectors, and how far each is in its life."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["generations"]
+        self._majority = connection.majority["generations"]
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
+
+    async def insert(self, generation: Generation) -> None:
+        """Announce a staging, before its first vector is written.
+
+        It does not wait for a majority: the vectors, which follow it in the oplog, do. One that a failover loses
+        in between cannot be committed.
+        """
+        await self._by_primary.insert_one(encode(generation))
+
+    async def get(self, organization_id: str, generation_id: str) -> Generation | None:
+        """The generation with this id."""
+        row: Row | None = await self._collection.find_one(
+            {"_id": object_id(generation_id), "organization_id": organization_id}
+        )
+        return decode(Generation, row) if row else None
+
+    async def move(
+        self,
+        organization_id: str,
+        generation_id: str,
+        *,
+        from_states: Collection[GenerationState],
+        to_state: GenerationState,
+        chunk_count: int | None = None,
+        session: Session | None = None,
+    ) -> bool:
+        """Change its state; False where it is gone or in none of `from_states`."""
+        changes: Row = {"state": to_state.value, "updated_at": clock.now()}
+        if chunk_count is not None:
+            changes["chunk_count"] = chunk_count
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(generation_id),
+                "organization_id": organization_id,
+                "state": {"$in": [state.value for state in from_states]},
+            },
+            {"$set": changes},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def delete(self, organization_id: str, generation_id: str) -> None:
+        """Remove the row, once its vectors are gone."""
+        await self._collection.delete_one({"_id": object_id(generation_id), "organization_id": organization_id})
+
+    async def of_pair(
+        self, organization_id: str, kb_id: str, document_id: str, states: Collection[GenerationState]
+    ) -> list[Generation]:
+        """The pair's generations in these states."""
+        cursor = self._collection.find(
+            {
+                "kb_id": kb_id,
+                "document_id": document_id,
+                "organization_id": organization_id,
+                "state": {"$in": [state.value for state in states]},
+            }
+        )
+        return [decode(Generation, row) async for row in cursor]
+
+    async def left_since(
+        self,
+        states: Collection[GenerationState],
+        moment: datetime,
+        *,
+        limit: int,
+        organization_id: str | None = None,
+        kb_id: str | None = None,
+    ) -> list[Generation]:
+        """Generations that have been in one of the states since before `moment`, of all or as narrowed."""
+        query: Row = {"state": {"$in": [state.value for state in states]}, "updated_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        if kb_id is not None:
+            query["kb_id"] = kb_id
+        return [decode(Generation, row) async for row in self._collection.find(query).limit(limit)]
+
+    async def chunks_not_current(self, kb_id: str) -> int:
+        """How many vectors at most the knowledge base's generations have that are not, or no longer, current.
+
+        Of all knowledge bases there are few of these generations, so their index by state finds them.
+        """
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"state": {"$in": [state.value for state in _LEFT]}, "kb_id": kb_id}},
+                {"$group": {"_id": None, "chunks": {"$sum": "$chunk_count"}}},
+            ]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        return int(rows[0]["chunks"]) if rows else 0
+
+    async def current_between(
+        self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
+    ) -> list[Generation]:
+        """The first current generations of documents with ids in (after, until], in order of document id."""
+        query: Row = {
+            "kb_id": kb_id,
+            "document_id": _key_range(after, until),
+            "organization_id": organization_id,
+            "state": GenerationState.CURRENT.value,
+        }
+        cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
+        return [decode(Generation, row) async for row in cursor]
+
+    async def of_ids(self, organization_id: str, generation_ids: Collection[str]) -> dict[str, Generation]:
+        """Generation id → row, of those that have one."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): decode(Generation, row) async for row in self._majority.find(query)}
+
+    async def register(self, session: Session, entry: IndexEntry) -> None:
+        """Give the generation that an entry names the row that it has lost."""
+        row: Row = {
+            "organization_id": entry.organization_id,
+            "kb_id": entry.kb_id,
+            "document_id": entry.document_id,
+            "state": GenerationState.CURRENT.value,
+            "chunk_count": entry.chunk_count,
+            "lease_token": "",
+            "created_at": entry.indexed_at,
+            "updated_at": clock.now(),
+        }
+        await self._collection.update_one(
+            {"_id": object_id(entry.generation_id)}, {"$setOnInsert": row}, upsert=True, session=session
+        )
+
+    async def known(self, kb_id: str, generation_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row."""
+        query: Row = {"_id": {"$in": object_ids(set(generation_ids))}, "kb_id": kb_id}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def delete_of_kb(self, kb_id: str) -> None:
+        """Remove all rows of a deleted knowledge base."""
+        query: dict[str, Any] = {"kb_id": kb_id}
+        await self._collection.delete_many(query)
+
+
+def _key_range(after: str, until: str | None) -> Row:
+    return {"$gt": after} if until is None else {"$gt": after, "$lte": until}

@@ -1,0 +1,243 @@
+"""Collection `jobs`: the moves that workers make, from claim to outcome (drawn in `analytiq.jobs.queue`)."""
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pymongo import ReturnDocument
+from pymongo.errors import ExecutionTimeout, OperationFailure
+from pymongo.write_concern import WriteConcern
+
+from analytiq.errors import LeaseLostError
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobState, Progress
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.job_expressions import DUE, NO_LEASE, due_of, in_seconds
+from analytiq.storage.repositories.rows import Row, decode
+from analytiq.storage.session import Session
+
+CANDIDATES = 16
+"""How many due jobs a claim looks at: enough for many workers to miss one another."""
+CLAIM_ROUNDS = 3
+"""How often a claim looks anew where others were faster for every job that it saw."""
+CLAIM_MILLISECONDS = 50
+"""A claim gives up a job that an open transaction holds, instead of waiting for it: the next one is free."""
+RESCUE_MILLISECONDS = 200
+"""As for a claim, but longer: this write waits for a majority as well, and there are few of them."""
+_WRITE_CONFLICT = 112
+
+_LEFT: Row = {"state": JobState.RUNNING.value, "$expr": {"$lt": ["$lease_expires_at", "$$NOW"]}}
+_ASKED_AGAIN: Row = {"$gt": ["$wanted", "$served"]}
+"""The work was asked for while it was running: what ends the attempt does not end that wish."""
+_CANCEL_IF_NOT_ASKED_AGAIN: Row = {"$and": [{"$ifNull": ["$is_cancel_wanted", False]}, {"$not": [_ASKED_AGAIN]}]}
+_ONE_ATTEMPT_LESS: Row = {"$max": [0, {"$subtract": ["$attempt", 1]}]}
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job is still ours; whether somebody wants it stopped."""
+
+    is_cancel_wanted: bool
+
+
+class JobLeases:
+    """Claims jobs and writes what became of them, under a lease."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["jobs"]
+        # Claims and outcomes do not wait for a majority: a failover that loses one makes the job run again, which
+        # every handler allows, and commits are fenced by the token. A claim that waited could run out of its few
+        # milliseconds after it was made, and the job was then nobody's until the lease ended. Requests do wait.
+        self._by_primary = self._collection.with_options(write_concern=WriteConcern(w=1))
+
+    async def claim(
+        self,
+        kinds: Collection[JobKind],
+        *,
+        worker: str,
+        lease_token: str,
+        lease_seconds: float,
+        lane: str | None = None,
+    ) -> Job | None:
+        """Take a due job, of one lane or of any, the most urgent first; None where there is none to be had now.
+
+        None may also mean that others were faster for each job that it looked at: see `has_due`.
+        """
+        for _ in range(CLAIM_ROUNDS):
+            candidates = await self._candidates(kinds, lane)
+            for candidate in candidates:
+                job = await self._take(candidate["_id"], worker, lease_token, lease_seconds)
+                if job is not None:
+                    return job
+            if not candidates:
+                break
+        return None
+
+    async def _candidates(self, kinds: Collection[JobKind], lane: str | None) -> list[Row]:
+        cursor = self._collection.find(due_of(kinds, lane), {"priority": 1})
+        candidates: list[Row] = [row async for row in cursor.sort([("priority", 1), ("run_at", 1)]).limit(CANDIDATES)]
+        # Workers that read the same candidates would all run for the first; equal urgency may go in any order.
+        candidates.sort(key=lambda row: (row["priority"], random.random()))  # noqa: S311
+        return candidates
+
+    async def _take(self, job_id: str, worker: str, lease_token: str, lease_seconds: float) -> Job | None:
+        lease: Row = {
+            "state": JobState.RUNNING.value,
+            "served": "$wanted",
+            "attempt": {"$add": ["$attempt", 1]},
+            "lease_token": lease_token,
+            "lease_expires_at": in_seconds(lease_seconds),
+            "worker": {"$literal": worker},
+            "progress": None,
+            "updated_at": "$$NOW",
+        }
+        try:
+            row: Row | None = await self._by_primary.find_one_and_update(
+                {"_id": job_id, "state": JobState.AVAILABLE.value, **DUE},
+                [{"$set": lease}],
+                return_document=ReturnDocument.AFTER,
+                maxTimeMS=CLAIM_MILLISECONDS,
+            )
+        except ExecutionTimeout:
+            return None
+        except OperationFailure as error:
+            if error.code == _WRITE_CONFLICT:
+                return None
+            raise
+        return decode(Job, row) if row else None
+
+    async def heartbeat(self, job: Job, *, lease_seconds: float) -> Held | None:
+        """Renew the lease; None where it is no longer ours."""
+        row: Row | None = await self._by_primary.find_one_and_update(
+            {"_id": job.id, "lease_token": job.lease_token},
+            [{"$set": {"lease_expires_at": in_seconds(lease_seconds)}}],
+            projection={"is_cancel_wanted": 1},
+        )
+        return None if row is None else Held(is_cancel_wanted=bool(row.get("is_cancel_wanted")))
+
+    async def report_progress(self, job: Job, progress: Progress) -> bool:
+        """Show how far the job is; False where the lease is no longer ours."""
+        return await self._set_if_held(job, {"progress": progress.model_dump()})
+
+    async def finish(self, job: Job, *, session: Session | None = None) -> None:
+        """The work is done: forget the row, or make it available again where it was asked for meanwhile.
+
+        Raises:
+            LeaseLostError: another worker has it; in a transaction this aborts what the stale one wrote.
+        """
+        held = {"_id": job.id, "lease_token": job.lease_token}
+        # Within a transaction the commit says how it is acknowledged.
+        done = await self._by_primary.delete_one({**held, "$expr": {"$eq": ["$wanted", "$served"]}}, session=session)
+        if done.deleted_count:
+            return
+        again: Row = {
+            **NO_LEASE,
+            "is_cancel_wanted": False,
+            "state": JobState.AVAILABLE.value,
+            "run_at": "$$NOW",
+            "attempt": 0,
+            "deaths": 0,
+            "error": None,
+            "waiting_since": None,
+            "updated_at": "$$NOW",
+        }
+        released = await self._by_primary.update_one(held, [{"$set": again}], session=session)
+        if not released.matched_count:
+            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
+
+    async def retry(self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True) -> bool:
+        """Make the job available again later; False where the lease is no longer ours."""
+        return await self._set_if_held(
+            job,
+            {
+                **NO_LEASE,
+                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
+                "state": JobState.AVAILABLE.value,
+                "run_at": in_seconds(delay_seconds),
+                "attempt": "$attempt" if is_counted else _ONE_ATTEMPT_LESS,
+                "waiting_since": None if is_counted else {"$ifNull": ["$waiting_since", "$$NOW"]},
+                "error": {"$literal": failure.model_dump()},
+            },
+        )
+
+    async def bury(self, job: Job, failure: Failure) -> bool:
+        """Give up, visibly; what was asked for meanwhile is tried once more all the same."""
+        return await self._set_if_held(
+            job,
+            {
+                **NO_LEASE,
+                "is_cancel_wanted": False,
+                "state": {"$cond": [_ASKED_AGAIN, JobState.AVAILABLE.value, JobState.DEAD.value]},
+                "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
+                "deaths": {"$cond": [_ASKED_AGAIN, 0, {"$ifNull": ["$deaths", 0]}]},
+                "run_at": "$$NOW",
+                "waiting_since": None,
+                "error": {"$literal": failure.model_dump()},
+            },
+        )
+
+    async def give_back(self, job: Job) -> bool:
+        """Return an unfinished job at shutdown; the attempt does not count."""
+        return await self._set_if_held(
+            job,
+            {
+                **NO_LEASE,
+                "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
+                "state": JobState.AVAILABLE.value,
+                "run_at": "$$NOW",
+                "attempt": _ONE_ATTEMPT_LESS,
+            },
+        )
+
+    async def _set_if_held(self, job: Job, changes: Row) -> bool:
+        result = await self._by_primary.update_one(
+            {"_id": job.id, "lease_token": job.lease_token},
+            [{"$set": {**changes, "updated_at": "$$NOW"}}],
+        )
+        return result.matched_count == 1
+
+    async def rescue(self, *, max_deaths: int) -> int:
+        """Take back the jobs whose lease has run out: their worker died, hangs or sleeps.
+
+        One that has cost `max_deaths` workers is buried: it probably kills them. What was asked for meanwhile
+        is tried all the same, since it may be about another state of the truth.
+        """
+        deaths: Row = {"$add": [{"$ifNull": ["$deaths", 0]}, 1]}
+        spent: Row = {"$and": [{"$gte": [deaths, max_deaths]}, {"$not": [_ASKED_AGAIN]}]}
+        died: Row = {
+            "code": "worker_died",
+            "detail": {"$concat": ["the worker stopped in the middle of it, ", {"$toString": deaths}, " times"]},
+            "at": "$$NOW",
+        }
+        taken_back: Row = {
+            **NO_LEASE,
+            "is_cancel_wanted": _CANCEL_IF_NOT_ASKED_AGAIN,
+            "state": {"$cond": [spent, JobState.DEAD.value, JobState.AVAILABLE.value]},
+            "attempt": {"$cond": [_ASKED_AGAIN, 0, "$attempt"]},
+            "deaths": {"$cond": [_ASKED_AGAIN, 0, deaths]},
+            "error": {"$cond": [spent, died, "$error"]},
+            "run_at": "$$NOW",
+            "updated_at": "$$NOW",
+        }
+        # One by one: a worker that dies within a transaction leaves it open on the server for a while, and its job
+        # held; the others need not wait for it.
+        left = [str(row["_id"]) async for row in self._collection.find(_LEFT, {"_id": 1})]
+        return sum([await self._take_back(job_id, taken_back) for job_id in left])
+
+    async def _take_back(self, job_id: str, taken_back: Row) -> bool:
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": job_id, **_LEFT}, [{"$set": taken_back}], projection={"_id": 1}, maxTimeMS=RESCUE_MILLISECONDS
+            )
+        except ExecutionTimeout:
+            return False
+        except OperationFailure as error:
+            if error.code == _WRITE_CONFLICT:
+                return False
+            raise
+        return row is not None
+
+    async def held_tokens(self, lease_tokens: Collection[str]) -> set[str]:
+        """Those of the lease tokens under which a job is running now."""
+        query: Row = {"lease_token": {"$in": list(lease_tokens)}, "state": JobState.RUNNING.value}
+        return {str(row["lease_token"]) async for row in self._collection.find(query, {"lease_token": 1})}

@@ -1,0 +1,355 @@
+"""Collection `jobs`: work that is asked for, and what people and other parts see and do of it.
+
+Workers' moves are in `job_leases`, the look-up of lanes is in `job_lanes`, what wakes and revives in `job_recovery`.
+"""
+
+from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pymongo import IndexModel, UpdateOne
+
+from analytiq.errors import LeaseLostError
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind, JobRequest, JobState
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.job_expressions import AFRESH, in_seconds
+from analytiq.storage.repositories.job_lanes import JobLanes
+from analytiq.storage.repositories.job_leases import JobLeases
+from analytiq.storage.repositories.job_recovery import JobRecovery
+from analytiq.storage.repositories.rows import Row, decode
+from analytiq.storage.session import Session
+from analytiq.telemetry import traces
+
+LIST_INDEX = [("organization_id", 1), ("state", 1), ("kind", 1), ("updated_at", -1), ("_id", 1)]
+INDEXES = {
+    "jobs": [
+        IndexModel([("state", 1), ("priority", 1), ("run_at", 1)]),
+        IndexModel([("state", 1), ("run_at", 1)]),
+        IndexModel([("state", 1), ("lease_expires_at", 1)]),
+        IndexModel([("state", 1), ("kind", 1)]),
+        IndexModel([("lane", 1), ("state", 1), ("priority", 1), ("run_at", 1)]),
+        IndexModel([("subject.kb_id", 1), ("state", 1), ("created_at", 1)]),
+        IndexModel([("subject.document_id", 1), ("state", 1)]),
+        # A list names every state and kind that it means, so that any of them comes in this order, without a sort.
+        IndexModel(LIST_INDEX),
+        # Of dead jobs only: they are few to write, and their errors are grouped without reading a row.
+        IndexModel(
+            [("organization_id", 1), ("state", 1), ("error.code", 1), ("kind", 1), ("subject.kb_id", 1)],
+            partialFilterExpression={"state": JobState.DEAD.value},
+        ),
+    ],
+}
+
+
+MOST_COUNTED = 10_000
+"""Matches that a list counts: counting 200,000 took 0.2 to 0.5 s, and nobody reads so far."""
+JOBS_PER_BATCH = 500
+UNSORTED_INDEX = "organization_id_1_state_1_updated_at_-1"
+"""The index of earlier releases that a list of several states or kinds had to be sorted after."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """A page of jobs. There are `total_count` in all, or more where `total_count_is_at_least`."""
+
+    jobs: list[Job]
+    total_count: int
+    total_count_is_at_least: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorGroup:
+    """Dead jobs with the same error: its code, what one of them says, and how many there are."""
+
+    code: str
+    detail: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobQuery:
+    """Which jobs of an organization are meant; what is None does not narrow it."""
+
+    states: tuple[JobState, ...] = ()
+    kinds: tuple[JobKind, ...] = ()
+    kb_id: str | None = None
+    document_id: str | None = None
+    error_code: str | None = None
+
+
+class JobRepository(JobLeases, JobLanes, JobRecovery):
+    """The queue's rows."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        JobLeases.__init__(self, connection)
+        JobLanes.__init__(self, connection)
+        JobRecovery.__init__(self, connection)
+
+    async def enqueue(
+        self, requests: Sequence[JobRequest], *, request_id: str | None = None, session: Session | None = None
+    ) -> None:
+        """Ask for work: one row a deduplication key, upserted. A transaction's last statement."""
+        if requests:
+            writes = [_enqueueing(request, request_id) for request in requests]
+            await self._collection.bulk_write(writes, ordered=False, session=session)
+
+    async def get(self, job_id: str) -> Job | None:
+        """The row with this deduplication key."""
+        row: Row | None = await self._collection.find_one({"_id": job_id})
+        return decode(Job, row) if row else None
+
+    async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
+        """A page of an organization's jobs, latest change first, and how many match, counted up to MOST_COUNTED."""
+        wanted = _matching(organization_id, query)
+        cursor = self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]).skip(skip).limit(limit)
+        jobs = [decode(Job, row) async for row in cursor]
+        count = await self._collection.count_documents(wanted, limit=MOST_COUNTED + 1)
+        return JobPage(jobs, min(count, MOST_COUNTED), total_count_is_at_least=count > MOST_COUNTED)
+
+    async def of_organization(self, organization_id: str, job_id: str) -> Job | None:
+        """The organization's job with this id."""
+        row: Row | None = await self._collection.find_one({"_id": job_id, "organization_id": organization_id})
+        return decode(Job, row) if row else None
+
+    async def replay(self, organization_id: str, query: JobQuery, *, job_id: str | None = None) -> int:
+        """Run dead jobs again, as if they had never been tried; how many there were."""
+        wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
+        if job_id is not None:
+            wanted["_id"] = job_id
+        result = await self._collection.update_many(wanted, [{"$set": AFRESH}])
+        return result.modified_count
+
+    async def cancel(self, organization_id: str, job_id: str, failure: Failure) -> JobState | None:
+        """Stop a job: a waiting one is dead at once, a running one is told at its next heartbeat, or when it is
+        claimed again, where its attempt ends or its worker dies before that.
+
+        Returns the state that it was in; None where the organization has no such job. A cancelled job stays as a
+        dead one, so that the reconciler does not ask for it again and a person can.
+        """
+        is_waiting: Row = {"$eq": ["$state", JobState.AVAILABLE.value]}
+        is_running: Row = {"$eq": ["$state", JobState.RUNNING.value]}
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": job_id, "organization_id": organization_id},
+            [
+                {
+                    "$set": {
+                        "state": {"$cond": [is_waiting, JobState.DEAD.value, "$state"]},
+                        "error": {"$cond": [is_waiting, {"$literal": failure.model_dump()}, "$error"]},
+                        "is_cancel_wanted": is_running,
+                        "updated_at": "$$NOW",
+                    }
+                }
+            ],
+        )
+        return JobState(row["state"]) if row else None
+
+    async def waiting(self, organization_id: str, query: JobQuery) -> AsyncGenerator[list[Job], None]:
+        """The organization's jobs that match and wait, in batches; what changes meanwhile is not seen again."""
+        wanted = {**_matching(organization_id, query), "state": JobState.AVAILABLE.value}
+        batch: list[Job] = []
+        # Latest change first: what is asked for again after this began lies behind the cursor.
+        async for row in self._collection.find(wanted).sort([("updated_at", -1), ("_id", 1)]):
+            batch.append(decode(Job, row))
+            if len(batch) == JOBS_PER_BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    async def cancel_waiting(self, organization_id: str, jobs: Sequence[Job], failure: Failure) -> list[Job]:
+        """Make those of the jobs dead that still wait; returns those that are dead of it."""
+        ids: Row = {"_id": {"$in": [job.id for job in jobs]}, "organization_id": organization_id}
+        dead: Row = {
+            "state": JobState.DEAD.value,
+            "error": {"$literal": failure.model_dump()},
+            "is_cancel_wanted": False,
+            "updated_at": "$$NOW",
+        }
+        await self._collection.update_many({**ids, "state": JobState.AVAILABLE.value}, [{"$set": dead}])
+        now_dead: Row = {**ids, "state": JobState.DEAD.value, "error.code": failure.code, "error.at": failure.at}
+        return [decode(Job, row) async for row in self._collection.find(now_dead)]
+
+    async def stop_running(self, organization_id: str, query: JobQuery) -> int:
+        """Tell the workers of running jobs that match to stop at their next heartbeat; how many there were."""
+        wanted = {**_matching(organization_id, query), "state": JobState.RUNNING.value}
+        asked: Row = {"is_cancel_wanted": True, "updated_at": "$$NOW"}
+        return (await self._collection.update_many(wanted, [{"$set": asked}])).matched_count
+
+    async def cancel_wanted_among(self, job_ids: Collection[str]) -> set[str]:
+        """Return the ids of running jobs that somebody wants stopped."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.RUNNING.value, "is_cancel_wanted": True}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def dead_by_error(self, organization_id: str, query: JobQuery, *, limit: int) -> list[ErrorGroup]:
+        """The organization's dead jobs that match, by their error's code; most frequent first."""
+        wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": wanted},
+                {"$group": {"_id": "$error.code", "count": {"$sum": 1}}},
+                {"$match": {"_id": {"$ne": None}}},
+                {"$sort": {"count": -1, "_id": 1}},
+                {"$limit": limit},
+            ]
+        )
+        counts = [(str(row["_id"]), int(row["count"])) async for row in cursor]
+        groups: list[ErrorGroup] = []
+        for code, count in counts:
+            row: Row | None = await self._collection.find_one({**wanted, "error.code": code}, {"error.detail": 1})
+            if row is not None:  # else the last of them was replayed in between
+                groups.append(ErrorGroup(code, str(row["error"]["detail"]), count))
+        return groups
+
+    async def existing(self, job_ids: Collection[str]) -> set[str]:
+        """Those of the deduplication keys that have a row, be it waiting, running or dead."""
+        return {str(row["_id"]) async for row in self._collection.find({"_id": {"$in": list(job_ids)}}, {"_id": 1})}
+
+    async def unfinished_among(self, job_ids: Collection[str]) -> set[str]:
+        """Those of the deduplication keys whose job waits or runs."""
+        query: Row = {
+            "_id": {"$in": list(job_ids)},
+            "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+        }
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def count_unfinished(self, organization_id: str, kind: JobKind) -> int:
+        """How many of an organization's jobs of a kind wait or run; for kinds of few jobs."""
+        return await self._collection.count_documents(
+            {
+                "organization_id": organization_id,
+                "kind": kind.value,
+                "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+            }
+        )
+
+    async def hold(self, job: Job, *, session: Session | None = None) -> None:
+        """Make sure that a running job is still ours; in a transaction, that losing it makes the commit fail.
+
+        Raises:
+            LeaseLostError: another worker has it.
+        """
+        held: Row = {"_id": job.id, "lease_token": job.lease_token, "state": JobState.RUNNING.value}
+        result = await self._by_primary.update_one(held, [{"$set": {"updated_at": "$$NOW"}}], session=session)
+        if not result.matched_count:
+            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
+
+    async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
+        """Those of the jobs that were given up."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "state": JobState.DEAD.value}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
+    async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
+        """All that is still to be done, or was given up, for a document."""
+        cursor = self._collection.find({"subject.document_id": document_id, "organization_id": organization_id})
+        return [decode(Job, row) async for row in cursor]
+
+    async def of_documents(self, organization_id: str, document_ids: Collection[str]) -> list[Job]:
+        """All that is still to be done, or was given up, for any of the documents."""
+        query: Row = {"subject.document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
+    async def of_organizations(self, organization_ids: Collection[str], job_ids: Collection[str]) -> list[Job]:
+        """Those of the jobs that belong to one of the organizations; each tells to which."""
+        query: Row = {"_id": {"$in": list(job_ids)}, "organization_id": {"$in": list(organization_ids)}}
+        return [decode(Job, row) async for row in self._collection.find(query)]
+
+    async def documents_being_synced(self, organization_id: str, kb_id: str) -> list[str]:
+        """The documents of which a sync with the knowledge base is running now."""
+        query: Row = {
+            "subject.kb_id": kb_id,
+            "organization_id": organization_id,
+            "state": JobState.RUNNING.value,
+            "kind": JobKind.SYNC.value,
+        }
+        return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
+
+    async def has_untried_sync(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
+        """Whether a sync of the knowledge base, first asked for until then, has not been tried once.
+
+        One that has failed, or has cost a worker, was tried, though it waits or runs again.
+        """
+        row: Row | None = await self._collection.find_one(
+            {
+                "subject.kb_id": kb_id,
+                "organization_id": organization_id,
+                "state": {"$in": [JobState.AVAILABLE.value, JobState.RUNNING.value]},
+                "kind": JobKind.SYNC.value,
+                "created_at": {"$lte": enqueued_until},
+                "error": None,
+                "deaths": {"$in": [None, 0]},
+            },
+            {"_id": 1},
+        )
+        return row is not None
+
+    async def counts(self, organization_id: str | None = None) -> dict[tuple[str, str], int]:
+        """(kind, state) → how many jobs; of an organization from the index that its list has, without reading a row."""
+        group: Row = {"$group": {"_id": {"kind": "$kind", "state": "$state"}, "count": {"$sum": 1}}}
+        if organization_id is None:
+            cursor = await self._collection.aggregate([group])
+        else:
+            match = _matching(organization_id, JobQuery())
+            # By itself the planner takes an index after which it has to read the rows.
+            cursor = await self._collection.aggregate([{"$match": match}, group], hint=dict(LIST_INDEX))
+        return {(str(row["_id"]["kind"]), str(row["_id"]["state"])): int(row["count"]) async for row in cursor}
+
+    async def delete_dead_of_document(self, organization_id: str, document_id: str) -> None:
+        """Forget what was given up for a document that is gone: nobody can mend it any more."""
+        await self._collection.delete_many(
+            {
+                "subject.document_id": document_id,
+                "organization_id": organization_id,
+                "state": JobState.DEAD.value,
+            }
+        )
+
+    async def delete_of_kb(self, organization_id: str, kb_id: str, *, but: str) -> None:
+        """Forget what was still to be done for a deleted knowledge base, except the job with id `but`."""
+        await self._collection.delete_many(
+            {"subject.kb_id": kb_id, "organization_id": organization_id, "_id": {"$ne": but}}
+        )
+
+
+def _matching(organization_id: str, query: JobQuery) -> Row:
+    wanted: Row = {
+        "organization_id": organization_id,
+        "state": {"$in": [state.value for state in query.states or JobState]},
+        "kind": {"$in": [kind.value for kind in query.kinds or JobKind]},
+    }
+    for field, value in (
+        ("subject.kb_id", query.kb_id),
+        ("subject.document_id", query.document_id),
+        ("error.code", query.error_code),
+    ):
+        if value is not None:
+            wanted[field] = value
+    return wanted
+
+
+def _enqueueing(request: JobRequest, request_id: str | None) -> UpdateOne:
+    due = in_seconds(request.delay_seconds)
+    state: Row = {"$ifNull": ["$state", JobState.DEAD.value]}
+    starts_afresh: Row = {"$eq": [state, JobState.DEAD.value]}
+    fields: Row = {
+        "kind": request.kind.value,
+        "organization_id": request.organization_id,
+        "lane": request.lane,
+        "subject": request.subject.model_dump(),
+        "state": {"$cond": [{"$eq": [state, JobState.RUNNING.value]}, state, JobState.AVAILABLE.value]},
+        "priority": {"$min": [{"$ifNull": ["$priority", request.priority]}, request.priority]},
+        "run_at": {"$cond": [starts_afresh, due, {"$min": ["$run_at", due]}]},
+        "wanted": {"$add": [{"$ifNull": ["$wanted", 0]}, 1]},
+        "attempt": {"$cond": [starts_afresh, 0, "$attempt"]},
+        "deaths": {"$cond": [starts_afresh, 0, {"$ifNull": ["$deaths", 0]}]},
+        # What is asked for after a cancellation is wanted; while the job runs, the end of the attempt sees to it.
+        "is_cancel_wanted": {
+            "$and": [{"$eq": [state, JobState.RUNNING.value]}, {"$ifNull": ["$is_cancel_wanted", False]}]
+        },
+        "request_id": {"$literal": request_id},
+        "trace_parent": {"$literal": traces.current_traceparent()},
+        "waiting_since": {"$cond": [starts_afresh, None, {"$ifNull": ["$waiting_since", None]}]},
+        "created_at": {"$cond": [starts_afresh, "$$NOW", "$created_at"]},
+        "updated_at": "$$NOW",
+    }
+    return UpdateOne({"_id": request.deduplication_key}, [{"$set": fields}], upsert=True)

@@ -1,0 +1,404 @@
+"""Collections `knowledge_bases` and `kb_epochs`, with its log `kb_changes`."""
+
+import re
+from collections.abc import AsyncGenerator, Collection, Mapping
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.read_concern import ReadConcern
+
+from analytiq import clock
+from analytiq.errors import ConflictError
+from analytiq.models.knowledge_base import (
+    Epoch,
+    KnowledgeBase,
+    KnowledgeBaseStatus,
+    VectorStoreKind,
+    distinct_names,
+)
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.session import Session
+
+NAMES_INDEX = "names_of_shown"
+"""Unique by organization. A status added to `KnowledgeBaseStatus` needs a migration that rebuilds this index."""
+
+_HIDDEN = (KnowledgeBaseStatus.DELETING, KnowledgeBaseStatus.RESTORING)
+
+NAME_TAKEN = "knowledge_base_name_taken"
+"""The code of the error for a name that another knowledge base has."""
+
+INDEXES = {
+    "knowledge_bases": [
+        IndexModel(
+            [("organization_id", 1), ("name", 1)],
+            name=NAMES_INDEX,
+            unique=True,
+            partialFilterExpression={
+                "status": {"$in": [status.value for status in KnowledgeBaseStatus if status not in _HIDDEN]}
+            },
+        ),
+        IndexModel([("organization_id", 1), ("created_at", -1), ("_id", -1)]),
+        IndexModel([("organization_id", 1), ("tag_ids", 1)]),
+        IndexModel([("status", 1)]),
+    ],
+    "kb_changes": [
+        IndexModel([("kb_id", 1), ("epoch", 1)], unique=True),
+        IndexModel([("at", 1)], expireAfterSeconds=7 * 24 * 3600),
+    ],
+}
+
+_SHOWN: Row = {"$nin": [status.value for status in _HIDDEN]}
+
+
+class KnowledgeBaseRepository:
+    """Knowledge bases of an organization; one that is being deleted is no longer among them."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["knowledge_bases"]
+        self._majority = self._collection.with_options(read_concern=ReadConcern("majority"))
+
+    async def insert(self, session: Session, knowledge_base: KnowledgeBase) -> None:
+        """Store a new knowledge base.
+
+        Raises:
+            ConflictError: another knowledge base of the organization has the name.
+        """
+        await self.require_free_name(knowledge_base.organization_id, knowledge_base.name, session=session)
+        await self._collection.insert_one(encode(knowledge_base), session=session)
+
+    async def require_free_name(
+        self, organization_id: str, name: str, *, own_id: str | None = None, session: Session | None = None
+    ) -> None:
+        """Check that no knowledge base but `own_id` has the name; the index of names decides between rivals.
+
+        Raises:
+            ConflictError: another knowledge base has the name; names its id.
+        """
+        query: Row = {"organization_id": organization_id, "name": name, "status": _SHOWN}
+        row: Row | None = await self._collection.find_one(query, {"_id": 1}, session=session)
+        if row is not None and str(row["_id"]) != own_id:
+            raise ConflictError(
+                f"The organization already has a knowledge base named {name!r}, with the id {row['_id']}. Use it, or"
+                " choose another name.",
+                code=NAME_TAKEN,
+            )
+
+    async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
+        """The organization's knowledge base with this id, read at majority (design 2.3)."""
+        ids = object_ids([kb_id])
+        if not ids:
+            return None
+        row: Row | None = await self._majority.find_one(
+            {"_id": ids[0], "organization_id": organization_id, "status": _SHOWN}
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def of_organizations(self, organization_ids: Collection[str], kb_ids: Collection[str]) -> list[KnowledgeBase]:
+        """Those of the knowledge bases that belong to one of the organizations; each tells to which."""
+        query: Row = {
+            "_id": {"$in": object_ids(set(kb_ids))},
+            "organization_id": {"$in": list(organization_ids)},
+            "status": _SHOWN,
+        }
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
+
+    async def tag_ids_in(self, session: Session, organization_id: str, kb_id: str) -> tuple[str, ...] | None:
+        """Its tags as the transaction sees them; None where it is gone."""
+        row: Row | None = await self._collection.find_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
+            {"tag_ids": 1},
+            session=session,
+        )
+        return None if row is None else tuple(str(tag_id) for tag_id in row["tag_ids"])
+
+    async def get_deleting(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
+        """The row of a knowledge base that is being deleted."""
+        row: Row | None = await self._collection.find_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": KnowledgeBaseStatus.DELETING.value,
+            }
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def page(
+        self, organization_id: str, *, skip: int, limit: int, name_search: str | None
+    ) -> tuple[list[KnowledgeBase], int]:
+        """A page of knowledge bases, newest first, and how many match in all."""
+        query: Row = {"organization_id": organization_id, "status": _SHOWN}
+        if name_search:
+            query["name"] = {"$regex": re.escape(name_search), "$options": "i"}
+        cursor = self._collection.find(query).sort([("created_at", -1), ("_id", -1)]).skip(skip).limit(limit)
+        found = [decode(KnowledgeBase, row) async for row in cursor]
+        return found, await self._collection.count_documents(query)
+
+    async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
+        """The knowledge bases that have one of the tags."""
+        if not tag_ids:
+            return []
+        query = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}, "status": _SHOWN}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query)]
+
+    async def change(
+        self, session: Session, organization_id: str, kb_id: str, changes: Mapping[str, Any]
+    ) -> KnowledgeBase | None:
+        """Set fields; None where there is no such knowledge base.
+
+        Raises:
+            ConflictError: another knowledge base of the organization has the new name.
+        """
+        if "name" in changes:
+            await self.require_free_name(organization_id, changes["name"], own_id=kb_id, session=session)
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(kb_id, what="knowledge base"), "organization_id": organization_id, "status": _SHOWN},
+            {"$set": {**changes, "updated_at": clock.now()}},
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        return decode(KnowledgeBase, row) if row else None
+
+    async def hold(self, session: Session, organization_id: str, kb_id: str) -> bool:
+        """Check that it exists, and make its deletion conflict."""
+        result = await self._collection.update_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "status": _SHOWN},
+            {"$inc": {"holds": 1}},
+            session=session,
+        )
+        return result.matched_count == 1
+
+    async def mark_deleting(self, session: Session, organization_id: str, kb_id: str) -> bool:
+        """Hide it at once; a job removes what it had."""
+        changed = await self.change(session, organization_id, kb_id, {"status": KnowledgeBaseStatus.DELETING.value})
+        return changed is not None
+
+    async def delete(self, organization_id: str, kb_id: str) -> None:
+        """Remove the row of one that is being deleted, as the last step of it."""
+        await self._collection.delete_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": KnowledgeBaseStatus.DELETING.value,
+            }
+        )
+
+    async def note_first_membership(self, organization_id: str, kb_id: str) -> None:
+        """Remember when the pairs of the first indexing had all been enqueued."""
+        await self._collection.update_one(
+            {"_id": object_id(kb_id), "organization_id": organization_id, "first_membership_at": None},
+            [{"$set": {"first_membership_at": "$$NOW"}}],
+        )
+
+    async def set_status(self, knowledge_base: KnowledgeBase, status: KnowledgeBaseStatus) -> bool:
+        """Change the status; False where it is no longer that of `knowledge_base`."""
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(knowledge_base.id),
+                "organization_id": knowledge_base.organization_id,
+                "status": knowledge_base.status.value,
+            },
+            {"$set": {"status": status.value, "updated_at": clock.now()}},
+        )
+        return result.modified_count == 1
+
+    async def write_statistics(
+        self, knowledge_base: KnowledgeBase, *, document_count: int, chunk_count: int, epoch: int
+    ) -> bool:
+        """Keep derived counts in the row, for lists; True where they differed. Outside transactions (2.2).
+
+        Of two processes that count, the one that read later is right, whichever writes last: counts of an `epoch`
+        before that of the row are not written.
+        """
+        counts: Row = {"document_count": document_count, "chunk_count": chunk_count, "counted_epoch": epoch}
+        # Epochs only rise, and this one was read after the row: a row that is ahead was restored without its epoch.
+        newest = max(epoch, knowledge_base.counted_epoch)
+        query: Row = {
+            "_id": object_id(knowledge_base.id),
+            "organization_id": knowledge_base.organization_id,
+            "$and": [
+                {"$or": [{"counted_epoch": None}, {"counted_epoch": {"$lte": newest}}]},
+                {"$or": [{name: {"$ne": value}} for name, value in counts.items()]},
+            ],
+        }
+        before: Row | None = await self._collection.find_one_and_update(
+            query, {"$set": {**counts, "last_indexed_at": clock.now()}}, projection=dict.fromkeys(counts, 1)
+        )
+        return before is not None and (before["document_count"], before["chunk_count"]) != (document_count, chunk_count)
+
+    async def shown_of(self, organization_id: str | None, kb_id: str | None = None) -> list[KnowledgeBase]:
+        """Every knowledge base, of all organizations or of one, or a single one of it, in order of id."""
+        query: Row = {"status": _SHOWN}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        if kb_id is not None:
+            query["_id"] = {"$in": object_ids([kb_id])}
+        return [decode(KnowledgeBase, row) async for row in self._majority.find(query).sort("_id", 1)]
+
+    async def point_at_collection(
+        self, organization_id: str, kb_id: str, *, vectors_uuid: str, instead_of: str
+    ) -> bool:
+        """Let writers name the collection that is there now; False where the row names another by now, or is gone."""
+        result = await self._collection.update_one(
+            {
+                "_id": object_id(kb_id),
+                "organization_id": organization_id,
+                "status": _SHOWN,
+                "vectors_uuid": instead_of,
+            },
+            {"$set": {"vectors_uuid": vectors_uuid, "updated_at": clock.now()}},
+        )
+        return result.matched_count == 1
+
+    async def counts_by_store(self) -> dict[VectorStoreKind, int]:
+        """How many knowledge bases were made for which store, of every organization."""
+        # Older rows say nothing, and are the local store's.
+        kind = {"$ifNull": ["$vector_store", VectorStoreKind.LOCAL.value]}
+        pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
+        cursor = await self._collection.aggregate(pipeline)
+        return {VectorStoreKind(row["_id"]): int(row["count"]) async for row in cursor}
+
+    async def existing(self, kb_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row, whatever its status and organization; for the reconciler."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}}
+        return {str(row["_id"]) async for row in self._majority.find(query, {"_id": 1})}
+
+    async def names(self, organization_id: str, kb_ids: Collection[str]) -> dict[str, str]:
+        """Id → name, of the organization's knowledge bases that exist."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "organization_id": organization_id}
+        return {str(row["_id"]): str(row["name"]) async for row in self._collection.find(query, {"name": 1})}
+
+    async def shown(self, kb_ids: Collection[str]) -> set[str]:
+        """Those of the ids that have a row and are not being deleted, of whatever organization."""
+        query: Row = {"_id": {"$in": object_ids(set(kb_ids))}, "status": _SHOWN}
+        return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
+
+    async def all_deleting(self, organization_id: str | None = None) -> list[KnowledgeBase]:
+        """Every half deleted knowledge base, of any organization or of one, for the reconciler."""
+        query: Row = {"status": KnowledgeBaseStatus.DELETING.value}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
+
+    async def uses_of_tag(self, organization_id: str, tag_id: str) -> list[str]:
+        """The names of the knowledge bases that gather the tag."""
+        query = {"organization_id": organization_id, "tag_ids": tag_id, "status": _SHOWN}
+        return [str(row["name"]) async for row in self._collection.find(query, {"name": 1})]
+
+    async def set_names_apart(self) -> int:
+        """Rename knowledge bases that share a name with an older one of their organization; returns how many.
+
+        For databases from before names were unique.
+        """
+        pipeline: list[Row] = [
+            {"$match": {"status": _SHOWN}},
+            {"$group": {"_id": {"organization_id": "$organization_id", "name": "$name"}, "count": {"$sum": 1}}},
+            {"$match": {"count": {"$gt": 1}}},
+        ]
+        renamed = 0
+        async for group in await self._collection.aggregate(pipeline):
+            own: Row = {"organization_id": group["_id"]["organization_id"], "status": _SHOWN}
+            rows = await self._collection.find(own, {"name": 1, "created_at": 1}).sort([("created_at", 1)]).to_list()
+            for row, name in zip(rows, distinct_names([str(row["name"]) for row in rows]), strict=True):
+                if name != row["name"]:
+                    await self._collection.update_one(
+                        {"_id": row["_id"], **own}, {"$set": {"name": name, "updated_at": clock.now()}}
+                    )
+                    renamed += 1
+        return renamed
+
+
+MOST_LATER_CHANGES = 1_000
+"""Commits within one search; the fastest measured are 250 in a second."""
+
+
+class EpochRepository:
+    """Freshness: one counter and one log a knowledge base; only commits and removals raise and append to them."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._epochs = connection.database["kb_epochs"]
+        self._changes = connection.database["kb_changes"]
+        self._majority = self._epochs.with_options(read_concern=ReadConcern("majority"))
+        self._majority_changes = self._changes.with_options(read_concern=ReadConcern("majority"))
+
+    async def create(self, session: Session, kb_id: str, commit_id: str) -> None:
+        """Begin at epoch 0."""
+        await self._epochs.update_one(
+            {"_id": object_id(kb_id)}, {"$setOnInsert": {"epoch": 0, "commit_id": commit_id}}, upsert=True,
+            session=session,
+        )  # fmt: skip
+
+    async def read(self, kb_id: str, *, session: Session | None = None) -> Epoch | None:
+        """The present epoch, on the primary at majority; None once deletion has begun."""
+        # A transaction says itself how it reads.
+        collection = self._majority if session is None else self._epochs
+        row: Row | None = await collection.find_one({"_id": object_id(kb_id)}, session=session)
+        return None if row is None else Epoch(kb_id=kb_id, epoch=row["epoch"], commit_id=row["commit_id"])
+
+    async def advance(
+        self, session: Session, kb_id: str, *, commit_id: str, added: str | None, removed: str | None
+    ) -> int | None:
+        """Raise the epoch and log what the commit changed; None where the knowledge base is gone."""
+        row: Row | None = await self._epochs.find_one_and_update(
+            {"_id": object_id(kb_id)},
+            {"$inc": {"epoch": 1}, "$set": {"commit_id": commit_id}},
+            return_document=ReturnDocument.AFTER,
+            session=session,
+        )
+        if row is None:
+            return None
+        # The row just written makes any rival conflict, so this insert cannot collide.
+        await self._changes.insert_one(
+            {
+                "kb_id": kb_id,
+                "epoch": row["epoch"],
+                "commit_id": commit_id,
+                "added": added,
+                "removed": removed,
+                "at": clock.now(),
+            },
+            session=session,
+        )
+        return int(row["epoch"])
+
+    async def watch_commits(self) -> AsyncGenerator[str]:
+        """Yield the id of a knowledge base for each commit to it from now on, by a change stream."""
+        stream = await self._changes.watch(
+            [{"$match": {"operationType": "insert"}}, {"$project": {"fullDocument.kb_id": 1}}], max_await_time_ms=10_000
+        )
+        async with stream:
+            async for change in stream:
+                yield str(change["fullDocument"]["kb_id"])
+
+    async def latest_change(self, kb_id: str, *, session: Session | None = None) -> int:
+        """The last epoch of the log, at majority; 0 where the log is empty."""
+        collection = self._majority_changes if session is None else self._changes
+        row: Row | None = await collection.find_one(
+            {"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)], session=session
+        )
+        return 0 if row is None else int(row["epoch"])
+
+    async def added_after(self, epoch: Epoch) -> frozenset[str]:
+        """The generations that commits after this epoch have put in, at majority."""
+        later = {"kb_id": epoch.kb_id, "epoch": {"$gt": epoch.epoch}, "added": {"$ne": None}}
+        cursor = self._majority_changes.find(later, {"added": 1}).limit(MOST_LATER_CHANGES)
+        return frozenset([str(row["added"]) async for row in cursor])
+
+    async def restart(self, session: Session, kb_id: str, *, epoch: int, commit_id: str) -> None:
+        """Begin another history at `epoch`, which no change of the log may have: every mirror reloads."""
+        await self._epochs.update_one(
+            {"_id": object_id(kb_id)}, {"$set": {"epoch": epoch, "commit_id": commit_id}}, upsert=True, session=session
+        )
+
+    async def make_commits_conflict(self, session: Session, kb_id: str) -> None:
+        """Let every open commit begin again, and see what this transaction has changed; the epoch stays."""
+        await self._epochs.update_one({"_id": object_id(kb_id)}, {"$inc": {"conflicts": 1}}, session=session)
+
+    async def delete(self, session: Session, kb_id: str) -> None:
+        """From now on, no open commit can match (design 2.2)."""
+        await self._epochs.delete_one({"_id": object_id(kb_id)}, session=session)
+
+    async def delete_changes(self, kb_id: str) -> None:
+        """Remove the log of a deleted knowledge base."""
+        await self._changes.delete_many({"kb_id": kb_id})

@@ -1,0 +1,101 @@
+"""Collection `leases`: the right of one process at a time to do something, by the server's clock.
+
+A lease is taken for some seconds and renewed while its holder lives. Whoever takes one gets a fresh token; what is
+written under a lease is written in a transaction that also writes to the lease's row, so that a holder who slept
+through its lease writes nothing any more (`hold`).
+"""
+
+import contextlib
+
+from pymongo import IndexModel
+from pymongo.errors import DuplicateKeyError, ExecutionTimeout, OperationFailure
+
+from analytiq.errors import LeaseLostError
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.session import Session
+
+INDEXES: dict[str, list[IndexModel]] = {"leases": []}
+
+TAKE_MILLISECONDS = 2000
+"""A holder that was stopped within a transaction keeps the row for at most a minute more: ask again later."""
+_WRITE_CONFLICT = 112
+
+
+class LeaseRepository:
+    """Leases by name."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["leases"]
+
+    async def take(self, name: str, token: str, *, holder: str, lease_seconds: float) -> bool:
+        """Take the lease if nobody has it, or its time is over; renewing one's own is `renew`."""
+        await self.prepare(name)
+        is_free: Row = {"$or": [{"token": None}, {"$expr": {"$lt": ["$expires_at", "$$NOW"]}}]}
+        lease: Row = {
+            "token": token,
+            "holder": {"$literal": holder},
+            "taken_at": "$$NOW",
+            "expires_at": _in_seconds(lease_seconds),
+        }
+        try:
+            row: Row | None = await self._collection.find_one_and_update(
+                {"_id": name, **is_free}, [{"$set": lease}], projection={"_id": 1}, maxTimeMS=TAKE_MILLISECONDS
+            )
+        except ExecutionTimeout:
+            return False
+        except OperationFailure as error:
+            if error.code == _WRITE_CONFLICT:
+                return False
+            raise
+        return row is not None
+
+    async def renew(self, name: str, token: str, *, lease_seconds: float) -> bool:
+        """Have it for so many seconds from now on; False where it is no longer ours."""
+        result = await self._collection.update_one(
+            _held(name, token), [{"$set": {"expires_at": _in_seconds(lease_seconds)}}]
+        )
+        return result.matched_count == 1
+
+    async def release(self, name: str, token: str) -> None:
+        """Let another take it at once; nothing, where it is no longer ours."""
+        await self._collection.update_one({"_id": name, "token": token}, {"$set": {"token": None}})
+
+    async def hold(self, name: str, token: str, *, session: Session | None = None) -> None:
+        """Make sure that it is ours; in a transaction, that whoever takes it meanwhile makes the commit fail.
+
+        Raises:
+            LeaseLostError: its time is over, or another has it.
+        """
+        result = await self._collection.update_one(_held(name, token), {"$inc": {"writes": 1}}, session=session)
+        if not result.matched_count:
+            raise LeaseLostError(f"the lease {name!r} has run out; another process goes on with its work")
+
+    async def take_turns(self, name: str, session: Session) -> None:
+        """Let no other transaction that takes turns under this name commit beside this one; call `prepare` before."""
+        await self._collection.update_one({"_id": name}, {"$inc": {"writes": 1}}, session=session)
+
+    async def prepare(self, name: str) -> None:
+        """Make the row of a name, where there is none."""
+        with contextlib.suppress(DuplicateKeyError):  # another process has just made it
+            await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
+
+    async def is_due(self, name: str, chore: str, *, interval_seconds: float) -> bool:
+        """Whether a periodic chore that is done under the lease was last done so long ago, or never."""
+        done_at = f"$chores.{chore}"
+        earliest: Row = {"$subtract": ["$$NOW", int(interval_seconds * 1000)]}
+        query: Row = {"_id": name, "$expr": {"$lte": [{"$ifNull": [done_at, earliest]}, earliest]}}
+        return await self._collection.find_one(query, {"_id": 1}) is not None
+
+    async def note_done(self, name: str, token: str, chore: str) -> bool:
+        """Remember that a chore was done now; False where the lease is no longer ours."""
+        result = await self._collection.update_one(_held(name, token), [{"$set": {f"chores.{chore}": "$$NOW"}}])
+        return result.matched_count == 1
+
+
+def _held(name: str, token: str) -> Row:
+    return {"_id": name, "token": token, "$expr": {"$gte": ["$expires_at", "$$NOW"]}}
+
+
+def _in_seconds(seconds: float) -> Row:
+    return {"$add": ["$$NOW", int(seconds * 1000)]}

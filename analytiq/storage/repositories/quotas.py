@@ -1,0 +1,129 @@
+"""Collection `spu_accounts`: one row for each organization, its open reservations in it.
+
+As all of it is one row, a reservation is one update of one row, and returning one counts once however often it is
+tried: whoever finds the reservation in the row takes it out and adds what was charged, in the same update.
+"""
+
+from typing import Any
+
+from pymongo import IndexModel, ReturnDocument, UpdateOne
+
+from analytiq.models.quota import OpenReservation, SpuAccount, SpuPurpose
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.rows import Row
+
+INDEXES = {"spu_accounts": [IndexModel([("organization_id", 1)], unique=True)]}
+
+_OPEN: Row = {"$ifNull": ["$open", {}]}
+_USED: Row = {"$ifNull": ["$used", 0]}
+_QUOTA: Row = {"$ifNull": ["$quota", None]}
+_RESERVED: Row = {"$sum": {"$map": {"input": {"$objectToArray": _OPEN}, "in": "$$this.v.spus"}}}
+
+
+class QuotaRepository:
+    """The accounts; who finds none opens it with what the ledger says was used."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["spu_accounts"]
+
+    async def reserve(self, reservation_id: str, purpose: SpuPurpose, *, wanted: int, seconds: float) -> int | None:
+        """Reserve as many SPUs as there are, at most `wanted`; returns how many, 0 where none is left.
+
+        None: there is no account yet.
+        """
+        room: Row = {"$subtract": [_QUOTA, {"$add": [_USED, _RESERVED]}]}
+        granted: Row = {"$cond": [{"$eq": [_QUOTA, None]}, wanted, {"$max": [0, {"$min": [wanted, room]}]}]}
+        reservation: Row = {
+            "spus": "$granted",
+            "kb_id": {"$literal": purpose.kb_id},
+            "operation": {"$literal": purpose.operation.value},
+            "embedding_model": {"$literal": purpose.embedding_model},
+            "expires_at": {"$add": ["$$NOW", int(seconds * 1000)]},
+        }
+        added: Row = {"$mergeObjects": [_OPEN, {reservation_id: reservation}]}
+        row = await self._update(
+            purpose.organization_id,
+            [
+                {"$set": {"granted": granted}},
+                {"$set": {"open": {"$cond": [{"$gt": ["$granted", 0]}, added, _OPEN]}}},
+            ],
+        )
+        return None if row is None else int(row["granted"])
+
+    async def release(self, organization_id: str, reservation_id: str, *, spus: int) -> None:
+        """End a reservation of which `spus` were charged; nothing happens where it was ended before."""
+        await self._collection.update_one(
+            {"_id": organization_id, f"open.{reservation_id}": {"$exists": True}},
+            {"$unset": {f"open.{reservation_id}": ""}, "$inc": {"used": spus}},
+        )
+
+    async def expired(self, organization_id: str) -> list[OpenReservation]:
+        """The organization's reservations whose time is over, by the server's clock."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"_id": organization_id}},
+                {"$project": {"open": {"$objectToArray": _OPEN}}},
+                {"$unwind": "$open"},
+                {"$match": {"$expr": {"$lt": ["$open.v.expires_at", "$$NOW"]}}},
+            ]
+        )
+        return [_reservation(organization_id, row["open"]) async for row in cursor]
+
+    async def get(self, organization_id: str) -> SpuAccount | None:
+        """The organization's account, where there is one."""
+        cursor = await self._collection.aggregate(
+            [
+                {"$match": {"_id": organization_id}},
+                {"$project": {"quota": 1, "used": _USED, "reserved": _RESERVED}},
+            ]
+        )
+        rows: list[Row] = [row async for row in cursor]
+        if not rows:
+            return None
+        row = rows[0]
+        return SpuAccount(
+            organization_id=organization_id,
+            quota=row.get("quota"),
+            used=row.get("used", 0),
+            reserved=row.get("reserved", 0),
+        )
+
+    async def set_quota(self, organization_id: str, quota: int | None) -> None:
+        """Let the organization, which has an account, use so many SPUs in all; None: as many as it wants."""
+        await self._update(organization_id, [{"$set": {"quota": quota}}])
+
+    async def add_to_quota(self, organization_id: str, spus: int) -> bool:
+        """Raise the quota; False where there is none."""
+        result = await self._collection.update_one(
+            {"_id": organization_id, "quota": {"$type": "number"}}, {"$inc": {"quota": spus}}
+        )
+        return result.modified_count == 1
+
+    async def open_accounts(self, used_of: dict[str, int]) -> None:
+        """Make the accounts of organizations that have none yet: id → SPUs that they have used."""
+        writes = [
+            UpdateOne(
+                {"_id": organization_id},
+                {"$setOnInsert": {"organization_id": organization_id, "quota": None, "used": used, "open": {}}},
+                upsert=True,
+            )
+            for organization_id, used in used_of.items()
+        ]
+        if writes:
+            await self._collection.bulk_write(writes, ordered=False)
+
+    async def _update(self, organization_id: str, stages: list[dict[str, Any]]) -> Row | None:
+        return await self._collection.find_one_and_update(
+            {"_id": organization_id}, stages, {"granted": 1}, return_document=ReturnDocument.AFTER
+        )
+
+
+def _reservation(organization_id: str, pair: Row) -> OpenReservation:
+    value: Row = pair["v"]
+    purpose = SpuPurpose(
+        organization_id=organization_id,
+        kb_id=value["kb_id"],
+        operation=value["operation"],
+        embedding_model=value["embedding_model"],
+    )
+    return OpenReservation(id=str(pair["k"]), purpose=purpose, spus=value["spus"], expires_at=value["expires_at"])

@@ -1,0 +1,319 @@
+"""Brings one organization's archived rows back, unseen until the end.
+
+Nothing of a restore can be seen before `activate`: the organization has no row, so that no token opens it, and its
+knowledge bases are `restoring`, which nobody shows and no job works on. Inserting a batch twice inserts it once, so
+that a restore goes on where a killed one stopped.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bson import Int64, ObjectId
+from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError
+
+from analytiq import clock
+from analytiq.errors import ConflictError, InvalidInputError
+from analytiq.models.archive import EmbeddingIdentity
+from analytiq.models.document import Failure
+from analytiq.models.job import JobRequest
+from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind, distinct_names
+from analytiq.models.prompt_run import UNFINISHED, RunStatus
+from analytiq.storage import catalog
+from analytiq.storage.catalog import VECTORS_PREFIX
+from analytiq.storage.client import MongoConnection, Row
+from analytiq.storage.ids import new_id, object_ids
+from analytiq.storage.repositories.archives import decode_rows
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.restores import RestoreRepository, RestoreRun
+from analytiq.storage.repositories.vectors import VectorRepository, collection_name
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+DUPLICATE_KEY = 11000
+EPOCH_STEP = 2
+"""By which a restored epoch is ahead of the archived one.
+
+A process that mirrors the knowledge base's earlier life must not take the restored one for its continuation: it does
+where it sees no gap, and it sees one if the first change has neither its own epoch nor the one after it.
+"""
+
+Rekey = Callable[[EmbeddingIdentity, str], str | None]
+"""(cached embedding, its new scope) → its new key; None where that cannot be told, so that it is left out."""
+
+
+class RestoreTarget:
+    """Writes one organization's archived rows into this database."""
+
+    def __init__(self, connection: MongoConnection, run: RestoreRun, rekey: Rekey) -> None:
+        self._connection = connection
+        self._database = connection.database
+        self._vectors = VectorRepository(connection)
+        self._run = run
+        self._rekey = rekey
+        self._ids = run.ids
+
+    async def insert(self, name: str, kb_id: str | None, rows: bytes) -> int:
+        """Insert a batch; rows that are there already stay as they are. Returns how many rows the batch has.
+
+        Raises:
+            InvalidInputError: a row is not of the organization that the section is of.
+            ConflictError: an id is taken by a row of something else.
+        """
+        decoded = decode_rows(rows)
+        match name:
+            case "embedding_cache":
+                await self._insert_embeddings(decoded)
+            case "knowledge_bases":
+                for row in decoded:
+                    await self._insert_knowledge_base(self._own(name, row))
+            case _:
+                await self._insert_rows(name, kb_id, [self._own(name, row) for row in decoded])
+        return len(decoded)
+
+    async def activate(
+        self,
+        organization: bytes,
+        epochs: bytes,
+        *,
+        restores: RestoreRepository,
+        jobs: JobRepository,
+        requests_of: Callable[[str, Sequence[str], Sequence[str]], Sequence[JobRequest]],
+        name: str | None,
+    ) -> None:
+        """Make everything visible, in one transaction.
+
+        Args:
+            organization: its row, as archived.
+            epochs: the rows of its knowledge bases' epochs, as archived.
+            restores: where the run is forgotten.
+            jobs: where work is asked for.
+            requests_of: (organization id, knowledge bases whose first indexing had not begun, or that a search
+                server finds, prompts with runs that are not over) → that work.
+            name: another name for the organization.
+
+        Raises:
+            ConflictError: the restore's lease was lost.
+        """
+        row = self._own("organizations", decode_rows(organization)[0])
+        if name is not None:
+            row["name"] = name
+        archived = [self._rewritten("kb_epochs", item) for item in decode_rows(epochs)] if epochs else []
+        hidden = await self._hidden()
+        prompt_ids = await self._prompts_under_way()
+
+        async def commit(session: Session) -> None:
+            if not await restores.end(self._run, session=session):
+                raise ConflictError("another process has taken this restore up; let it go on")
+            await self._begin_histories(archived, session)
+            await self._show(hidden, session)
+            await self._database["erasures"].update_many(
+                {"organization_id": self._run.organization_id}, {"$set": {"is_watched": False}}, session=session
+            )
+            key = {"_id": row["_id"]}
+            await self._database["organizations"].replace_one(key, row, upsert=True, session=session)
+            wanting = [str(item["_id"]) for item in hidden if _wants_work(item)]
+            await jobs.enqueue(requests_of(self._run.organization_id, wanting, prompt_ids), session=session)
+
+        await run_in_transaction(self._connection, commit, deadline_seconds=60)
+
+    async def _hidden(self) -> list[Row]:
+        query: Row = {"organization_id": self._run.organization_id, "status": KnowledgeBaseStatus.RESTORING.value}
+        return await self._database["knowledge_bases"].find(query).to_list()
+
+    async def _prompts_under_way(self) -> list[str]:
+        query: Row = {"organization_id": self._run.organization_id, "status": {"$in": [*UNFINISHED]}}
+        found: list[Any] = await self._database["prompt_runs"].distinct("prompt_id", query)
+        return sorted(map(str, found))
+
+    async def _begin_histories(self, archived: Sequence[Row], session: Session) -> None:
+        for epoch in archived:
+            number, commit_id = int(epoch["epoch"]) + EPOCH_STEP, new_id()
+            await self._database["kb_epochs"].update_one(
+                {"_id": epoch["_id"]},
+                {"$set": {"epoch": Int64(number), "commit_id": commit_id}},
+                upsert=True,
+                session=session,
+            )
+            # The change that made the epoch, without which a mirror that is loaded now would be loaded twice.
+            await self._database["kb_changes"].update_one(
+                {"kb_id": str(epoch["_id"]), "epoch": Int64(number)},
+                {"$set": {"commit_id": commit_id, "added": None, "removed": None, "at": clock.now()}},
+                upsert=True,
+                session=session,
+            )
+
+    async def _show(self, hidden: Sequence[Row], session: Session) -> None:
+        # An archive from before names were unique may hold duplicates.
+        ordered = sorted(hidden, key=lambda row: (row["created_at"], row["_id"]))
+        names = distinct_names([str(row["name"]) for row in ordered])
+        updates = [
+            UpdateOne(
+                {"_id": row["_id"], "organization_id": self._run.organization_id},
+                {"$set": {"status": row["restored_status"], "name": name}, "$unset": {"restored_status": ""}},
+            )
+            for row, name in zip(ordered, names, strict=True)
+        ]
+        if updates:
+            await self._database["knowledge_bases"].bulk_write(updates, session=session)
+
+    def _own(self, name: str, row: Row) -> Row:
+        """The row with its new ids.
+
+        Raises:
+            InvalidInputError: it is not of the organization that is restored.
+        """
+        owner = catalog.describe(name).owner
+        if owner is not None and _at(row, owner) != self._run.source_organization_id:
+            raise InvalidInputError(
+                f"The archive has a row in {name!r} that is not of the organization it is said to be of: it was not"
+                " written by `analytiq backup`.",
+                code="archive_foreign",
+            )
+        return self._rewritten(name, row)
+
+    def _rewritten(self, name: str, row: Row) -> Row:
+        self._ids.rewrite(row, catalog.describe(name).ids)
+        if name in ("spu_ledger", "llm_usage") and self._ids.is_fresh:
+            row["restored_from"] = self._run.source_organization_id
+        if name == "prompt_runs" and self._ids.is_fresh and row["status"] in UNFINISHED:
+            # The original goes on with it: nobody has asked for a second one to be paid for.
+            detail = "it was under way when the archive was made of which this is a copy; run the prompt again"
+            failure = Failure(code="not_copied", detail=detail, at=clock.now())
+            row |= {"status": RunStatus.CANCELLED.value, "error": failure.model_dump(), "ended_at": failure.at}
+        if name == "generations":
+            row["lease_token"] = ""
+        return row
+
+    async def _insert_knowledge_base(self, row: Row) -> None:
+        kb_id = str(row["_id"])
+        row["vectors_uuid"] = await self._vectors.create_collection(kb_id)
+        row["restored_status"] = row["status"]
+        row["status"] = KnowledgeBaseStatus.RESTORING.value
+        await self._insert_rows("knowledge_bases", None, [row])
+
+    async def _insert_rows(self, name: str, kb_id: str | None, rows: Sequence[Row]) -> None:
+        if name == "fs.chunks":
+            await self._require_own_files(rows)
+        if kb_id is not None:
+            name = collection_name(self._ids.new(kb_id))
+            await self._require_own_kb(self._ids.new(kb_id))
+        try:
+            await self._database[name].insert_many(rows, ordered=False)
+        except BulkWriteError as error:
+            failures: list[Row] = error.details.get("writeErrors", [])
+            if not failures or any(failure.get("code") != DUPLICATE_KEY for failure in failures):
+                raise
+            await self._require_same(name, [rows[int(failure["index"])] for failure in failures], error)
+
+    async def _require_same(self, name: str, rows: Sequence[Row], error: BulkWriteError) -> None:
+        """What is there already must be what this restore inserted before it was killed."""
+        described = catalog.describe(name)
+        field = described.owner or (described.parent[0] if described.parent else "_id")
+        cursor = self._database[name].find({"_id": {"$in": [row["_id"] for row in rows]}})
+        there = {row["_id"]: _at(row, field) async for row in cursor}
+        for row in rows:
+            if there.get(row["_id"]) != _at(row, field):
+                raise ConflictError(
+                    f"The id {row['_id']} of {name!r} is taken in this database by something else. Restore into"
+                    " another database, or under fresh ids with --as-new.",
+                    code="id_taken",
+                ) from error
+
+    async def _require_own_files(self, chunks: Sequence[Row]) -> None:
+        wanted = {chunk["files_id"] for chunk in chunks}
+        query: Row = {"_id": {"$in": list(wanted)}, "metadata.organization_id": self._run.organization_id}
+        if await self._database["fs.files"].count_documents(query) != len(wanted):
+            raise _stray("fs.chunks")
+
+    async def _require_own_kb(self, kb_id: str) -> None:
+        query: Row = {"_id": {"$in": object_ids([kb_id])}, "organization_id": self._run.organization_id}
+        if await self._database["knowledge_bases"].find_one(query, {"_id": 1}) is None:
+            raise _stray(VECTORS_PREFIX)
+
+    async def _insert_embeddings(self, rows: Sequence[Row]) -> None:
+        """Those that are not cached yet; one that lost its payer in an erasure gets it back."""
+        source, target = self._run.source_organization_id, self._run.organization_id
+        updates: list[UpdateOne] = []
+        for row in rows:
+            scope = str(row["scope"])
+            if scope not in ("global", source) or row["payer_organization_id"] not in (None, source):
+                raise _stray("embedding_cache")
+            payer = target if row["payer_organization_id"] == source else None
+            key: str | None = str(row.pop("_id"))
+            if scope != "global" and self._ids.is_fresh:
+                key = self._rekey(_identity(key, row), target)
+                row["scope"] = target
+            if key is None:
+                continue
+            row["payer_organization_id"] = {"$ifNull": ["$payer_organization_id", payer]}
+            kept: Row = {
+                name: value if name == "payer_organization_id" else {"$ifNull": [f"${name}", {"$literal": value}]}
+                for name, value in row.items()
+            }
+            updates.append(UpdateOne({"_id": key}, [{"$set": kept}], upsert=True))
+        if updates:
+            await self._database["embedding_cache"].bulk_write(updates, ordered=False)
+
+
+class InstallationTarget:
+    """Writes what belongs to no organization: only what is not there yet."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._database = connection.database
+
+    async def insert(self, name: str, rows: bytes) -> int:
+        """Insert a batch; how many rows it has."""
+        decoded = decode_rows(rows)
+        match name:
+            case "llm_providers":
+                updates = [_provider(row) for row in decoded]
+            case "embedding_cache":
+                if any(row["scope"] != "global" for row in decoded):
+                    raise _stray(name)
+                nobodys = [{**row, "payer_organization_id": None} for row in decoded]
+                updates = [UpdateOne({"_id": row.pop("_id")}, {"$setOnInsert": row}, upsert=True) for row in nobodys]
+            case _:
+                raise _stray(name)
+        await self._database[name].bulk_write(updates, ordered=False)
+        return len(decoded)
+
+
+def _provider(row: Row) -> UpdateOne:
+    if row["organization_id"] is not None:
+        raise _stray("llm_providers")
+    key = {"organization_id": None, "litellm_provider": row["litellm_provider"]}
+    return UpdateOne(
+        key, {"$setOnInsert": {name: value for name, value in row.items() if name not in key}}, upsert=True
+    )
+
+
+def _identity(key: str, row: Row) -> EmbeddingIdentity:
+    return EmbeddingIdentity(
+        key=key,
+        chunk_hash=row["chunk_hash"],
+        embedding_model=row["embedding_model"],
+        dimensions=(len(row["embedding"]) - 2) // 4,
+        operation=row["operation"],
+        scope=row["scope"],
+    )
+
+
+def _at(row: Row, path: str) -> object:
+    """The value at a path; an ObjectId as its hex digits."""
+    place: Any = row
+    for name in path.split("."):
+        place = place.get(name) if isinstance(place, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    return str(place) if isinstance(place, ObjectId) else place  # pyright: ignore[reportUnknownVariableType]
+
+
+def _stray(name: str) -> InvalidInputError:
+    return InvalidInputError(
+        f"The archive has a row in {name!r} that belongs to nothing in it: it was not written by `analytiq backup`.",
+        code="archive_foreign",
+    )
+
+
+def _wants_work(knowledge_base: Row) -> bool:
+    is_unbegun = knowledge_base.get("first_membership_at") is None
+    return is_unbegun or knowledge_base.get("vector_store") == VectorStoreKind.MONGODB.value

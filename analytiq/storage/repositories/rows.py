@@ -1,0 +1,28 @@
+"""How a stored model becomes a row, and the other way round."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from analytiq.models.stored import Stored
+from analytiq.storage.ids import object_id
+
+Row = dict[str, Any]
+"""A BSON document as pymongo hands it over; it never leaves `analytiq.storage`."""
+
+StoredModel = TypeVar("StoredModel", bound=Stored)
+
+
+def decode(model: type[StoredModel], row: Mapping[str, Any]) -> StoredModel:
+    """A row as a model; `_id` becomes `id`, as 24 hex digits where it is an ObjectId."""
+    values = dict(row)
+    if "_id" in values:
+        values["id"] = str(values.pop("_id"))
+    return model.model_validate(values)
+
+
+def encode(stored: Stored) -> Row:
+    """A model as a row; an `id` becomes an ObjectId `_id`."""
+    row: Row = stored.model_dump()
+    if "id" in row:
+        row["_id"] = object_id(row.pop("id"))
+    return row

@@ -1,0 +1,105 @@
+"""Collection `storage_accounts`: one row for each organization that has a quota.
+
+What is used changes in the transaction that makes, replaces or deletes a document. Two uploads of one organization
+therefore conflict on the row, and one of them runs again: so they cannot both take the room that is there for one.
+Organizations without a quota have no row, and nothing to conflict on; what they use is counted when somebody asks.
+"""
+
+from pymongo import IndexModel, ReturnDocument
+
+from analytiq.models.storage import StorageAccount, StorageAmount
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.repositories.documents import COUNTED_BY
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+
+INDEXES = {"storage_accounts": [IndexModel([("organization_id", 1)], unique=True)]}
+
+
+class StorageAccountRepository:
+    """Quotas of organizations, and what of them is used."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._connection = connection
+        self._collection = connection.database["storage_accounts"]
+        self._documents = connection.database["docs"]
+
+    async def get(self, organization_id: str) -> StorageAccount | None:
+        """The organization's account; None: it has no quota."""
+        row: Row | None = await self._collection.find_one({"_id": organization_id})
+        return _account(row) if row else None
+
+    async def add(self, session: Session, organization_id: str, change: StorageAmount) -> StorageAccount | None:
+        """Change what is used, within the caller's transaction, which fails where another one changes it as well.
+
+        Returns the account as it is then, whatever its quota says: the caller decides. None: there is no quota.
+        """
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": organization_id},
+            {"$inc": {"used_bytes": change.stored_bytes, "used_documents": change.documents}},
+            session=session,
+            return_document=ReturnDocument.AFTER,
+        )
+        return _account(row) if row else None
+
+    async def counted(self, organization_id: str, *, session: Session | None = None) -> StorageAmount:
+        """What the organization's documents are, counted now: about 0.1 s for 100,000."""
+        stages: list[Row] = [
+            {"$match": {"organization_id": organization_id}},
+            {"$group": {"_id": None, "bytes": {"$sum": "$byte_size"}, "documents": {"$sum": 1}}},
+        ]
+        cursor = await self._documents.aggregate(stages, session=session, hint=COUNTED_BY)
+        rows: list[Row] = [row async for row in cursor]
+        if not rows:
+            return StorageAmount()
+        return StorageAmount(stored_bytes=int(rows[0]["bytes"]), documents=int(rows[0]["documents"]))
+
+    async def set_quota(self, organization_id: str, *, max_bytes: int | None, max_documents: int | None) -> None:
+        """Give the organization a quota; what is used is counted anew. Neither: it has none any more."""
+        if max_bytes is None and max_documents is None:
+            await self._collection.delete_one({"_id": organization_id})
+            return
+        quota: Row = {"organization_id": organization_id, "max_bytes": max_bytes, "max_documents": max_documents}
+        # The row is there before it is counted, so that uploads that begin meanwhile write to it.
+        await self._collection.update_one({"_id": organization_id}, {"$set": quota}, upsert=True)
+        await self.recount(organization_id)
+
+    async def recount(self, organization_id: str) -> StorageAmount:
+        """Make what is used what the documents are; returns by how much it was too high.
+
+        The row is written first: uploads that change it meanwhile have to wait for the count, and not the count for
+        an organization that never stops uploading.
+        """
+
+        async def count(session: Session) -> StorageAmount:
+            touched: Row | None = await self._collection.find_one_and_update(
+                {"_id": organization_id},
+                {"$inc": {"counted": 1}},
+                session=session,
+                return_document=ReturnDocument.AFTER,
+            )
+            if touched is None:
+                return StorageAmount()
+            before, now = _account(touched).used, await self.counted(organization_id, session=session)
+            used: Row = {"used_bytes": now.stored_bytes, "used_documents": now.documents}
+            await self._collection.update_one({"_id": organization_id}, {"$set": used}, session=session)
+            return StorageAmount(
+                stored_bytes=before.stored_bytes - now.stored_bytes, documents=before.documents - now.documents
+            )
+
+        return await run_in_transaction(self._connection, count)
+
+    async def organization_ids(self) -> list[str]:
+        """The organizations that have a quota."""
+        return [str(row["_id"]) async for row in self._collection.find({}, {"_id": 1}).sort("_id", 1)]
+
+
+def _account(row: Row) -> StorageAccount:
+    used = StorageAmount(stored_bytes=int(row.get("used_bytes", 0)), documents=int(row.get("used_documents", 0)))
+    return StorageAccount(
+        organization_id=str(row["_id"]),
+        max_bytes=row.get("max_bytes"),
+        max_documents=row.get("max_documents"),
+        used=used,
+    )

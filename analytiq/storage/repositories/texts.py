@@ -1,0 +1,304 @@
+"""Collections `document_texts` (one head a text) and `document_text_segments`.
+
+A text may be larger than a BSON document (16 MB), so it lies in segments, unless it is short: then it lies in
+its head, which also has the pages' places.
+Like vectors, a text is staged under a fresh id, and served once the document points at it.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymongo import IndexModel
+
+from analytiq import clock
+from analytiq.errors import TransientError
+from analytiq.models.text import DocumentText, PageSpan, TextSource
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id, object_id, object_ids
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.session import Session
+
+SEGMENT_CHARACTERS = 1_000_000
+"""At most 4 MB of UTF-8, well under the limit of a document and of a message."""
+
+HEAD_CHARACTERS = 100_000
+"""Up to so many the text lies in the head: one command instead of two, to write it and to read it."""
+
+INDEXES = {
+    "document_texts": [
+        IndexModel([("document_id", 1), ("state", 1)]),
+        IndexModel([("state", 1), ("created_at", 1)]),
+        IndexModel([("organization_id", 1)]),
+    ],
+    "document_text_segments": [
+        IndexModel([("text_id", 1), ("segment_index", 1)], unique=True),
+        IndexModel([("document_id", 1)]),
+        IndexModel([("organization_id", 1)]),
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StagedText:
+    """A text that nobody reads yet, and whose it is."""
+
+    organization_id: str
+    document_id: str
+    text_id: str
+
+
+class TextRepository:
+    """Extracted texts."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._heads = connection.database["document_texts"]
+        self._segments = connection.database["document_text_segments"]
+
+    async def stage(self, organization_id: str, document_id: str, text: DocumentText) -> tuple[str, str]:
+        """Write a text that nobody reads yet; returns (text id, text hash)."""
+        text_id = new_id()
+        segments = _segments(text.text)
+        await self._heads.insert_one(
+            {
+                "_id": object_id(text_id),
+                "organization_id": organization_id,
+                "document_id": document_id,
+                "state": "staging",
+                "character_count": len(text.text),
+                "segment_count": len(segments),
+                "text": None if segments else text.text,
+                "pages": [[page.page_number, page.start, page.end, page.source.value] for page in text.pages],
+                "created_at": clock.now(),
+            }
+        )
+        for index, segment in enumerate(segments):
+            await self._segments.insert_one(
+                {
+                    "organization_id": organization_id,
+                    "document_id": document_id,
+                    "text_id": text_id,
+                    "segment_index": index,
+                    "start": index * SEGMENT_CHARACTERS,
+                    "text": segment,
+                }
+            )
+        return text_id, text_hash(text)
+
+    async def serve(self, session: Session, text_id: str, *, instead_of: str | None) -> None:
+        """Mark a staged text as current, and the one before it as superseded.
+
+        Raises:
+            TransientError: it is not there any more: a worker that lost its lease, and did not know, took it for
+                the leavings of an attempt before its own. Nothing may be pointed at it.
+        """
+        served = await self._heads.update_one(
+            {"_id": object_id(text_id), "state": "staging"}, {"$set": {"state": "current"}}, session=session
+        )
+        if not served.matched_count:
+            raise TransientError("the extracted text was removed by another attempt; it is extracted again")
+        if instead_of is not None:
+            await self._heads.update_one(
+                {"_id": object_id(instead_of)}, {"$set": {"state": "superseded"}}, session=session
+            )
+
+    async def pages(self, organization_id: str, text_id: str) -> tuple[PageSpan, ...]:
+        """Where each page lies.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"pages": 1}
+        )
+        if head is None:
+            raise _replaced()
+        return tuple(_span(page) for page in head["pages"])
+
+    async def read(self, organization_id: str, text_id: str) -> DocumentText:
+        """The whole text.
+
+        Raises:
+            TransientError: it was replaced meanwhile; read the document again.
+        """
+        head: Row | None = await self._heads.find_one({"_id": object_id(text_id), "organization_id": organization_id})
+        if head is None:
+            raise _replaced()
+        text: str | None = head.get("text")
+        if text is None:
+            text = await self._read_segments(organization_id, text_id, 0, int(head["character_count"]))
+        return DocumentText(text, tuple(_span(page) for page in head["pages"]))
+
+    async def read_range(self, organization_id: str, text_id: str, start: int, end: int) -> str:
+        """`text[start:end]`, reading only the segments that it touches.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again.
+        """
+        if end <= start:
+            return ""
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"text": 1}
+        )
+        if head is None:
+            raise _replaced()
+        if head.get("text") is not None:
+            return str(head["text"])[start:end]
+        return await self._read_segments(organization_id, text_id, start, end)
+
+    async def stream(self, organization_id: str, text_id: str) -> AsyncIterator[str]:
+        """Return the whole text in pieces, exactly as it is stored, in the memory of one segment.
+
+        Raises:
+            TransientError: the text was replaced meanwhile; read the document again. In the middle too.
+        """
+        head: Row | None = await self._heads.find_one(
+            {"_id": object_id(text_id), "organization_id": organization_id}, {"text": 1, "segment_count": 1}
+        )
+        if head is None:
+            raise _replaced()
+        return self._pieces(organization_id, text_id, head)
+
+    async def _pieces(self, organization_id: str, text_id: str, head: Row) -> AsyncIterator[str]:
+        if head.get("text") is not None:
+            yield str(head["text"])
+            return
+        for index in range(int(head["segment_count"])):
+            row: Row | None = await self._segments.find_one(
+                {"text_id": text_id, "organization_id": organization_id, "segment_index": index}, {"text": 1}
+            )
+            if row is None:
+                raise _replaced()
+            yield str(row["text"])
+
+    async def _read_segments(self, organization_id: str, text_id: str, start: int, end: int) -> str:
+        """`text[start:end]`, not empty, of a text that lies in segments."""
+        first, last = start // SEGMENT_CHARACTERS, (end - 1) // SEGMENT_CHARACTERS
+        cursor = self._segments.find(
+            {
+                "text_id": text_id,
+                "organization_id": organization_id,
+                "segment_index": {"$gte": first, "$lte": last},
+            },
+            {"text": 1},
+        ).sort("segment_index", 1)
+        parts = [str(row["text"]) async for row in cursor]
+        if len(parts) != last - first + 1:
+            raise _replaced()
+        offset = first * SEGMENT_CHARACTERS
+        return "".join(parts)[start - offset : end - offset]
+
+    async def delete(self, organization_id: str, document_id: str, text_id: str) -> None:
+        """Remove one text, for example one whose commit failed."""
+        owner = {"organization_id": organization_id, "document_id": document_id}
+        await self._segments.delete_many({**owner, "text_id": text_id})
+        await self._heads.delete_one({**owner, "_id": object_id(text_id)})
+
+    async def delete_unless_served(self, organization_id: str, document_id: str, text_id: str) -> None:
+        """Remove a staged text whose commit failed, or seemed to: one that is served after all stays."""
+        head: Row | None = await self._heads.find_one({"_id": object_id(text_id)}, {"state": 1})
+        if head is not None and head["state"] == "staging":
+            await self.delete(organization_id, document_id, text_id)
+
+    async def delete_superseded(self, organization_id: str, document_id: str) -> int:
+        """Remove the texts that newer ones have replaced; returns how many."""
+        return await self._delete_in_state(organization_id, document_id, "superseded")
+
+    async def delete_staged(self, organization_id: str, document_id: str) -> int:
+        """Remove the texts that earlier attempts have staged and not served; returns how many.
+
+        For the attempt that holds the document's lease: one that has lost it cannot serve its text any more.
+        """
+        return await self._delete_in_state(organization_id, document_id, "staging")
+
+    async def staged_before(
+        self, moment: datetime, *, limit: int, organization_id: str | None = None
+    ) -> list[StagedText]:
+        """Texts staged before `moment` that are not served, of any organization or of one; for the reconciler."""
+        query: Row = {"state": "staging", "created_at": {"$lt": moment}}
+        if organization_id is not None:
+            query["organization_id"] = organization_id
+        cursor = self._heads.find(query, {"organization_id": 1, "document_id": 1}).limit(limit)
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def served_after(self, *, after: str, until: datetime, limit: int) -> list[StagedText]:
+        """The next texts behind a text id that are, or were, served, made before `until`; of any organization."""
+        query: Row = {"state": {"$ne": "staging"}, "created_at": {"$lt": until}}
+        if after:
+            query["_id"] = {"$gt": object_id(after)}
+        cursor = self._heads.find(query, {"organization_id": 1, "document_id": 1}).sort("_id", 1).limit(limit)
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def segmented_after(self, *, after: str, limit: int) -> list[StagedText]:
+        """The next texts behind a text id that have segments, by a loose scan of their index."""
+        cursor = await self._segments.aggregate(
+            [
+                {"$match": {"text_id": {"$gt": after}}},
+                {"$sort": {"text_id": 1, "segment_index": 1}},
+                {
+                    "$group": {
+                        "_id": "$text_id",
+                        "organization_id": {"$first": "$organization_id"},
+                        "document_id": {"$first": "$document_id"},
+                    }
+                },
+                {"$sort": {"_id": 1}},
+                {"$limit": limit},
+            ]
+        )
+        return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
+
+    async def heads_among(self, text_ids: Collection[str]) -> set[str]:
+        """Those of the texts that have a head."""
+        cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"_id": 1})
+        return {str(row["_id"]) async for row in cursor}
+
+    async def whole_among(self, text_ids: Collection[str]) -> set[str]:
+        """Those of the texts that are there with all of their segments."""
+        cursor = self._heads.find({"_id": {"$in": object_ids(set(text_ids))}}, {"segment_count": 1})
+        wanted = {str(row["_id"]): int(row["segment_count"]) async for row in cursor}
+        segmented = [text_id for text_id, count in wanted.items() if count]
+        counting = await self._segments.aggregate(
+            [{"$match": {"text_id": {"$in": segmented}}}, {"$group": {"_id": "$text_id", "count": {"$sum": 1}}}]
+        )
+        there = {str(row["_id"]): int(row["count"]) async for row in counting}
+        return {text_id for text_id, count in wanted.items() if there.get(text_id, 0) == count}
+
+    async def _delete_in_state(self, organization_id: str, document_id: str, state: str) -> int:
+        cursor = self._heads.find(
+            {"organization_id": organization_id, "document_id": document_id, "state": state}, {"_id": 1}
+        )
+        ids = [str(row["_id"]) async for row in cursor]
+        for text_id in ids:
+            await self.delete(organization_id, document_id, text_id)
+        return len(ids)
+
+    async def delete_all(self, organization_id: str, document_id: str) -> None:
+        """Remove every text of a document that is gone."""
+        owner = {"organization_id": organization_id, "document_id": document_id}
+        await self._segments.delete_many(owner)
+        await self._heads.delete_many(owner)
+
+
+def _segments(text: str) -> list[str]:
+    if len(text) <= HEAD_CHARACTERS:
+        return []
+    return [text[start : start + SEGMENT_CHARACTERS] for start in range(0, len(text), SEGMENT_CHARACTERS)]
+
+
+def text_hash(text: DocumentText) -> str:
+    """SHA-256 of the text and the pages' places: chunks carry page numbers, so these count too."""
+    digest = hashlib.sha256(text.text.encode("utf-8", "surrogatepass"))
+    for page in text.pages:
+        digest.update(f"|{page.page_number},{page.start},{page.end}".encode())
+    return digest.hexdigest()
+
+
+def _span(page: list[Any]) -> PageSpan:
+    return PageSpan(int(page[0]), int(page[1]), int(page[2]), TextSource(page[3]))
+
+
+def _replaced() -> TransientError:
+    return TransientError("the document's text was replaced while it was read; read it again", retry_after=0.1)

@@ -1,0 +1,161 @@
+"""Collections `users` and `members`: people, and which organizations they are in."""
+
+from datetime import datetime
+
+from pymongo import IndexModel, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from analytiq.errors import ConflictError
+from analytiq.models.account import Member, Role, User
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import object_id, object_ids
+from analytiq.storage.repositories.rows import Row, decode, encode
+from analytiq.storage.session import Session
+
+INDEXES = {
+    "users": [
+        IndexModel([("email", 1)], unique=True),
+        IndexModel(
+            [("oidc_issuer", 1), ("oidc_subject", 1)],
+            unique=True,
+            partialFilterExpression={"oidc_subject": {"$type": "string"}},
+        ),
+    ],
+    "members": [
+        IndexModel([("organization_id", 1), ("user_id", 1)], unique=True),
+        IndexModel([("user_id", 1)]),
+    ],
+}
+
+
+class UserRepository:
+    """People; they belong to no organization, so only `analytiq.tenancy.accounts` and operators read them."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["users"]
+
+    async def insert(self, session: Session | None, user: User) -> None:
+        """Store a new person.
+
+        Raises:
+            ConflictError: somebody has the address already (outside of a transaction; inside, it is run again).
+        """
+        try:
+            await self._collection.insert_one(encode(user), session=session)
+        except DuplicateKeyError as error:
+            if session is not None:
+                raise
+            raise ConflictError(f"somebody signs in as {user.email} already", code="email_taken") from error
+
+    async def get(self, user_id: str, session: Session | None = None) -> User | None:
+        """The person with this id."""
+        ids = object_ids([user_id])
+        row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
+        return decode(User, row) if row else None
+
+    async def with_email(self, email: str, session: Session | None = None) -> User | None:
+        """The person who signs in with this address, lower-cased."""
+        row: Row | None = await self._collection.find_one({"email": email}, session=session)
+        return decode(User, row) if row else None
+
+    async def with_subject(self, issuer: str, subject: str) -> User | None:
+        """The person whom an OIDC provider knows by this subject."""
+        row: Row | None = await self._collection.find_one({"oidc_issuer": issuer, "oidc_subject": subject})
+        return decode(User, row) if row else None
+
+    async def with_ids(self, user_ids: list[str]) -> list[User]:
+        """The people with these ids."""
+        return [decode(User, row) async for row in self._collection.find({"_id": {"$in": object_ids(user_ids)}})]
+
+    async def join(self, session: Session, user_id: str) -> bool:
+        """Note that the person joins an organization, so that nobody deletes them as a member of none; False: gone."""
+        result = await self._collection.update_one(
+            {"_id": object_id(user_id)}, {"$inc": {"joined": 1}}, session=session
+        )
+        return result.matched_count == 1
+
+    async def rename(self, user_id: str, name: str) -> User | None:
+        """Give the person another name; None: gone."""
+        row: Row | None = await self._collection.find_one_and_update(
+            {"_id": object_id(user_id)}, {"$set": {"name": name}}, return_document=ReturnDocument.AFTER
+        )
+        return decode(User, row) if row else None
+
+    async def set_password(self, session: Session, user_id: str, password_hash: str) -> None:
+        """Replace the password's hash."""
+        await self._collection.update_one(
+            {"_id": object_id(user_id)}, {"$set": {"password_hash": password_hash}}, session=session
+        )
+
+    async def rehash(self, user_id: str, *, old: str, new: str) -> None:
+        """The same password under today's cost, unless it was changed meanwhile."""
+        await self._collection.update_one(
+            {"_id": object_id(user_id), "password_hash": old}, {"$set": {"password_hash": new}}
+        )
+
+    async def bind_subject(self, user_id: str, issuer: str, subject: str) -> bool:
+        """Let the OIDC provider's subject sign in as this person, unless another one does already; no password does."""
+        result = await self._collection.update_one(
+            {"_id": object_id(user_id), "oidc_subject": None},
+            {"$set": {"oidc_issuer": issuer, "oidc_subject": subject, "password_hash": None}},
+        )
+        return result.matched_count == 1
+
+    async def note_sign_in(self, user_id: str, at: datetime) -> None:
+        """Remember when the person signed in last."""
+        await self._collection.update_one({"_id": object_id(user_id)}, {"$set": {"last_signed_in_at": at}})
+
+
+class MemberRepository:
+    """Who is in which organization, as what."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._collection = connection.database["members"]
+        self._organizations = connection.database["organizations"]
+
+    async def get(self, organization_id: str, user_id: str, session: Session | None = None) -> Member | None:
+        """The person's part in the organization."""
+        row: Row | None = await self._collection.find_one(
+            {"organization_id": organization_id, "user_id": user_id}, session=session
+        )
+        return decode(Member, row) if row else None
+
+    async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Member], int]:
+        """A page of members, oldest first, and how many there are."""
+        query: Row = {"organization_id": organization_id}
+        cursor = self._collection.find(query).sort("_id", 1).skip(skip).limit(limit)
+        return [decode(Member, row) async for row in cursor], await self._collection.count_documents(query)
+
+    async def of_user(self, user_id: str) -> list[Member]:
+        """All parts of a person, oldest first."""
+        return [decode(Member, row) async for row in self._collection.find({"user_id": user_id}).sort("_id", 1)]
+
+    async def put(self, session: Session, member: Member) -> None:
+        """Make the person a member, or change the role."""
+        row = encode(member)
+        await self._collection.update_one(
+            {"organization_id": member.organization_id, "user_id": member.user_id},
+            {"$set": {"role": member.role.value}, "$setOnInsert": {"_id": row["_id"], "created_at": member.created_at}},
+            upsert=True,
+            session=session,
+        )
+
+    async def remove(self, session: Session, organization_id: str, user_id: str) -> bool:
+        """End the membership; False where there was none."""
+        result = await self._collection.delete_one(
+            {"organization_id": organization_id, "user_id": user_id}, session=session
+        )
+        return result.deleted_count == 1
+
+    async def has_owner(self, organization_id: str) -> bool:
+        """Return whether the organization has an owner."""
+        query: Row = {"organization_id": organization_id, "role": Role.OWNER.value}
+        return await self._collection.find_one(query, {"_id": 1}) is not None
+
+    async def owners(self, session: Session, organization_id: str) -> list[str]:
+        """The owners' ids, in a transaction that conflicts with any other that asks."""
+        await self._organizations.update_one(
+            {"_id": object_id(organization_id)}, {"$inc": {"members_revision": 1}}, session=session
+        )
+        query: Row = {"organization_id": organization_id, "role": Role.OWNER.value}
+        return [row["user_id"] async for row in self._collection.find(query, session=session)]

@@ -1,0 +1,155 @@
+"""From what the search server finds to chunks that are current and pass the filter.
+
+Its index holds generations that are staged, superseded or swept as well, and what chunks carried of their documents
+some time ago. So every chunk is held against `document_index` and against the filter as `docs` answered it, and where
+that leaves too few, more are asked for.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from analytiq.errors import InvalidInputError
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
+from analytiq.storage.repositories.index_entries import IndexEntryRepository
+from analytiq.storage.search.predicates import Verdict, of_filter, of_selection
+from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
+
+MOST_DOCUMENTS_NAMED = 5_000
+"""Up to so many documents a filter names them, which is exact and as fresh as `docs`: 200 kB of ids at most."""
+COUNTED_AT_ONCE = 50_000
+"""Documents of one query: 16 MB of a command hold about seven times as many."""
+TIES = 20
+"""Asked for beyond the limit, so that equal scores at its edge are in order of document and chunk: the server's own
+order of them differs from page to page."""
+GROWTH = 4
+"""How many times as many are asked for where too few count: from ten to the server's limit in five questions."""
+
+Ask = Callable[[int], Awaitable[list[FoundChunk]]]
+"""The best so many, in order."""
+IsExhausted = Callable[[int, int], Awaitable[bool]]
+"""(how many were asked for, how many of the answer count) → whether to ask for more would bring no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What of a filter the server is told; `document_ids`: all whose chunks may pass, where they are few."""
+
+    verdict: Verdict
+    document_ids: frozenset[str] | None = None
+
+
+def narrowing(chunk_filter: ChunkFilter | None) -> Narrowing:
+    """By the documents' ids where they are few, else by what the chunks carry."""
+    if chunk_filter is None:
+        return Narrowing(verdict=True)
+    selection = chunk_filter.selection
+    if _documents_named(selection) <= MOST_DOCUMENTS_NAMED:
+        return Narrowing(of_selection(selection), _all_documents(selection))
+    return Narrowing(of_filter(chunk_filter.tree))
+
+
+class CurrentHits:
+    """Asks until enough chunks count, or there are no more."""
+
+    def __init__(self, entries: IndexEntryRepository) -> None:
+        self._entries = entries
+
+    async def gather(
+        self,
+        knowledge_base: KnowledgeBase,
+        chunk_filter: ChunkFilter | None,
+        *,
+        limit: int,
+        ask: Ask,
+        is_exhausted: IsExhausted,
+    ) -> list[FoundChunk]:
+        """At most `limit` chunks that count, best first; ties in order of document and chunk.
+
+        Raises:
+            InvalidInputError: more would have to be looked at than the server finds for one question.
+        """
+        asked = min(limit + TIES, MOST_FOUND)
+        while True:
+            found = await ask(asked)
+            kept = await self._current(knowledge_base, chunk_filter, found)
+            if len(kept) > limit and kept[-1].score < kept[limit - 1].score:
+                return _best(kept, limit)
+            is_last = asked == MOST_FOUND
+            if len(found) < asked:
+                # A row that vanished before it was read leaves a gap: a short answer proves nothing by itself.
+                if is_last or await is_exhausted(asked, len(kept)):
+                    return _best(kept, limit)
+            elif is_last and len(kept) >= limit:
+                return _best(kept, limit)
+            elif is_last:
+                raise InvalidInputError.of_field(
+                    "skip",
+                    f"MongoDB's search server shows the {MOST_FOUND} best chunks of a question, and of those only"
+                    f" {len(kept)} of {limit} count; ask for less, or narrow the question by a filter",
+                    code="search_too_deep",
+                )
+            asked = min(asked * GROWTH, MOST_FOUND)
+
+    async def count(self, knowledge_base: KnowledgeBase, document_ids: Collection[str] | None) -> int:
+        """How many chunks are indexed, of these documents or of all."""
+        if document_ids is None:
+            return (await self._entries.statistics(knowledge_base.id))[1]
+        ordered = sorted(document_ids)
+        total = 0
+        for start in range(0, len(ordered), COUNTED_AT_ONCE):
+            part = ordered[start : start + COUNTED_AT_ONCE]
+            total += (await self._entries.statistics(knowledge_base.id, document_ids=part))[1]
+        return total
+
+    async def generations(self, knowledge_base: KnowledgeBase, document_ids: Collection[str]) -> set[str]:
+        """The current generations of these documents."""
+        ordered = sorted(document_ids)
+        current: set[str] = set()
+        for start in range(0, len(ordered), COUNTED_AT_ONCE):
+            entries = await self._entries.of_documents(
+                knowledge_base.organization_id, knowledge_base.id, ordered[start : start + COUNTED_AT_ONCE]
+            )
+            current |= {entry.generation_id for entry in entries.values()}
+        return current
+
+    async def _current(
+        self, knowledge_base: KnowledgeBase, chunk_filter: ChunkFilter | None, found: Sequence[FoundChunk]
+    ) -> list[FoundChunk]:
+        current = await self.generations(knowledge_base, {chunk.document_id for chunk in found})
+        return [
+            chunk
+            for chunk in found
+            if chunk.generation_id in current and (chunk_filter is None or passes(chunk_filter.selection, chunk))
+        ]
+
+
+def _best(chunks: Sequence[FoundChunk], limit: int) -> list[FoundChunk]:
+    return sorted(chunks, key=lambda chunk: (-chunk.score, chunk.document_id, chunk.chunk_index))[:limit]
+
+
+def passes(selection: Selection, chunk: FoundChunk) -> bool:
+    """Whether the chunk is selected."""
+    return contains(selection, chunk.document_id, chunk.first_page, chunk.last_page)
+
+
+def _documents_named(selection: Selection) -> int:
+    match selection:
+        case DocumentSet(document_ids):
+            return len(document_ids)
+        case Outside(operand):
+            return _documents_named(operand)
+        case _:
+            return sum(_documents_named(operand) for operand in getattr(selection, "operands", ()))
+
+
+def _all_documents(selection: Selection) -> frozenset[str] | None:
+    """Documents outside of which nothing is selected, where the selection says so."""
+    match selection:
+        case DocumentSet(document_ids):
+            return document_ids
+        case AllOf(operands):
+            named = [ids for operand in operands if (ids := _all_documents(operand)) is not None]
+            return min(named, key=len) if named else None
+        case _:
+            return None

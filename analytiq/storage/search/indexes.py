@@ -1,0 +1,299 @@
+"""The two search indexes of a collection of vectors: what they are, and how they come and go."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import structlog
+from pymongo.errors import OperationFailure
+from pymongo.operations import SearchIndexModel
+
+from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError, TransientError
+from analytiq.storage.client import MongoConnection, translated
+from analytiq.storage.repositories.rows import Row
+from analytiq.storage.repositories.vectors import collection_name
+from analytiq.storage.search.predicates import Path
+
+log = structlog.get_logger(__name__)
+
+VECTOR_INDEX = "analytiq_vectors"
+WORD_INDEX = "analytiq_words"
+EMBEDDING = "embedding"
+CHUNK_TEXT = "chunk_text"
+CHARACTER_PAIRS, WHOLE = "character_pairs", "whole"
+"""The ways in which a text is cut into words, besides English stems, which are its first."""
+
+MOST_DIMENSIONS = 8192
+BITS_PER_BYTE = 8
+FIRST_POLL_SECONDS = 0.05
+LONGEST_POLL_SECONDS = 1.0
+INDEX_ALREADY_EXISTS = 68
+INDEX_NOT_FOUND = 27
+NAMESPACE_NOT_FOUND = 26
+UNKNOWN_STAGE = 40324
+NO_SEARCH = "this MongoDB comes without one, so vectors are searched in memory"
+"""Said of a server that does not know the stage at all: the usual case, and no error."""
+
+AWAY = frozenset([6, 7, 50, 89, 125, 202, 9001])
+"""Codes by which MongoDB says that it has a search server and cannot reach it: of the network (HostUnreachable,
+HostNotFound, NetworkTimeout, SocketException), of time (MaxTimeMSExpired, NetworkInterfaceExceededTimeLimit), and
+CommandFailed. All others, known (31082 SearchNotEnabled, 6047401, 40324 for a stage never heard of) or not, say that
+it has none."""
+
+Quantization = Literal["none", "scalar", "binary"]
+
+_TOKENS = (
+    Path.ORGANIZATION_ID, Path.DOCUMENT_ID, Path.GENERATION_ID, Path.DOCUMENT_NAME, Path.TAG_IDS, Path.CONTENT_TYPE,
+    Path.TERMS,
+)  # fmt: skip
+_NUMBERS = (Path.CHUNK_INDEX, Path.FIRST_PAGE, Path.LAST_PAGE)
+_DEFAULTS: tuple[object, ...] = (None, False, "none", [], {})
+"""What a server may leave out where it tells of a definition."""
+_WORD_ENDS = r"^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchIndex:
+    """A wanted index. `kind`: which of the server's two kinds."""
+
+    name: str
+    kind: Literal["vectorSearch", "search"]
+    definition: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchIndexState:
+    """An index as the server tells of it. A status of STALE, or BUILDING anew, may still be `queryable`."""
+
+    name: str
+    status: str
+    is_queryable: bool
+    definition: Mapping[str, Any]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchServer:
+    """Whether a search server stands behind MongoDB, and what MongoDB said; `is_away`: it is there, but not reached."""
+
+    is_there: bool
+    answer: str
+    is_away: bool = False
+
+
+def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
+    """The index of the embeddings, and of every path that they are filtered by.
+
+    Raises:
+        InvalidInputError: MongoDB cannot index vectors of so many dimensions in that way.
+    """
+    if dimensions > MOST_DIMENSIONS:
+        raise InvalidInputError.of_field(
+            "embedding_model",
+            f"its vectors have {dimensions} dimensions, and MongoDB's vector search takes at most {MOST_DIMENSIONS};"
+            " choose another model, or ANALYTIQ_SEARCH__VECTOR_STORE=local",
+        )
+    if quantization == "binary" and dimensions % BITS_PER_BYTE:
+        raise InvalidInputError.of_field(
+            "embedding_model",
+            f"its vectors have {dimensions} dimensions, and binary quantization wants a multiple of {BITS_PER_BYTE};"
+            " choose another model, or ANALYTIQ_SEARCH__QUANTIZATION=scalar",
+        )
+    vector: Row = {"type": "vector", "path": EMBEDDING, "numDimensions": dimensions, "similarity": "cosine"}
+    vector["quantization"] = quantization
+    filters = [{"type": "filter", "path": path.value} for path in Path]
+    return SearchIndex(VECTOR_INDEX, "vectorSearch", {"fields": [vector, *filters]})
+
+
+def word_index() -> SearchIndex:
+    """The index of the texts: English stems, pairs of characters, and codes as they are written."""
+    whole = {
+        "name": WHOLE,
+        "tokenizer": {"type": "whitespace"},
+        "tokenFilters": [
+            {"type": "lowercase"},
+            {"type": "regex", "pattern": _WORD_ENDS, "replacement": "", "matches": "all"},
+        ],
+    }
+    analyzers = {CHARACTER_PAIRS: "lucene.cjk", WHOLE: WHOLE}
+    text = {
+        "type": "string",
+        "analyzer": "lucene.english",
+        "multi": {name: {"type": "string", "analyzer": analyzer} for name, analyzer in analyzers.items()},
+    }
+    fields: Row = {CHUNK_TEXT: text, **{path.value: {"type": "token"} for path in _TOKENS}}
+    fields |= {path.value: {"type": "number"} for path in _NUMBERS}
+    fields |= {Path.UPLOAD_DATE.value: {"type": "date"}, Path.IS_PARTIAL.value: {"type": "boolean"}}
+    mappings = {"dynamic": False, "fields": _nested(fields)}
+    return SearchIndex(WORD_INDEX, "search", {"mappings": mappings, "analyzers": [whole]})
+
+
+def serves(state: SearchIndexState, wanted: SearchIndex) -> bool:
+    """Whether an index has what is wanted of it; it may have more, and the server may name its defaults."""
+    return _has(state.definition, wanted.definition)
+
+
+class SearchIndexes:
+    """Makes, looks at and drops the search indexes of knowledge bases."""
+
+    def __init__(self, connection: MongoConnection) -> None:
+        self._database = connection.database
+        self._changed: set[tuple[str, str]] = set()
+
+    async def server(self) -> SearchServer:
+        """Ask MongoDB whether a search server stands behind it.
+
+        Raises:
+            TransientError: MongoDB does not answer at all.
+        """
+        try:
+            await self._list("knowledge_bases")
+        except OperationFailure as error:
+            is_away = error.code in AWAY
+            answer = NO_SEARCH if error.code == UNKNOWN_STAGE else said(error)
+            return SearchServer(is_there=is_away, answer=answer, is_away=is_away)
+        return SearchServer(is_there=True, answer="it lists search indexes")
+
+    async def states(self, kb_id: str) -> dict[str, SearchIndexState]:
+        """Name → state, of the indexes that the collection has.
+
+        Raises:
+            TransientError: the search server does not answer.
+        """
+        try:
+            return await self._list(collection_name(kb_id))
+        except OperationFailure as error:
+            raise TransientError(
+                f"MongoDB does not list the search indexes of the knowledge base {kb_id}: {said(error)}",
+                code="search_server_unavailable",
+            ) from error
+
+    async def ensure(self, kb_id: str, wanted: Sequence[SearchIndex]) -> None:
+        """Make what is missing, and change what is otherwise; building them goes on afterwards.
+
+        Raises:
+            ConflictError: the server refuses, as it does where there are too many indexes.
+        """
+        collection = self._database[collection_name(kb_id)]
+        present = await self.states(kb_id)
+        for index in wanted:
+            state = present.get(index.name)
+            if state is not None and (serves(state, index) or (kb_id, index.name) in self._changed):
+                # Changed by this process already: a server that tells of it in other words would build it for ever.
+                continue
+            try:
+                with translated():
+                    if state is None:
+                        await self._create(kb_id, index)
+                    else:
+                        await collection.update_search_index(index.name, index.definition)
+                        self._changed.add((kb_id, index.name))
+            except OperationFailure as error:
+                raise ConflictError(
+                    f"MongoDB refuses the search index {index.name!r} of the knowledge base {kb_id}: {said(error)}."
+                    " Where there are too many, delete knowledge bases, choose a larger cluster, or set"
+                    " ANALYTIQ_SEARCH__VECTOR_STORE=local",
+                    code="search_index_refused",
+                ) from error
+            log.info("search_indexes.wanted", kb_id=kb_id, index=index.name, is_new=state is None)
+
+    async def await_queryable(self, kb_id: str, wanted: Sequence[SearchIndex], *, seconds: float) -> None:
+        """Return when all can be asked; not when all are READY, since one that is being rebuilt answers too.
+
+        What is missing, or was defined by an earlier release, is made first: one listing where all is well.
+
+        Raises:
+            StoreLoadingError: they cannot after `seconds`.
+            ConflictError: as of `ensure`.
+        """
+        deadline = asyncio.get_running_loop().time() + seconds
+        pause = FIRST_POLL_SECONDS
+        states = await self.states(kb_id)
+        if not all(index.name in states and serves(states[index.name], index) for index in wanted):
+            await self.ensure(kb_id, wanted)
+        while waiting := [index.name for index in wanted if not _is_queryable(states.get(index.name))]:
+            if asyncio.get_running_loop().time() >= deadline:
+                raise not_queryable(kb_id, waiting[0], states.get(waiting[0]))
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_POLL_SECONDS, pause * 2)
+            states = await self.states(kb_id)
+
+    async def drop(self, kb_id: str) -> None:
+        """Remove both indexes, where the search server lets it: they go with their collection anyway."""
+        collection = self._database[collection_name(kb_id)]
+        for name in (VECTOR_INDEX, WORD_INDEX):
+            try:
+                with translated():
+                    await collection.drop_search_index(name)
+            except OperationFailure as error:
+                if error.code not in (INDEX_NOT_FOUND, NAMESPACE_NOT_FOUND):
+                    log.warning("search_indexes.not_dropped", kb_id=kb_id, index=name, code=error.code)
+
+    async def _create(self, kb_id: str, index: SearchIndex) -> None:
+        collection = self._database[collection_name(kb_id)]
+        model = SearchIndexModel(index.definition, name=index.name, type=index.kind)
+        try:
+            await collection.create_search_index(model)
+        except OperationFailure as error:
+            # Another process was faster, with another release's definition.
+            if error.code != INDEX_ALREADY_EXISTS:
+                raise
+            await collection.update_search_index(index.name, index.definition)
+
+    async def _list(self, collection: str) -> dict[str, SearchIndexState]:
+        with translated():
+            cursor = await self._database[collection].list_search_indexes()
+            rows = [row async for row in cursor]
+        return {str(row["name"]): _state(row) for row in rows}
+
+
+def said(error: OperationFailure) -> str:
+    """What the server said, without the rest of its answer."""
+    return str((error.details or {}).get("errmsg") or error).rstrip(".")
+
+
+def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> StoreLoadingError:
+    """The index cannot be asked yet."""
+    seen = "missing" if state is None else f"{state.status}{f' ({state.detail})' if state.detail else ''}"
+    return StoreLoadingError(
+        f"the search index {name!r} of the knowledge base {kb_id} cannot be asked yet: it is {seen}; try again in a"
+        " moment",
+        retry_after=2.0,
+    )
+
+
+def _is_queryable(state: SearchIndexState | None) -> bool:
+    return state is not None and state.is_queryable
+
+
+def _state(row: Mapping[str, Any]) -> SearchIndexState:
+    return SearchIndexState(
+        name=str(row["name"]),
+        status=str(row.get("status", "")),
+        is_queryable=bool(row.get("queryable")),
+        definition=row.get("latestDefinition") or {},
+        detail=str(row.get("message") or ""),
+    )
+
+
+def _has(present: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping) and isinstance(present, Mapping):
+        has, wants = cast("Mapping[str, Any]", present), cast("Mapping[str, Any]", wanted)
+        return all(_has(has[key], value) if key in has else value in _DEFAULTS for key, value in wants.items())
+    if isinstance(wanted, list) and isinstance(present, list):
+        items = cast("list[Any]", present)
+        return all(any(_has(item, one) for item in items) for one in cast("list[Any]", wanted))
+    return present == wanted
+
+
+def _nested(fields: Mapping[str, Any]) -> Row:
+    """`a.b` → the field `b` of the document `a`, as the server's mappings have it."""
+    nested: Row = {}
+    for path, mapping in fields.items():
+        parent, dot, child = path.partition(".")
+        if dot:
+            nested.setdefault(parent, {"type": "document", "fields": {}})["fields"][child] = mapping
+        else:
+            nested[parent] = mapping
+    return nested

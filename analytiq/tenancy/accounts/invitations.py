@@ -1,0 +1,195 @@
+"""Invites people: links that make whoever follows them a member."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self
+
+from pydantic import SecretStr
+
+from analytiq import clock
+from analytiq.errors import AccessDeniedError, ConflictError, InvalidInputError, NotFoundError
+from analytiq.models.account import ADDRESS, Invitation, Permission, Role, normalize
+from analytiq.models.maker import Maker
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.organizations import AccessTokenRepository, OrganizationRepository
+from analytiq.storage.repositories.sessions import InvitationRepository
+from analytiq.storage.repositories.users import MemberRepository, UserRepository
+from analytiq.storage.session import Session
+from analytiq.tenancy.accounts.secrets import hash_of, new_secret
+from analytiq.tenancy.makers import Makers
+
+
+@dataclass(frozen=True, slots=True)
+class Invited:
+    """A new invitation; its secret is shown this once."""
+
+    invitation: Invitation
+    secret: SecretStr
+
+
+@dataclass(frozen=True, slots=True)
+class OpenInvitation:
+    """What whoever follows the link is told before accepting."""
+
+    invitation: Invitation
+    organization_name: str
+    role: Role
+    """The role that the invitation gives now; lower than it was made with if its maker's role is lower."""
+
+
+class Invitations:
+    """Invitations of organizations."""
+
+    def __init__(
+        self,
+        users: UserRepository,
+        members: MemberRepository,
+        invitations: InvitationRepository,
+        organizations: OrganizationRepository,
+        makers: Makers,
+        *,
+        days: float,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            users: by address.
+            members: who is a member already.
+            invitations: where they are kept.
+            organizations: by name.
+            makers: what whoever invited may do now.
+            days: how long an invitation can be accepted.
+        """
+        self._users = users
+        self._members = members
+        self._invitations = invitations
+        self._organizations = organizations
+        self._makers = makers
+        self._days = days
+
+    @classmethod
+    def on(cls, connection: MongoConnection, *, days: float) -> Self:
+        """Make the invitations of a connection's database."""
+        members = MemberRepository(connection)
+        return cls(
+            UserRepository(connection),
+            members,
+            InvitationRepository(connection),
+            OrganizationRepository(connection),
+            Makers(AccessTokenRepository(connection), members),
+            days=days,
+        )
+
+    async def invite(
+        self,
+        organization_id: str,
+        *,
+        role: Role,
+        email: str | None,
+        invited_by: str | None,
+        by: Permission,
+        made_by: Maker | None = None,
+    ) -> Invited:
+        """Make a link that makes whoever follows it a member, for some days, as long as its maker may invite.
+
+        Raises:
+            AccessDeniedError: only an owner makes owners.
+            ConflictError: the person is a member already.
+            InvalidInputError: it is no address.
+        """
+        require_owner_for(role, by)
+        if email is not None:
+            email = normalize(email)
+            if not ADDRESS.fullmatch(email):
+                raise InvalidInputError.of_field("email", f"{email!r} is not an address such as ada@example.com")
+            known = await self._users.with_email(email)
+            if known is not None and await self._members.get(organization_id, known.id) is not None:
+                raise ConflictError(f"{email} is a member already", code="already_member")
+        secret = new_secret()
+        now = clock.now()
+        invitation = Invitation(
+            id=new_id(),
+            organization_id=organization_id,
+            email=email,
+            role=role,
+            secret_hash=hash_of(secret),
+            invited_by=invited_by,
+            made_by=made_by,
+            created_at=now,
+            expires_at=now + timedelta(days=self._days),
+        )
+        await self._invitations.insert(invitation)
+        return Invited(invitation, SecretStr(secret))
+
+    async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Invitation], int]:
+        """A page of the invitations that can still be accepted, latest first, and how many there are."""
+        return await self._invitations.open_of(organization_id, clock.now(), skip=skip, limit=limit)
+
+    async def roles_now(self, invitations: Sequence[Invitation]) -> list[Role | None]:
+        """Return the role that each of them gives now; None: it cannot be accepted."""
+        return [await self.role_now(invitation) for invitation in invitations]
+
+    async def role_now(self, invitation: Invitation, session: Session | None = None) -> Role | None:
+        """Return the role that the invitation gives now; None where its maker may invite nobody any more."""
+        return await self._makers.role_now(
+            invitation.organization_id, invitation.role, invitation.made_by, clock.now(), session
+        )
+
+    async def take_over(self, organization_id: str, invitation_id: str, maker: Maker, *, by: Permission) -> Invitation:
+        """Give an open invitation another maker, so that it no longer ends with whoever made it.
+
+        Raises:
+            AccessDeniedError: it makes an owner, and the new maker is none.
+            NotFoundError: the organization has no such open invitation.
+        """
+        found = await self._invitations.get(organization_id, invitation_id)
+        if found is not None:
+            require_owner_for(found.role, by)
+            found = await self._invitations.hand_over(organization_id, invitation_id, maker)
+        if found is None:
+            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
+        return found
+
+    async def withdraw(self, organization_id: str, invitation_id: str) -> None:
+        """Make an invitation's link void."""
+        if not await self._invitations.delete(organization_id, invitation_id):
+            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
+
+    async def look_at(self, secret: str) -> OpenInvitation:
+        """What an invitation's link leads to.
+
+        Raises:
+            NotFoundError: unknown, used, withdrawn or expired.
+        """
+        invitation = await self.open_with(secret)
+        organization = await self._organizations.get(invitation.organization_id)
+        role = await self.role_now(invitation)
+        if organization is None or role is None:
+            raise no_invitation()
+        return OpenInvitation(invitation, organization.name, role)
+
+    async def open_with(self, secret: str) -> Invitation:
+        """The invitation with this secret, if it can still be accepted; else as `look_at`."""
+        invitation = await self._invitations.with_hash(hash_of(secret))
+        if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= clock.now():
+            raise no_invitation()
+        if await self.role_now(invitation) is None:
+            raise no_invitation()
+        return invitation
+
+
+def require_owner_for(role: Role, by: Permission) -> None:
+    """Refuse to make or unmake an owner by anybody else."""
+    if role is Role.OWNER and not by.includes(Permission.OWNER):
+        raise AccessDeniedError("only an owner makes and unmakes owners")
+
+
+def no_invitation() -> NotFoundError:
+    """What is told of a link that leads nowhere."""
+    return NotFoundError(
+        "The invitation is unknown, used, withdrawn or expired, or whoever made it may invite nobody any more. Ask an"
+        " owner or admin of the organization for a new one.",
+        code="invitation_not_found",
+    )

@@ -1,0 +1,234 @@
+"""Signs people in by an OpenID Connect provider: authorization code with PKCE, state bound to the browser.
+
+OpenID Connect Core 1.0, sections 3.1.2 and 3.1.3.7; RFC 7636. By authlib, and joserfc for the ID token.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol, cast
+
+import httpx
+import structlog
+from authlib.integrations.base_client import OAuthError
+from authlib.integrations.httpx_client import AsyncOAuth2Client
+from joserfc import jwk, jwt
+from joserfc.errors import JoseError
+from pydantic import SecretStr
+
+from analytiq import clock
+from analytiq.errors import AccessDeniedError, InvalidInputError, TransientError
+from analytiq.models.account import LinkPurpose, OneTimeLink, User, normalize
+from analytiq.settings import OidcSettings
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.sessions import OneTimeLinkRepository, SessionRepository
+from analytiq.storage.repositories.users import UserRepository
+from analytiq.tenancy.accounts.people import People
+from analytiq.tenancy.accounts.secrets import hash_of, new_secret
+
+log = structlog.get_logger(__name__)
+
+SCOPES = "openid email profile"
+ATTEMPT_MINUTES = 10
+TIMEOUT_SECONDS = 15.0
+CLOCK_LEEWAY_SECONDS = 60
+MOST_NAME_CHARACTERS = 200
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""With keys that are published: never `none`, and never HMAC with a secret that the provider shares."""
+
+Metadata = dict[str, Any]
+
+
+class _Client(Protocol):
+    """What is used of authlib's client, which is not typed."""
+
+    def create_authorization_url(self, url: str, *, state: str, nonce: str, code_verifier: str) -> tuple[str, str]: ...
+
+    async def fetch_token(self, url: str, *, code: str, code_verifier: str) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """Where to send the browser, and the secret that it must bring back in a cookie."""
+
+    url: str
+    secret: SecretStr
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Who came back, and where they wanted to go."""
+
+    user: User
+    next_path: str
+
+
+class Oidc:
+    """The one provider of the settings. It vouches for addresses; members are made by invitations alone."""
+
+    def __init__(
+        self,
+        settings: OidcSettings | None,
+        users: UserRepository,
+        links: OneTimeLinkRepository,
+        sessions: SessionRepository,
+        people: People,
+    ) -> None:
+        self._settings = settings
+        self._users = users
+        self._links = links
+        self._sessions = sessions
+        self._people = people
+
+    @property
+    def name(self) -> str | None:
+        """What the provider is called; None where there is none."""
+        return self._settings.name if self._settings else None
+
+    async def depart(self, redirect_uri: str, next_path: str) -> Departure:
+        """Begin a sign-in.
+
+        Raises:
+            TransientError: the provider does not answer.
+        """
+        settings = self._configured()
+        metadata = await self._metadata(settings)
+        secret, nonce, verifier = new_secret(), new_secret(), new_secret()
+        async with self._client(settings, redirect_uri) as client:
+            url, _ = client.create_authorization_url(
+                metadata["authorization_endpoint"], state=hash_of(secret), nonce=nonce, code_verifier=verifier
+            )
+        await self._links.insert(
+            OneTimeLink(
+                id=new_id(),
+                purpose=LinkPurpose.OIDC_SIGN_IN,
+                secret_hash=hash_of(secret),
+                payload={"nonce": nonce, "verifier": verifier, "next": next_path, "redirect_uri": redirect_uri},
+                expires_at=clock.now() + timedelta(minutes=ATTEMPT_MINUTES),
+            )
+        )
+        return Departure(str(url), SecretStr(secret))
+
+    async def arrive(self, *, secret: str, state: str, code: str) -> Arrival:
+        """Finish a sign-in: `secret` from the cookie, the others from the address that the provider sent it to.
+
+        Raises:
+            AccessDeniedError: another browser began it, it took too long, or nobody here has that address.
+        """
+        settings = self._configured()
+        link = await self._links.take(LinkPurpose.OIDC_SIGN_IN, hash_of(secret), clock.now())
+        if link is None or state != link.secret_hash:
+            raise _refused("the sign-in took too long, or was begun in another browser: begin again")
+        metadata = await self._metadata(settings)
+        token = await self._exchange(settings, metadata, link, code)
+        claims = await self._claims(settings, metadata, str(token.get("id_token", "")), link.payload["nonce"])
+        return Arrival(await self._user_of(settings.issuer, claims), link.payload["next"])
+
+    async def _user_of(self, issuer: str, claims: Metadata) -> User:
+        """Somebody whom the provider has named before, or whose address it vouches for."""
+        subject = str(claims["sub"])
+        known = await self._users.with_subject(issuer, subject)
+        if known is not None:
+            return known
+        email = normalize(str(claims.get("email", "")))
+        if not email or claims.get("email_verified") is not True:
+            raise _refused("the provider does not say which address is yours, or has not checked it")
+        user = await self._users.with_email(email) or await self._people.admit(email, _name_of(claims))
+        if user is None:
+            raise _refused(
+                f"No open invitation for {email}. Ask an administrator of your organization for an invitation."
+            )
+        if not await self._users.bind_subject(user.id, issuer, subject):
+            raise _refused(f"somebody else at the provider signs in as {email} already")
+        # Whoever invites an address sees the invitation's link, and could have chosen a password in its owner's name
+        # long before the owner comes: only now has somebody shown whose address it is.
+        await self._sessions.end_all(user.id)
+        return user
+
+    async def _exchange(
+        self, settings: OidcSettings, metadata: Metadata, link: OneTimeLink, code: str
+    ) -> dict[str, Any]:
+        async with self._client(settings, link.payload["redirect_uri"]) as client:
+            try:
+                token = await client.fetch_token(
+                    metadata["token_endpoint"], code=code, code_verifier=link.payload["verifier"]
+                )
+            except OAuthError as error:
+                log.warning("accounts.oidc_refused", error=str(error.error))
+                raise _refused("the provider did not confirm the sign-in: begin again") from error
+            except httpx.HTTPError as error:
+                raise _unreachable(settings) from error
+        return token
+
+    async def _claims(self, settings: OidcSettings, metadata: Metadata, id_token: str, nonce: str) -> Metadata:
+        keys = await self._get(settings, str(metadata["jwks_uri"]))
+        registry = jwt.JWTClaimsRegistry(
+            leeway=CLOCK_LEEWAY_SECONDS,
+            iss={"essential": True, "value": settings.issuer},
+            aud={"essential": True, "value": settings.client_id},
+            exp={"essential": True},
+            sub={"essential": True},
+            nonce={"essential": True, "value": nonce},
+        )
+        try:
+            key_set = jwk.KeySet.import_key_set(cast("Any", keys))
+            token = jwt.decode(id_token, key_set, algorithms=ALGORITHMS)
+            registry.validate(token.claims)
+        except (JoseError, ValueError) as error:
+            log.warning("accounts.oidc_token_refused", error=type(error).__name__)
+            raise _refused("what the provider answered is not valid for this sign-in: begin again") from error
+        return dict(token.claims)
+
+    async def _metadata(self, settings: OidcSettings) -> Metadata:
+        issuer = settings.issuer.rstrip("/")
+        metadata = await self._get(settings, f"{issuer}/.well-known/openid-configuration")
+        if str(metadata.get("issuer", "")).rstrip("/") != issuer:
+            raise TransientError(
+                f"the OIDC provider at {issuer} calls itself {metadata.get('issuer')!r}: check"
+                " ANALYTIQ_ACCOUNTS__OIDC__ISSUER",
+                code="oidc_misconfigured",
+            )
+        return metadata
+
+    async def _get(self, settings: OidcSettings, url: str) -> Metadata:
+        try:
+            async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS) as client:
+                response = (await client.get(url)).raise_for_status()
+                answered: object = response.json()
+        except (httpx.HTTPError, ValueError) as error:
+            raise _unreachable(settings) from error
+        if not isinstance(answered, dict):
+            raise _unreachable(settings)
+        return cast("Metadata", answered)
+
+    def _configured(self) -> OidcSettings:
+        if self._settings is None:
+            raise InvalidInputError("no OIDC provider is configured here", code="oidc_unavailable")
+        return self._settings
+
+    @staticmethod
+    def _client(settings: OidcSettings, redirect_uri: str) -> AbstractAsyncContextManager[_Client]:
+        client: object = AsyncOAuth2Client(
+            client_id=settings.client_id,
+            client_secret=settings.client_secret.get_secret_value(),
+            scope=SCOPES,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+            timeout=TIMEOUT_SECONDS,
+        )
+        return cast("AbstractAsyncContextManager[_Client]", client)
+
+
+def _name_of(claims: Metadata) -> str:
+    """Return the person's name as the provider says it, bounded like one that a person types."""
+    return " ".join(str(claims.get("name") or "").split())[:MOST_NAME_CHARACTERS]
+
+
+def _refused(detail: str) -> AccessDeniedError:
+    return AccessDeniedError(detail, code="oidc_refused")
+
+
+def _unreachable(settings: OidcSettings) -> TransientError:
+    return TransientError(
+        f"the OIDC provider at {settings.issuer} cannot be reached, or does not answer as one", code="oidc_unavailable"
+    )

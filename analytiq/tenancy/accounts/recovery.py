@@ -1,0 +1,113 @@
+"""Changes passwords: with the old one, or by a link that an operator or a mail brought."""
+
+from datetime import timedelta
+
+from pydantic import SecretStr
+
+from analytiq import clock
+from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError
+from analytiq.models.account import LinkPurpose, OneTimeLink, User, UserSession, normalize
+from analytiq.settings import AccountSettings
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.sessions import OneTimeLinkRepository, SessionRepository
+from analytiq.storage.repositories.users import UserRepository
+from analytiq.storage.session import Session
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.tenancy.accounts.passwords import Passwords, check_new
+from analytiq.tenancy.accounts.secrets import hash_of, new_secret
+from analytiq.tenancy.accounts.sessions import Browser, Sessions
+
+
+class Recovery:
+    """A new password signs the person out everywhere else."""
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        users: UserRepository,
+        sessions: SessionRepository,
+        links: OneTimeLinkRepository,
+        signing_in: Sessions,
+        passwords: Passwords,
+        settings: AccountSettings,
+    ) -> None:
+        self._connection = connection
+        self._users = users
+        self._sessions = sessions
+        self._links = links
+        self._signing_in = signing_in
+        self._passwords = passwords
+        self._settings = settings
+
+    async def change(self, user: User, session: UserSession, *, current: str, new: str, browser: Browser) -> None:
+        """Replace the password; other browsers are signed out.
+
+        Raises:
+            InvalidInputError: the current one is wrong, or the new one is one that anybody would guess.
+        """
+        await self._signing_in.take_attempt(user.email, browser)
+        if not await self._passwords.is_right(current, user.password_hash, address=browser.address or ""):
+            raise InvalidInputError.of_field("current_password", "is wrong")
+        await self._replace(user, new, kept_session=session.id)
+
+    async def new_link(self, email: str) -> tuple[User, SecretStr]:
+        """A link's secret that lets its holder choose a new password; earlier ones are void.
+
+        Raises:
+            NotFoundError: nobody signs in with this address. Callers over HTTP must not tell.
+        """
+        user = await self._users.with_email(normalize(email))
+        if user is None:
+            raise NotFoundError(f"nobody signs in as {email!r}")
+        await self._links.forget_of(user.id, LinkPurpose.PASSWORD_RESET)
+        secret = new_secret()
+        link = OneTimeLink(
+            id=new_id(),
+            purpose=LinkPurpose.PASSWORD_RESET,
+            secret_hash=hash_of(secret),
+            user_id=user.id,
+            expires_at=clock.now() + timedelta(minutes=self._settings.reset_minutes),
+        )
+        await self._links.insert(link)
+        return user, SecretStr(secret)
+
+    async def reset(self, secret: str, new: str) -> User:
+        """Choose a new password by a link; all browsers are signed out.
+
+        Raises:
+            AccessDeniedError: the link is unknown, used or expired.
+        """
+
+        async def used(session: Session) -> User:
+            link = await self._links.take(LinkPurpose.PASSWORD_RESET, hash_of(secret), clock.now(), session)
+            user = await self._users.get(link.user_id, session) if link and link.user_id else None
+            if user is None:
+                raise _link_invalid()
+            # Within, so that a password that is refused leaves the link as it was.
+            check_new(new, email=user.email, name=user.name)
+            await self._users.set_password(session, user.id, password_hash)
+            await self._sessions.end_all(user.id, session=session)
+            return user
+
+        if len(new) > 10_000:
+            raise InvalidInputError.of_field("password", "is too long")
+        if not await self._links.is_open(LinkPurpose.PASSWORD_RESET, hash_of(secret), clock.now()):
+            raise _link_invalid()  # before anything is hashed
+        password_hash = await self._passwords.hash(new)
+        return await run_in_transaction(self._connection, used)
+
+    async def _replace(self, user: User, new: str, *, kept_session: str) -> None:
+        check_new(new, email=user.email, name=user.name)
+        password_hash = await self._passwords.hash(new)
+
+        async def replace(session: Session) -> None:
+            await self._users.set_password(session, user.id, password_hash)
+            await self._sessions.end_all(user.id, but=kept_session, session=session)
+            await self._links.forget_of(user.id, LinkPurpose.PASSWORD_RESET, session)
+
+        await run_in_transaction(self._connection, replace)
+
+
+def _link_invalid() -> AccessDeniedError:
+    return AccessDeniedError("the link is unknown, used or expired: ask for a new one", code="reset_link_invalid")

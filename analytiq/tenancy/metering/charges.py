@@ -1,0 +1,303 @@
+"""Reserves SPUs, charges them, and adds them up.
+
+reserve ──▶ call the provider ──▶ keep the embeddings and charge, in one transaction ──▶ release
+   │                │                                   │
+   │                └── fails: release, 0 charged       └── dies here or before: the reservation expires,
+   └── no SPU left: QuotaExceededError                      and the ledger says what became of it
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from analytiq import clock
+from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
+from analytiq.models.quota import SpuAccount, SpuPurpose
+from analytiq.models.usage import DailyUsage, SpuCharge, UsageGrouping, UsageTotal
+from analytiq.storage.client import MongoConnection
+from analytiq.storage.ids import new_id
+from analytiq.storage.repositories.embedding_cache import CacheRow, EmbeddingCacheRepository
+from analytiq.storage.repositories.jobs import JobRepository
+from analytiq.storage.repositories.ledger import LedgerRepository, SavingsRepository
+from analytiq.storage.repositories.quotas import QuotaRepository
+from analytiq.storage.session import DatabaseError, Session
+from analytiq.storage.transactions import run_in_transaction
+from analytiq.telemetry import metrics
+from analytiq.telemetry.checkpoints import checkpoint
+from analytiq.tenancy.metering.counting import note_charged
+
+log = structlog.get_logger(__name__)
+
+RESERVATION_SECONDS = 600.0
+"""Longer than any call with its repetitions: what expires belongs to a process that died, or slept as long."""
+RESERVED_WAIT_SECONDS = 1.0
+"""Until what other calls have reserved may have come back."""
+
+
+@dataclass(slots=True)
+class Reservation:
+    """SPUs kept for one call. `charged`: what was stored for them; None until that is known."""
+
+    id: str
+    purpose: SpuPurpose
+    spus: int
+    charged: int | None = 0
+
+
+class Metering:
+    """Keeps new embeddings and their charge in one transaction, so that neither exists without the other.
+
+    Invariants: for each organization and model, its `index` SPUs are the cache rows that it first stored; and what
+    an organization has used is the sum of its ledger, once no reservation is open.
+    """
+
+    def __init__(
+        self,
+        connection: MongoConnection,
+        cache: EmbeddingCacheRepository,
+        ledger: LedgerRepository,
+        savings: SavingsRepository,
+        quotas: QuotaRepository,
+        jobs: JobRepository,
+    ) -> None:
+        self._connection = connection
+        self._cache = cache
+        self._ledger = ledger
+        self._savings = savings
+        self._quotas = quotas
+        self._jobs = jobs
+
+    @classmethod
+    def on(cls, connection: MongoConnection) -> "Metering":
+        """The metering of a database."""
+        return cls(
+            connection,
+            EmbeddingCacheRepository(connection),
+            LedgerRepository(connection),
+            SavingsRepository(connection),
+            QuotaRepository(connection),
+            JobRepository(connection),
+        )
+
+    @contextlib.asynccontextmanager
+    async def reserved(self, purpose: SpuPurpose, wanted: int) -> AsyncGenerator[Reservation]:
+        """Within it, the organization has `spus` of the reservation to spend: at least one, at most `wanted`.
+
+        Raises:
+            QuotaExceededError: none is left.
+            RateLimitedError: the last ones are reserved by calls under way; `retry_after` in seconds.
+        """
+        reservation = await self._reserve(purpose, wanted)
+        await checkpoint("metering.reserved")
+        try:
+            yield reservation
+        finally:
+            await asyncio.shield(self._release(reservation))
+
+    async def keep_and_charge(self, reservation: Reservation, rows: Sequence[CacheRow]) -> int:
+        """Store the embeddings that nobody stored before, charge for these; returns their number (SPUs).
+
+        Raises:
+            TransientError: the reservation's time was over, or the database failed; nothing was charged, or, with
+                the code `commit_outcome_unknown`, all.
+        """
+        if len(rows) > reservation.spus:
+            raise ValueError(f"{len(rows)} embeddings for {reservation.spus} reserved SPUs")
+
+        async def keep(session: Session) -> int:
+            if await self._ledger.has(session, reservation.id):
+                raise TransientError("the SPUs reserved for a call were given back before it ended; it is made again")
+            spus = await self._cache.keep(session, rows)
+            if spus:
+                await self._ledger.add(session, _charge(reservation.id, reservation.purpose, spus=spus))
+            return spus
+
+        reservation.charged = None
+        spus = await run_in_transaction(self._connection, keep)
+        await checkpoint("metering.charged")
+        reservation.charged = spus
+        if spus:
+            metrics.spus_charged.labels(operation_type=reservation.purpose.operation.value).inc(spus)
+            note_charged(spus)
+        return spus
+
+    async def account(self, organization_id: str) -> SpuAccount:
+        """The organization's quota, and what of it is used and reserved."""
+        await self.return_expired(organization_id)
+        account = await self._quotas.get(organization_id)
+        if account is None:
+            await self._open(organization_id)
+            account = await self._quotas.get(organization_id)
+        if account is None:
+            raise RuntimeError("an account that was opened is not there")
+        return account
+
+    async def require_left(self, organization_id: str) -> None:
+        """Refuse where only a higher quota helps; what others have reserved may come back.
+
+        Raises:
+            QuotaExceededError: all is used.
+        """
+        account = await self.account(organization_id)
+        if account.is_exhausted:
+            raise QuotaExceededError(
+                f"the organization has used its {account.quota} SPUs: what is indexed stays searchable by questions"
+                " asked before, and what waits goes on by itself once an operator raises the quota"
+                " (`analytiq quota add`)"
+            )
+
+    async def set_quota(self, organization_id: str, quota: int | None) -> SpuAccount:
+        """Let the organization use so many SPUs in all, those it has used included; None: as many as it wants.
+
+        Jobs that wait for it go on within seconds.
+        """
+        if quota is not None and quota < 0:
+            raise InvalidInputError.of_field("quota", "is less than 0")
+        await self._open(organization_id)
+        await self._quotas.set_quota(organization_id, quota)
+        return await self._wake(organization_id)
+
+    async def top_up(self, organization_id: str, spus: int) -> SpuAccount:
+        """Raise the quota by so many SPUs; jobs that wait for it go on within seconds."""
+        if spus <= 0:
+            raise InvalidInputError.of_field("spus", "is not more than 0")
+        if not await self._quotas.add_to_quota(organization_id, spus):
+            raise InvalidInputError.of_field("spus", "the organization has no quota to add to: it may use any number")
+        return await self._wake(organization_id)
+
+    async def return_expired(self, organization_id: str) -> int:
+        """Give back what processes had reserved that died; returns how many reservations these were.
+
+        One that was settled before its process died counts as the ledger says.
+        """
+        expired = await self._quotas.expired(organization_id)
+        for reservation in expired:
+            unconfirmed = _charge(reservation.id, reservation.purpose, unconfirmed_spus=reservation.spus)
+            settled = await self._ledger.give_up(unconfirmed)
+            await self._quotas.release(organization_id, reservation.id, spus=settled.spus)
+            log.warning(
+                "metering.reservation_expired", organization_id=organization_id, reservation_id=reservation.id,
+                charged_spus=settled.spus, unconfirmed_spus=settled.unconfirmed_spus,
+            )  # fmt: skip
+        return len(expired)
+
+    async def note_saved(self, purpose: SpuPurpose, spus: int) -> None:
+        """Count embeddings that came from the cache; a failure to is only logged, since the work itself is done."""
+        if spus:
+            try:
+                await self._savings.add(purpose, spus, at=clock.now())
+            except DatabaseError:
+                log.warning("metering.savings_not_noted", spus=spus, exc_info=True)
+
+    async def totals(
+        self, organization_id: str, *, since: datetime | None, until: datetime | None, by_day: bool = False
+    ) -> list[UsageTotal]:
+        """SPUs by knowledge base, operation and model within [since, until), and by day (UTC) where asked.
+
+        What the cache saved is counted by whole days: each that has a part in the period counts.
+        """
+        await self.return_expired(organization_id)
+        charged = await self._ledger.totals(organization_id, since=since, until=until, by_day=by_day)
+        saved = await self._savings.totals(organization_id, since=since, until=until, by_day=by_day)
+        return _merged(charged, saved)
+
+    async def daily(
+        self, organization_id: str, grouping: UsageGrouping, *, since: datetime, until: datetime | None, most: int
+    ) -> DailyUsage:
+        """SPUs by day (UTC) and group within [since, until): the `most` largest groups, and the rest as one."""
+        await self.return_expired(organization_id)
+        groups = await self._ledger.largest(organization_id, grouping, since=since, until=until, most=most)
+        days, unconfirmed = await self._ledger.by_day(
+            organization_id, grouping, [group.id for group in groups], since=since, until=until
+        )
+        return DailyUsage(
+            groups=tuple(groups),
+            days=tuple(days),
+            spus=sum(sum(day.spus) + day.other_spus for day in days),
+            saved_spus=await self._savings.total(organization_id, since=since, until=until),
+            unconfirmed_spus=unconfirmed,
+        )
+
+    async def _reserve(self, purpose: SpuPurpose, wanted: int) -> Reservation:
+        organization_id = purpose.organization_id
+        reservation = Reservation(new_id(), purpose, 0)
+        try:
+            reservation.spus = await self._grant(reservation, wanted)
+            if not reservation.spus and await self.return_expired(organization_id):
+                reservation.spus = await self._grant(reservation, wanted)
+        except BaseException:
+            # It may have been made, and nobody would come back for it.
+            await asyncio.shield(self._release(reservation))
+            raise
+        if reservation.spus:
+            return reservation
+        await self.require_left(organization_id)
+        raise RateLimitedError(
+            "the last SPUs of the organization's quota are reserved by calls under way",
+            retry_after=RESERVED_WAIT_SECONDS,
+            code="quota_reserved",
+        )
+
+    async def _grant(self, reservation: Reservation, wanted: int) -> int:
+        purpose = reservation.purpose
+        for _ in range(2):
+            granted = await self._quotas.reserve(reservation.id, purpose, wanted=wanted, seconds=RESERVATION_SECONDS)
+            if granted is not None:
+                return granted
+            await self._open(purpose.organization_id)
+        raise RuntimeError("an account that was opened is not there")
+
+    async def _open(self, organization_id: str) -> None:
+        """Make the organization's account where it has none: it is new, or restored with a ledger.
+
+        Nothing is charged meanwhile: a charge needs a reservation, and that an account.
+        """
+        if await self._quotas.get(organization_id) is None:
+            used = await self._ledger.used(organization_id)
+            await self._quotas.open_accounts({organization_id: used.get(organization_id, 0)})
+
+    async def _release(self, reservation: Reservation) -> None:
+        purpose, charged = reservation.purpose, reservation.charged
+        try:
+            if charged is None:
+                # Keeping failed, perhaps after the commit: the ledger knows, and takes no charge for it any more.
+                unkept = _charge(reservation.id, purpose, unconfirmed_spus=reservation.spus)
+                charged = (await self._ledger.give_up(unkept)).spus
+            await self._quotas.release(purpose.organization_id, reservation.id, spus=charged)
+        except DatabaseError:
+            # It expires, and is made up for.
+            log.warning("metering.reservation_not_released", reservation_id=reservation.id, exc_info=True)
+
+    async def _wake(self, organization_id: str) -> SpuAccount:
+        account = await self.account(organization_id)
+        if account.left != 0:
+            woken = await self._jobs.wake(organization_id, error_code=QuotaExceededError.code)
+            log.info("metering.jobs_woken", organization_id=organization_id, jobs=woken)
+        return account
+
+
+def _charge(reservation_id: str, purpose: SpuPurpose, *, spus: int = 0, unconfirmed_spus: int = 0) -> SpuCharge:
+    return SpuCharge(
+        id=reservation_id,
+        **purpose.model_dump(),
+        spus=spus,
+        unconfirmed_spus=unconfirmed_spus,
+        charged_at=clock.now(),
+    )
+
+
+def _merged(charged: Sequence[UsageTotal], saved: Sequence[UsageTotal]) -> list[UsageTotal]:
+    """One total for each day, knowledge base, operation and model that is in either."""
+    merged = {_key(total): total for total in charged}
+    for total in saved:
+        known = merged.get(_key(total))
+        merged[_key(total)] = known.model_copy(update={"saved_spus": total.saved_spus}) if known else total
+    return [merged[key] for key in sorted(merged)]
+
+
+def _key(total: UsageTotal) -> tuple[str, str, str, str]:
+    return (total.day or "", total.kb_id or "", total.operation.value, total.embedding_model)

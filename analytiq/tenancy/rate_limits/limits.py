@@ -1,0 +1,214 @@
+"""The limits that work is held to: calls to a provider, and documents of a knowledge base.
+
+A limit is kept in one row of MongoDB, so it holds for all workers of all processes together. A caller that has
+to wait only a little is given its place and waits here; one that would have to wait longer is told how long, and
+its job goes back to the queue, which leaves its lane alone meanwhile.
+"""
+
+import asyncio
+import math
+
+import structlog
+
+from analytiq.errors import RateLimitedError
+from analytiq.models.own_limits import OwnRateLimits
+from analytiq.models.rate_limit import Bucket, Charge
+from analytiq.settings import RateLimitSettings
+from analytiq.storage.repositories.rate_limits import RateLimitRepository
+from analytiq.tenancy.rate_limits.gcra import PROBE_MS, bucket_of
+from analytiq.tenancy.rate_limits.own import UNLIMITED, OwnLimits
+
+log = structlog.get_logger(__name__)
+
+PATIENCE_SECONDS = 4.0
+"""Longest wait in place: what a person would wait for the answer to a search, and a fraction of a job's lease."""
+LONGEST_BLOCK_SECONDS = PROBE_MS / 1000
+"""A provider that asks for a longer wait gets one call each time that this has passed."""
+LONGEST_HOLD_SECONDS = 86_400.0
+"""A provider that asks for more is asked at full rate after a day: its clock or ours may be wrong."""
+LOCAL_PREFIX = "local/"
+"""Models that run in this process have nobody to spare, unless a setting names them."""
+DOCUMENTS_CODE = "documents_rate_limited"
+"""The code of the error that makes a document wait for its knowledge base's turn."""
+
+_REQUESTS, _TOKENS, _DOCUMENTS = "requests", "tokens", "documents"
+
+
+class RateLimits:
+    """Takes from the buckets; each call is one update of one row, on the server's clock."""
+
+    def __init__(
+        self, rows: RateLimitRepository, settings: RateLimitSettings, own_limits: OwnLimits | None = None
+    ) -> None:
+        """`own_limits`: of the organizations, below those of the settings; None: they have none."""
+        self._rows = rows
+        self._settings = settings
+        self._own_limits = own_limits
+
+    async def take_call(self, organization_id: str, model: str, *, tokens: int, ignores_block: bool = False) -> bool:
+        """Wait until the organization may call the model with so many tokens; both limits count, or neither.
+
+        Returns after at most a few seconds. A place is kept for the caller that waits, so the first to come is
+        the first to go, and a large call is not overtaken by small ones for ever.
+
+        Returns whether the provider is in trouble: an answer to this call is then to be told by `recovered`. With
+        `ignores_block` a person's test is made although the provider has asked to wait.
+
+        Raises:
+            RateLimitedError: the wait would be too long; `retry_after` in seconds. Nothing was taken.
+        """
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        if not buckets and is_free(model):
+            return False
+        key = _call_key(organization_id, model)
+        charges = [Charge(name, bucket, tokens if name == _TOKENS else 1) for name, bucket in buckets.items()]
+        deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        outcome = await self._rows.take(
+            organization_id,
+            key,
+            charges,
+            patience_ms=PATIENCE_SECONDS * 1000,
+            probe_ms=PROBE_MS,
+            ignores_block=ignores_block,
+        )
+        wait_seconds = outcome.wait_ms / 1000
+        if not outcome.is_granted:
+            raise _calls_limited(model, wait_seconds)
+        while wait_seconds > 0 and not ignores_block:
+            await asyncio.sleep(wait_seconds)
+            # The provider may have told another worker meanwhile that nobody is to call.
+            wait_seconds = await self._rows.blocked_seconds(organization_id, key)
+            if asyncio.get_running_loop().time() + wait_seconds > deadline and wait_seconds > 0:
+                raise _calls_limited(model, wait_seconds)
+        return outcome.is_troubled or ignores_block
+
+    async def told_to_wait(self, organization_id: str, model: str, *, seconds: float) -> None:
+        """Keep everybody from calling the model for the organization, after a 429 with Retry-After.
+
+        Then one call is let through, and the next ones at the model's rate. Where the provider asks for more than
+        LONGEST_BLOCK_SECONDS, one call each time that these have passed finds out whether it still means it. `seconds`
+        that are no positive number say nothing.
+        """
+        if math.isnan(seconds) or seconds <= 0:
+            return
+        wait_seconds = min(seconds, LONGEST_HOLD_SECONDS)
+        log.info("rate_limits.told_to_wait", organization_id=organization_id, model=model, seconds=wait_seconds)
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
+        key = _call_key(organization_id, model)
+        await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000, probe_ms=PROBE_MS)
+
+    async def failed(self, organization_id: str, model: str) -> float:
+        """Note that the model's provider fails; returns for how many seconds it has been failing."""
+        if is_free(model):
+            return 0.0
+        return await self._rows.note_failure(organization_id, _call_key(organization_id, model))
+
+    async def recovered(self, organization_id: str, model: str) -> bool:
+        """Lift what keeps callers from the model: it has answered, or its key or address is new.
+
+        Returns True to one caller alone.
+        """
+        buckets = call_buckets(model, self._settings, await self._own(organization_id))
+        emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
+        is_lifted = await self._rows.lift(organization_id, _call_key(organization_id, model), emptied)
+        if is_lifted:
+            log.info("rate_limits.lifted", organization_id=organization_id, model=model)
+        return is_lifted
+
+    async def troubled_models(self, organization_id: str | None = None) -> list[tuple[str, str]]:
+        """Return (organization, model) of each provider that is held or fails; of one organization, or of all."""
+        rows = await self._rows.troubled(organization_id)
+        return [(row.organization_id, row.key.split(":", 2)[2]) for row in rows if row.key.startswith("call:")]
+
+    async def take_document(self, organization_id: str, kb_id: str) -> None:
+        """Begin to index a document of the knowledge base, if it is its turn.
+
+        Raises:
+            RateLimitedError: not yet; `retry_after` in seconds, code DOCUMENTS_CODE.
+        """
+        charges = await self._document_charges(organization_id)
+        if not charges:
+            return
+        key = _document_key(organization_id, kb_id)
+        outcome = await self._rows.take(organization_id, key, charges, patience_ms=0.0)
+        if not outcome.is_granted:
+            seconds = outcome.wait_ms / 1000
+            most = lower(self._settings.documents_per_minute, (await self._own(organization_id)).documents_per_minute)
+            raise RateLimitedError(
+                f"the knowledge base has begun {most} documents in the last minute,"
+                f" which is its limit: this one waits for {math.ceil(seconds)} s",
+                retry_after=seconds,
+                code=DOCUMENTS_CODE,
+            )
+
+    async def return_document(self, organization_id: str, kb_id: str) -> None:
+        """The document that was begun has to wait for its provider: it will take its turn anew."""
+        charges = await self._document_charges(organization_id)
+        if charges:
+            await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
+
+    async def forget_knowledge_base(self, organization_id: str, kb_id: str) -> None:
+        """The knowledge base is deleted."""
+        await self._rows.delete(organization_id, _document_key(organization_id, kb_id))
+
+    async def _own(self, organization_id: str) -> OwnRateLimits:
+        return UNLIMITED if self._own_limits is None else await self._own_limits.of(organization_id)
+
+    async def _document_charges(self, organization_id: str) -> list[Charge]:
+        own = await self._own(organization_id)
+        per_minute = lower(self._settings.documents_per_minute, own.documents_per_minute)
+        return [Charge(_DOCUMENTS, bucket_of(per_minute), 1)] if per_minute else []
+
+
+def is_free(model: str) -> bool:
+    """Whether the model runs in this process: then only limits count that name it."""
+    return model.startswith(LOCAL_PREFIX)
+
+
+def lower(servers: int, own: int | None) -> int:
+    """The limit that holds, where the server lets `servers` through, 0 for any number, and the organization `own`."""
+    if own is None:
+        return servers
+    return min(servers, own) if servers else own
+
+
+def servers_limits(model: str, settings: RateLimitSettings) -> tuple[int, int]:
+    """Requests and tokens a minute that the server lets through for a model; 0 is no limit."""
+    named = settings.models.get(model)
+    if named is None and is_free(model):
+        return 0, 0
+    requests = named.requests_per_minute if named else None
+    tokens = named.tokens_per_minute if named else None
+    return (
+        settings.requests_per_minute if requests is None else requests,
+        settings.tokens_per_minute if tokens is None else tokens,
+    )
+
+
+def call_buckets(model: str, settings: RateLimitSettings, own: OwnRateLimits) -> dict[str, Bucket]:
+    """By name; a limit of 0 is none, and has no bucket."""
+    requests, tokens = servers_limits(model, settings)
+    named = own.of_model(model)
+    own_requests, own_tokens = (None, None) if is_free(model) else (own.requests_per_minute, own.tokens_per_minute)
+    if named is not None:
+        own_requests = own_requests if named.requests_per_minute is None else named.requests_per_minute
+        own_tokens = own_tokens if named.tokens_per_minute is None else named.tokens_per_minute
+    limits = {_REQUESTS: lower(requests, own_requests), _TOKENS: lower(tokens, own_tokens)}
+    return {name: bucket_of(per_minute) for name, per_minute in limits.items() if per_minute}
+
+
+def _call_key(organization_id: str, model: str) -> str:
+    return f"call:{organization_id}:{model}"
+
+
+def _document_key(organization_id: str, kb_id: str) -> str:
+    return f"document:{organization_id}:{kb_id}"
+
+
+def _calls_limited(model: str, seconds: float) -> RateLimitedError:
+    return RateLimitedError(
+        f"the calls to {model!r} have reached their limit for a minute, or its provider has asked to wait: try"
+        f" again in {math.ceil(seconds)} s",
+        retry_after=seconds,
+    )

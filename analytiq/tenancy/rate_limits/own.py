@@ -1,0 +1,47 @@
+"""The limits that organizations give themselves, remembered for a few seconds."""
+
+import asyncio
+from dataclasses import dataclass
+
+from analytiq.models.own_limits import OwnRateLimits
+from analytiq.storage.repositories.organizations import OrganizationRepository
+
+REMEMBERED_SECONDS = 5.0
+"""A change counts within so long, in every process; a read for each call would be one more before each search."""
+MOST_REMEMBERED = 10_000
+
+UNLIMITED = OwnRateLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    limits: OwnRateLimits
+    until: float
+
+
+class OwnLimits:
+    """Asks for an organization's own limits."""
+
+    def __init__(
+        self, organizations: OrganizationRepository, *, remembered_seconds: float = REMEMBERED_SECONDS
+    ) -> None:
+        self._organizations = organizations
+        self._seconds = remembered_seconds
+        self._remembered: dict[str, _Remembered] = {}
+
+    async def of(self, organization_id: str) -> OwnRateLimits:
+        """What the organization says, as of a few seconds ago at most; nothing where it is gone."""
+        now = asyncio.get_running_loop().time()
+        known = self._remembered.get(organization_id)
+        if known is not None and now < known.until:
+            return known.limits
+        organization = await self._organizations.get(organization_id)
+        limits = UNLIMITED if organization is None else organization.rate_limits
+        if len(self._remembered) >= MOST_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[organization_id] = _Remembered(limits, now + self._seconds)
+        return limits
+
+    def forget(self, organization_id: str) -> None:
+        """They have changed: this process asks anew at once."""
+        self._remembered.pop(organization_id, None)
