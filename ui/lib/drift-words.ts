@@ -1,7 +1,7 @@
 import type { Schemas } from "@/api/client";
 
 /** What was found that is not as it should be, in words. */
-export const DRIFT_WORDS: Record<Schemas["DriftKind"], string> = {
+const DRIFT_WORDS: Record<Schemas["DriftKind"], string> = {
   missing: "Document not indexed",
   stale: "Indexed, but no member any more",
   outdated: "Indexed from an older text or setting",

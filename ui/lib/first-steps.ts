@@ -16,7 +16,7 @@ const read = new Map<string, FirstStepsProgress>();
 
 const keyOf = (organizationId: string) => `analytiq.first-steps.${organizationId}`;
 
-export function firstSteps(organizationId = session.organizationId()): FirstStepsProgress {
+function firstSteps(organizationId = session.organizationId()): FirstStepsProgress {
   const known = read.get(organizationId);
   if (known) return known;
   const kept = keptProgress(organizationId);

@@ -7,7 +7,7 @@ import { useSyncExternalStore } from "react";
 
 export type Role = "viewer" | "editor" | "admin" | "owner";
 
-export interface Membership {
+interface Membership {
   organization_id: string;
   organization_name: string;
   role: Role;

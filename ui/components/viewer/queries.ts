@@ -2,7 +2,6 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 
-export type TextPage = Schemas["TextPageResponse"];
 
 /** The file as it was uploaded. */
 export async function original(documentId: string, signal?: AbortSignal): Promise<Blob> {

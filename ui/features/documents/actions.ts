@@ -42,7 +42,7 @@ function path(documentId: string) {
   return { ...organizationPath(), document_id: documentId };
 }
 
-export function setTags(documentId: string, tagIds: readonly string[]) {
+function setTags(documentId: string, tagIds: readonly string[]) {
   return answered(
     api.PUT("/v0/orgs/{organization_id}/documents/{document_id}", {
       params: { path: path(documentId) },

@@ -13,7 +13,7 @@ import { formatCount, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
 /** Which failed documents to extract again: all of the organization, those with one error, or those of a knowledge base. */
-export type RetryScope = { error: string } | { kbId: string } | "all";
+type RetryScope = { error: string } | { kbId: string } | "all";
 
 function body(scope: RetryScope): Schemas["DocumentsRetry"] {
   if (scope === "all") return { all: true };
@@ -21,7 +21,7 @@ function body(scope: RetryScope): Schemas["DocumentsRetry"] {
 }
 
 /** Extract failed documents again and run their failed jobs again. */
-export function useRetry() {
+function useRetry() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (scope: RetryScope) =>
@@ -38,7 +38,7 @@ export function useRetry() {
   });
 }
 
-export function RetryButton({ scope, label, count }: { scope: RetryScope; label: string; count?: number }) {
+function RetryButton({ scope, label, count }: { scope: RetryScope; label: string; count?: number }) {
   const retry = useRetry();
   if (!useMay("retry_documents")) return null;
   return (

@@ -37,7 +37,7 @@ export interface DocumentPage extends DocumentFilter {
 }
 
 export const LIVE_MILLISECONDS = 3_000;
-export const QUIET_MILLISECONDS = 15_000;
+const QUIET_MILLISECONDS = 15_000;
 
 function parameters(filter: DocumentFilter): ListQuery {
   const { nameSearch, states, fileTypes, tagIds, tagOperator, kbId, errorCode } = filter;

@@ -15,7 +15,7 @@ const TYPES = [
   "image",
   "other",
 ] as const satisfies readonly FileType[];
-export const SORTS = [
+const SORTS = [
   "-created_at",
   "created_at",
   "-updated_at",
@@ -27,7 +27,7 @@ export const SORTS = [
   "state",
   "-state",
 ] as const satisfies readonly DocumentSort[];
-export const SIZES = [25, 50, 100] as const;
+const SIZES = [25, 50, 100] as const;
 
 const parseAsDay = createParser({
   parse: (text) => (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : null),

@@ -114,7 +114,7 @@ export function jobCountsQuery() {
   });
 }
 
-export type ErrorGroup = Schemas["JobErrorResponse"];
+type ErrorGroup = Schemas["JobErrorResponse"];
 
 /** All dead jobs that fit, by error: the same error repeated is one line with its number. */
 export function jobErrorsQuery({ kinds, kbId }: Pick<JobFilter, "kinds" | "kbId">) {

@@ -19,7 +19,7 @@ import { isObject, type Json, type JsonObject } from "./answer-schema";
 import { columnsOf, type Input, inputOf, read, shortly, typed, valueAt } from "./answer-values";
 import { AnswerView } from "./answer-view";
 import type { Prompt, PromptVersion, Result } from "./queries";
-import { ResultMark } from "./results-tab";
+import { ResultMark } from "./result-mark";
 
 /** One result: its fields to correct, its verification, and what it was before. */
 export function ResultDialog({

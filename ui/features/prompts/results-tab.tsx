@@ -1,7 +1,7 @@
 "use client";
 
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { BadgeCheck, Download, PencilLine } from "lucide-react";
+import { Download } from "lucide-react";
 import { parseAsInteger, parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 
 import { answered, api, organizationPath } from "@/api/client";
@@ -16,6 +16,7 @@ import type { JsonObject } from "./answer-schema";
 import { type Column, columnsOf, shortly, valueAt } from "./answer-values";
 import { earlierResultsQuery, type Prompt, type PromptVersion, type Result, resultsQuery, versionsQuery } from "./queries";
 import { ResultDialog } from "./result-dialog";
+import { ResultMark } from "./result-mark";
 
 const PAGE = 50;
 const STATES = ["all", "verified", "open"] as const;
@@ -224,24 +225,6 @@ function ResultRow({ result, columns, onOpen }: { result: Result; columns: reado
         <Time at={result.updated_at} />
       </td>
     </tr>
-  );
-}
-
-/** Verified in green with its sign; edited and open are quiet. */
-export function ResultMark({ result }: { result: Pick<Result, "is_verified" | "is_edited"> }) {
-  if (result.is_verified) {
-    return (
-      <span className="inline-flex items-center gap-1.5 text-ready">
-        <BadgeCheck aria-hidden size={15} className="shrink-0" /> Verified
-      </span>
-    );
-  }
-  return result.is_edited ? (
-    <span className="inline-flex items-center gap-1.5 text-text-2">
-      <PencilLine aria-hidden size={14} className="shrink-0" /> Edited
-    </span>
-  ) : (
-    <span className="text-text-3">Not verified</span>
   );
 }
 

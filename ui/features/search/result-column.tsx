@@ -18,7 +18,7 @@ import { type Hit, type Question, type SearchAnswer, searchQuery } from "./queri
 const keyOf = (hit: Hit) => `${hit.kb_id}:${hit.document_id}:${hit.chunk_index}`;
 
 /** How a place changed against the other configuration's results. */
-export function placeChange(hit: Hit, place: number, other: SearchAnswer | undefined): string | null {
+function placeChange(hit: Hit, place: number, other: SearchAnswer | undefined): string | null {
   if (!other) return null;
   const was = other.results.filter((result) => result.is_matched).findIndex((result) => keyOf(result) === keyOf(hit)) + 1;
   if (was === 0) return "new";

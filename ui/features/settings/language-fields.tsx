@@ -3,7 +3,7 @@
 import { FieldError } from "@/components/form";
 
 /** "deu" is "German (deu)", where the browser knows the code. */
-export function languageName(code: string): string {
+function languageName(code: string): string {
   const tag = code.replace(/_.*/, "");
   try {
     const name = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" }).of(tag);

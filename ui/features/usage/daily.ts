@@ -6,7 +6,7 @@ type DailyUsage = Schemas["DailyUsageAnswer"];
 
 export type GroupBy = "kb" | "model" | "operation";
 
-export interface Series {
+interface Series {
   id: string;
   total: number;
 }
