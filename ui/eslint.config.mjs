@@ -19,6 +19,21 @@ export default defineConfig(
       "jsx-a11y/no-noninteractive-tabindex": ["error", { tags: ["pre", "ul"], roles: ["region", "log", "tabpanel"] }],
     },
   },
+  {
+    files: ["**/*.{ts,tsx}"],
+    ignores: ["**/queries.ts", "**/*-queries.ts", "**/*.test.*", "tests/**"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector:
+            "Property[key.name='queryKey'] > ArrayExpression.value, CallExpression[callee.property.name=/QueryData$/] > ArrayExpression",
+          message: "Take the key from a factory: api/keys.ts, or the queries.ts of the feature.",
+        },
+        { selector: "Property[key.name='queryFn']", message: "Queries stand in the queries.ts of their feature." },
+      ],
+    },
+  },
   // Playwright calls a fixture's continuation `use`.
   { files: ["tests/**"], rules: { "react-hooks/rules-of-hooks": "off" } },
 );

@@ -1,8 +1,9 @@
-/** Queries that several features share; each key begins with the name of what it lists. */
+/** Queries that several features share. */
 
 import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { documentKeys, jobKeys, kbKeys, organizationKeys, promptKeys, providerKeys, tagKeys } from "@/api/keys";
 
 export type Tag = Schemas["TagResponse"];
 export type KnowledgeBase = Schemas["KnowledgeBaseResponse"];
@@ -15,7 +16,7 @@ const MOST_TAGS = 2_000;
 
 export function organizationQuery() {
   return queryOptions({
-    queryKey: ["organization"],
+    queryKey: organizationKeys.one,
     queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}", { params: { path: organizationPath() }, signal })),
     staleTime: 60_000,
   });
@@ -24,7 +25,7 @@ export function organizationQuery() {
 /** How many documents are in each state, and why the failed ones failed. */
 export function documentCountsQuery() {
   return queryOptions({
-    queryKey: ["documents", "counts"],
+    queryKey: documentKeys.counts,
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/documents/counts", { params: { path: organizationPath() }, signal })),
     refetchInterval: 20_000,
@@ -34,7 +35,7 @@ export function documentCountsQuery() {
 /** Dead jobs, for their number. */
 export function deadJobsQuery() {
   return queryOptions({
-    queryKey: ["jobs", "dead-count"],
+    queryKey: jobKeys.deadCount,
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
@@ -48,7 +49,7 @@ export function deadJobsQuery() {
 
 export function tagListQuery(nameSearch: string, limit = 50) {
   return queryOptions({
-    queryKey: ["tags", "list", nameSearch, limit],
+    queryKey: tagKeys.list(nameSearch, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/tags", {
@@ -62,7 +63,7 @@ export function tagListQuery(nameSearch: string, limit = 50) {
 /** Every tag by its id: rows name tags by id only. */
 export function tagIndexQuery() {
   return queryOptions({
-    queryKey: ["tags", "index"],
+    queryKey: tagKeys.index,
     queryFn: async ({ signal }) => {
       const byId = new Map<string, Tag>();
       for (let skip = 0; skip < MOST_TAGS; skip += PAGE) {
@@ -83,7 +84,7 @@ export function tagIndexQuery() {
 
 export function knowledgeBaseListQuery(nameSearch: string, limit = 50, skip = 0) {
   return queryOptions({
-    queryKey: ["kbs", "list", nameSearch, limit, skip],
+    queryKey: kbKeys.list(nameSearch, limit, skip),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases", {
@@ -96,7 +97,7 @@ export function knowledgeBaseListQuery(nameSearch: string, limit = 50, skip = 0)
 
 export function knowledgeBaseQuery(kbId: string) {
   return queryOptions({
-    queryKey: ["kbs", "one", kbId],
+    queryKey: kbKeys.one(kbId),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}", {
@@ -109,7 +110,7 @@ export function knowledgeBaseQuery(kbId: string) {
 
 export function documentQuery(documentId: string) {
   return queryOptions({
-    queryKey: ["documents", "one", documentId],
+    queryKey: documentKeys.one(documentId),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents/{document_id}", {
@@ -122,7 +123,7 @@ export function documentQuery(documentId: string) {
 
 export function documentNamesQuery(nameSearch: string, limit = 8) {
   return queryOptions({
-    queryKey: ["documents", "names", nameSearch, limit],
+    queryKey: documentKeys.names(nameSearch, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents", {
@@ -130,5 +131,36 @@ export function documentNamesQuery(nameSearch: string, limit = 8) {
           signal,
         }),
       ),
+  });
+}
+
+export function providersQuery() {
+  return queryOptions({
+    queryKey: providerKeys.all,
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
+      ),
+  });
+}
+
+/** SPUs used and left; refreshed on the usage page and among the settings. */
+export function quotaQuery() {
+  return queryOptions({
+    queryKey: organizationKeys.quota,
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
+    staleTime: 15_000,
+  });
+}
+
+/** The prompts that use a tag or a knowledge base; asked anew before each deletion. */
+export function promptsUsingQuery(subject: { tag_id?: string; kb_id?: string }, limit: number) {
+  return queryOptions({
+    queryKey: promptKeys.using(subject),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/prompts", { params: { path: organizationPath(), query: { ...subject, limit } }, signal }),
+      ),
+    staleTime: 0,
   });
 }

@@ -1,8 +1,9 @@
 "use client";
 
-import { type QueryClient, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
+import { documentKeys, jobKeys, kbKeys } from "@/api/keys";
 import type { Document, KnowledgeBase } from "@/api/queries";
 import type { Progress } from "@/lib/document-state";
 import { followOrganization, type LiveEvent, onLiveEvents } from "@/lib/live";
@@ -14,7 +15,7 @@ const SUMMARY_MILLISECONDS = 10_000;
 /** An answer that is younger was asked for while the connection was being made. */
 const FRESH_MILLISECONDS = 5_000;
 /** What events tell of. */
-const FOLLOWED = ["documents", "kbs", "jobs"] as const;
+const FOLLOWED = [documentKeys.all, kbKeys.all, jobKeys.all] as const;
 
 /** Keeps what the page shows as it is now: events change the answers that it holds, or have them asked for anew. */
 export function LiveUpdates({ organizationId }: { organizationId: string }) {
@@ -49,11 +50,11 @@ export function LiveUpdates({ organizationId }: { organizationId: string }) {
 
 /** The first connection of a page: what it asked for a moment ago is not asked for again. */
 function refreshOlder(client: QueryClient): void {
-  for (const key of FOLLOWED) {
+  for (const queryKey of FOLLOWED) {
     void client.invalidateQueries({
-      queryKey: [key],
-      predicate: ({ queryKey, state }) =>
-        !UNTOUCHED.has(queryKey[1]) && state.fetchStatus === "idle" && state.dataUpdatedAt < Date.now() - FRESH_MILLISECONDS,
+      queryKey,
+      predicate: ({ queryKey: [, what], state }) =>
+        !UNTOUCHED.has(what) && state.fetchStatus === "idle" && state.dataUpdatedAt < Date.now() - FRESH_MILLISECONDS,
     });
   }
 }
@@ -65,22 +66,22 @@ function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { 
       applyDocument(client, stale, data as LiveDocument);
       break;
     case "document_deleted":
-      stale.add("documents", "list");
-      stale.add("documents", "counts");
+      stale.add(documentKeys.lists);
+      stale.add(documentKeys.counts);
       break;
     case "knowledge_base": {
       const base = data as KnowledgeBase;
-      client.setQueriesData({ queryKey: ["kbs", "list"] }, (held: unknown) => withKnowledgeBase(held, base));
-      client.setQueryData(["kbs", "one", base.kb_id], (held: KnowledgeBase | undefined) => held && { ...held, ...base });
-      stale.add("kbs", "list");
+      client.setQueriesData({ queryKey: kbKeys.lists }, (held: unknown) => withKnowledgeBase(held, base));
+      client.setQueryData(kbKeys.one(base.kb_id), (held: KnowledgeBase | undefined) => held && { ...held, ...base });
+      stale.add(kbKeys.lists);
       break;
     }
     case "knowledge_base_deleted":
-      stale.add("kbs", "list");
+      stale.add(kbKeys.lists);
       break;
     case "job":
     case "job_ended":
-      stale.add("jobs");
+      stale.add(jobKeys.all);
       break;
     case "reset":
     case "ready":
@@ -94,37 +95,37 @@ function apply(client: QueryClient, stale: StaleKeys, happenings: Happenings, { 
 }
 
 function applyDocument(client: QueryClient, stale: StaleKeys, document: LiveDocument): void {
-  const key = ["documents", "one", document.document_id];
+  const key = documentKeys.one(document.document_id);
   const { extraction: _extraction, ...detail } = document;
   let before: Document | undefined = client.getQueryData<Document>(key);
   client.setQueryData(key, (held: Document | undefined) => held && detail);
-  client.setQueriesData({ queryKey: ["documents", "list"] }, (held: unknown) => {
+  client.setQueriesData({ queryKey: documentKeys.lists }, (held: unknown) => {
     const next = withDocument(held, document);
     if (next !== held) {
       before = (held as { documents: Document[] }).documents.find((row) => row.document_id === document.document_id) ?? before;
     }
     return next;
   });
-  client.setQueryData(["jobs", "extracting"], (held: ReadonlyMap<string, Progress> | undefined) => withProgress(held, document));
-  if (movesInLists(before, document)) stale.add("documents", "list");
-  if (before !== undefined && before.state !== document.state) stale.add("documents", "text", document.document_id);
-  if (document.state === "failed" || before?.state === "failed") stale.add("documents", "counts");
-  stale.add("documents", "log", document.document_id);
-  for (const base of document.knowledge_bases) stale.add("kbs", "documents", base.kb_id);
+  client.setQueryData(jobKeys.extracting, (held: ReadonlyMap<string, Progress> | undefined) => withProgress(held, document));
+  if (movesInLists(before, document)) stale.add(documentKeys.lists);
+  if (before !== undefined && before.state !== document.state) stale.add(documentKeys.text(document.document_id));
+  if (document.state === "failed" || before?.state === "failed") stale.add(documentKeys.counts);
+  stale.add(documentKeys.log(document.document_id));
+  for (const base of document.knowledge_bases) stale.add(kbKeys.documents(base.kb_id));
 }
 
 const UNTOUCHED: ReadonlySet<unknown> = new Set(["extracting", "text", "original"]);
 
 /** Answers that are to be asked for anew: those that are shown, together, and not too often. */
 class StaleKeys {
-  private keys = new Map<string, string[]>();
+  private keys = new Map<string, QueryKey>();
   private timer: ReturnType<typeof setTimeout> | null = null;
   private lastAt = 0;
 
   constructor(private readonly client: QueryClient) {}
 
-  add(...key: string[]): void {
-    this.keys.set(key.join("\n"), key);
+  add(key: QueryKey): void {
+    this.keys.set(JSON.stringify(key), key);
     if (this.timer !== null) return;
     const wait = Math.max(300, this.lastAt + LIST_MILLISECONDS - Date.now());
     this.timer = setTimeout(() => this.send(), wait);

@@ -2,7 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { promptsUsingQuery } from "@/api/queries";
 import { plural } from "@/lib/format";
 
 const NAMED = 5;
@@ -15,15 +15,7 @@ export interface PromptUses {
 /** Prompts that a tag runs or that search a knowledge base; undefined until that is known. */
 export function usePromptUses(of: { tagId: string } | { kbId: string } | null): PromptUses | undefined {
   const query = of === null ? {} : "tagId" in of ? { tag_id: of.tagId } : { kb_id: of.kbId };
-  const { data } = useQuery({
-    queryKey: ["prompts", "using", query],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/prompts", { params: { path: organizationPath(), query: { ...query, limit: NAMED } }, signal }),
-      ),
-    enabled: of !== null,
-    staleTime: 0,
-  });
+  const { data } = useQuery({ ...promptsUsingQuery(query, NAMED), enabled: of !== null });
   return data && { names: data.prompts.map((prompt) => prompt.name), count: data.total_count };
 }
 

@@ -1,37 +1,15 @@
 "use client";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 
-import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { driftWords, NEEDS_A_PERSON } from "@/lib/drift-words";
 import { formatCount, plural } from "@/lib/format";
 
 import { ErrorState, SkeletonBlock } from "./feedback";
+import { reportQuery, type Run } from "./reconcile-queries";
 import { Banner, State, type Tone } from "./state";
 import { Time } from "./time";
-
-export type Run = Schemas["ReconcileRunResponse"];
-
-export const LIVE_MILLISECONDS = 1_000;
-
-export function isLive(run: Run | undefined): boolean {
-  return run?.state === "queued" || run?.state === "running";
-}
-
-function reportQuery(runId: string) {
-  return queryOptions({
-    queryKey: ["reconcile", "report", runId],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/reconcile/runs/{reconcile_run_id}", {
-          params: { path: { ...organizationPath(), reconcile_run_id: runId } },
-          signal,
-        }),
-      ),
-    refetchInterval: (query) => (isLive(query.state.data) ? LIVE_MILLISECONDS : false),
-  });
-}
 
 function foundOf(run: Run): number {
   return Object.values(run.counts).reduce((sum, count) => sum + count, 0);

@@ -2,11 +2,13 @@
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
+import { reconcileKeys } from "@/api/keys";
 import type { Operation } from "@/lib/permissions";
 
 import { EmptyState, SkeletonBlock } from "./feedback";
 import { May } from "./may";
-import { isLive, Report, type Run, RunState } from "./reconcile-report";
+import { isLive, type Run } from "./reconcile-queries";
+import { Report, RunState } from "./reconcile-report";
 import { Banner } from "./state";
 import { Time } from "./time";
 
@@ -41,7 +43,7 @@ export function ReconcileRuns({
     mutationFn: start,
     onSuccess: async (run) => {
       onStarted(run.run_id);
-      await client.invalidateQueries({ queryKey: ["reconcile"] });
+      await client.invalidateQueries({ queryKey: reconcileKeys.all });
     },
   });
   const shown = chosen ?? runs?.[0]?.run_id ?? null;

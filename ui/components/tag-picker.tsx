@@ -8,6 +8,7 @@ import { useDeferredValue, useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { type Tag, tagListQuery } from "@/api/queries";
+import { tagKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { useMay } from "@/lib/permissions";
 import { colourFor } from "@/lib/tag-colours";
@@ -77,7 +78,7 @@ function TagList({
       ),
     onSuccess: async (tag) => {
       setText("");
-      await client.invalidateQueries({ queryKey: ["tags"] });
+      await client.invalidateQueries({ queryKey: tagKeys.all });
       onToggle(tag, true);
     },
     onError: (error) => tellFailure("The tag was not made", error),

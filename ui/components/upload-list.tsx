@@ -5,6 +5,7 @@ import { X } from "lucide-react";
 import { useLayoutEffect, useRef } from "react";
 
 import { type Tag, tagIndexQuery } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { TagChips } from "@/components/tag-chip";
 import { POLICY_LABELS, UploadOptionsForm } from "@/components/upload-options";
@@ -107,7 +108,7 @@ function MissingTags({ batch, uploads, nameOf }: { batch: Batch; uploads: readon
   const add = useMutation({
     mutationFn: () => addMissingTags(uploads, batch.tagIds),
     onError: (error) => tellFailure("Could not add the tags", error),
-    onSettled: () => client.invalidateQueries({ queryKey: ["documents"] }),
+    onSettled: () => client.invalidateQueries({ queryKey: documentKeys.all }),
   });
   if (lacking.length === 0) return null;
   const missing = batch.tagIds.filter((id) => lacking.some((upload) => upload.missingTagIds.includes(id)));

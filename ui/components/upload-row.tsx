@@ -5,6 +5,7 @@ import { RotateCw, X } from "lucide-react";
 import Link from "next/link";
 
 import { documentQuery } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { State } from "@/components/state";
 import { documentState } from "@/lib/document-state";
@@ -96,7 +97,7 @@ function TakenState({ upload, nameOf }: { upload: Taken; nameOf: (tagId: string)
   const client = useQueryClient();
   const again = useMutation({
     mutationFn: () => readAgain(upload.documentId),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["documents"] }),
+    onSuccess: () => client.invalidateQueries({ queryKey: documentKeys.all }),
     onError: (error) => tellFailure(`Could not extract ${upload.file.name} again`, error),
   });
   const outcome = outcomeOf(upload, nameOf);

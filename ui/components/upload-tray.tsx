@@ -5,6 +5,8 @@ import { UploadCloud } from "lucide-react";
 import dynamic from "next/dynamic";
 import { useEffect, useState } from "react";
 
+import { documentKeys } from "@/api/keys";
+
 import { tellFailure } from "@/components/feedback";
 import { droppedFiles } from "@/lib/dropped-files";
 import { useMay } from "@/lib/permissions";
@@ -22,7 +24,7 @@ function OpenTray() {
   const state = useUploads();
   const isDragging = useDropAnywhere();
   const client = useQueryClient();
-  useEffect(() => onTaken(() => void client.invalidateQueries({ queryKey: ["documents", "list"] })), [client]);
+  useEffect(() => onTaken(() => void client.invalidateQueries({ queryKey: documentKeys.lists })), [client]);
   useWarningOnLeaving(progressOf(state).open > 0);
   return (
     <>

@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { kbKeys } from "@/api/keys";
 
 export type Chunk = Schemas["ChunkResponse"];
 
@@ -9,7 +10,7 @@ export const CHUNKS_A_PAGE = 50;
 /** The chunks that are indexed in a knowledge base, of all its documents or of one. */
 export function chunksQuery(kbId: string, documentId: string | null, page: number) {
   return queryOptions({
-    queryKey: ["kbs", "chunks", kbId, documentId, page],
+    queryKey: kbKeys.chunks(kbId, documentId, page),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/chunks", {

@@ -1,7 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
-
+import { documentKeys } from "@/api/keys";
 
 /** The file as it was uploaded. */
 export async function original(documentId: string, signal?: AbortSignal): Promise<Blob> {
@@ -19,7 +19,7 @@ export type PageBox = Schemas["BoxResponse"];
 /** Where a passage stands on its pages; read from the file, so that it may take a second where a page is a scan. */
 export function boxesQuery(documentId: string, sha256: string, { start, end }: { start: number; end: number }) {
   return queryOptions({
-    queryKey: ["documents", "boxes", documentId, sha256, start, end],
+    queryKey: documentKeys.boxes(documentId, sha256, start, end),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents/{document_id}/boxes", {
@@ -35,7 +35,7 @@ export function boxesQuery(documentId: string, sha256: string, { start, end }: {
 
 export function textPageQuery(documentId: string, page: number) {
   return queryOptions({
-    queryKey: ["documents", "text", documentId, page],
+    queryKey: documentKeys.text(documentId, page),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents/{document_id}/text", {
@@ -52,7 +52,7 @@ export function textPageQuery(documentId: string, page: number) {
 /** The file's bytes; `sha256` in the key, so that a replaced file is read anew. */
 export function originalQuery(documentId: string, sha256: string) {
   return queryOptions({
-    queryKey: ["documents", "original", documentId, sha256],
+    queryKey: documentKeys.original(documentId, sha256),
     queryFn: ({ signal }) => original(documentId, signal),
     staleTime: Infinity,
     gcTime: 60_000,

@@ -3,7 +3,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { answered, api } from "@/api/client";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, tellFailure } from "@/components/feedback";
 import { openOrganization } from "@/components/organization-switcher";
@@ -14,6 +13,7 @@ import { isPerson, type PersonSession, session, useSession } from "@/lib/session
 import { ChangeName } from "./change-name";
 import { ChangePassword } from "./change-password";
 import { OpenSessions } from "./open-sessions";
+import { ownSessionQuery } from "./queries";
 
 /** What belongs to the person, and not to an organization. */
 export function Account() {
@@ -43,7 +43,7 @@ export function Account() {
 
 function Person({ person }: { person: PersonSession }) {
   // Roles may have changed since the sign-in; until the answer is there, those of then are shown.
-  const { data } = useQuery({ queryKey: ["session"], queryFn: ({ signal }) => answered(api.GET("/v0/auth/session", { signal })) });
+  const { data } = useQuery(ownSessionQuery());
   const organizations = data?.organizations ?? person.organizations;
   return (
     <>

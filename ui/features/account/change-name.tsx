@@ -5,9 +5,12 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api } from "@/api/client";
+import { memberKeys } from "@/api/keys";
 import { Field, formError } from "@/components/form";
 import { Banner } from "@/components/state";
 import { type PersonSession, session } from "@/lib/session";
+
+import { sessionKeys } from "./queries";
 
 /** What the person is called, in all organizations. */
 export function ChangeName({ person, name }: { person: PersonSession; name: string }) {
@@ -17,11 +20,11 @@ export function ChangeName({ person, name }: { person: PersonSession; name: stri
   const change = useMutation({
     mutationFn: () => answered(api.PUT("/v0/auth/name", { body: { name: wanted.trim() } })),
     onSuccess: async (answer) => {
-      client.setQueryData(["session"], answer);
+      client.setQueryData(sessionKeys.own, answer);
       session.beginAs(answer, person.organizationId);
       setEdited(null);
       toast(`You are called ${answer.name} now`);
-      await client.invalidateQueries({ queryKey: ["members"] });
+      await client.invalidateQueries({ queryKey: memberKeys.all });
     },
   });
   const general = formError(change.error, ["name"]);

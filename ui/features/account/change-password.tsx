@@ -9,6 +9,8 @@ import { ApiError } from "@/api/errors";
 import { Field, formError } from "@/components/form";
 import { Banner } from "@/components/state";
 
+import { sessionKeys } from "./queries";
+
 /** Replaces the password; other browsers are signed out by it. */
 export function ChangePassword({ email }: { email: string }) {
   const client = useQueryClient();
@@ -17,7 +19,7 @@ export function ChangePassword({ email }: { email: string }) {
   const change = useMutation({
     mutationFn: () => answered(api.POST("/v0/auth/password", { body: { current_password: current, new_password: wanted } })),
     onSuccess: () => {
-      void client.invalidateQueries({ queryKey: ["sessions"] });
+      void client.invalidateQueries({ queryKey: sessionKeys.all });
       toast("Your password is changed; other browsers are signed out");
       setCurrent("");
       setWanted("");

@@ -1,6 +1,6 @@
 "use client";
 
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { toast } from "sonner";
 
@@ -11,7 +11,7 @@ import { Pager } from "@/components/pager";
 import { Time } from "@/components/time";
 import { browserName } from "@/lib/browser-name";
 
-const PAGE = 20;
+import { sessionKeys, SESSIONS_A_PAGE, sessionsQuery } from "./queries";
 
 type OpenSession = Schemas["OpenSession"];
 
@@ -19,12 +19,8 @@ type OpenSession = Schemas["OpenSession"];
 export function OpenSessions() {
   const client = useQueryClient();
   const [page, setPage] = useState(1);
-  const skip = (page - 1) * PAGE;
-  const { data, error, refetch } = useQuery({
-    queryKey: ["sessions", skip],
-    queryFn: ({ signal }) => answered(api.GET("/v0/auth/sessions", { params: { query: { skip, limit: PAGE } }, signal })),
-    placeholderData: keepPreviousData,
-  });
+  const skip = (page - 1) * SESSIONS_A_PAGE;
+  const { data, error, refetch } = useQuery(sessionsQuery(skip));
   const [ending, setEnding] = useState<OpenSession | null>(null);
   const end = useMutation({
     mutationFn: (wanted: OpenSession) =>
@@ -33,7 +29,7 @@ export function OpenSessions() {
     onError: (failure) => tellFailure("The browser was not signed out", failure),
     onSettled: async () => {
       if (data && data.sessions.length === 1 && page > 1) setPage(page - 1);
-      await client.invalidateQueries({ queryKey: ["sessions"] });
+      await client.invalidateQueries({ queryKey: sessionKeys.all });
     },
   });
   return (
@@ -75,13 +71,13 @@ export function OpenSessions() {
           ))}
         </ul>
       )}
-      {data && data.total_count > PAGE && (
+      {data && data.total_count > SESSIONS_A_PAGE && (
         <Pager
           skip={data.skip}
           shown={data.sessions.length}
           total={data.total_count}
           page={page}
-          pageCount={Math.ceil(data.total_count / PAGE)}
+          pageCount={Math.ceil(data.total_count / SESSIONS_A_PAGE)}
           onPage={setPage}
         />
       )}

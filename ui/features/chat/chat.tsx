@@ -18,7 +18,7 @@ import { Banner } from "@/components/state";
 import { usePermissions } from "@/lib/permissions";
 
 import { Conversation } from "./conversation";
-import { chatModelsQuery, type Thread, threadsQuery } from "./queries";
+import { chatKeys, chatModelsQuery, type Thread, threadsQuery } from "./queries";
 
 /** Conversations with knowledge bases: which there are, and the one that is open. */
 export function Chat() {
@@ -42,7 +42,7 @@ export function Chat() {
         }),
       ),
     onSuccess: async (made) => {
-      await client.invalidateQueries({ queryKey: ["chat", "threads"] });
+      await client.invalidateQueries({ queryKey: chatKeys.threads });
       void setThreadId(made.thread_id);
     },
     onError: (failure) => tellFailure("Couldn't start the conversation", failure),
@@ -58,7 +58,7 @@ export function Chat() {
       if (thread.thread_id === threadId) void setThreadId("");
     },
     onError: (failure) => tellFailure("The conversation was not deleted", failure),
-    onSettled: () => client.invalidateQueries({ queryKey: ["chat", "threads"] }),
+    onSettled: () => client.invalidateQueries({ queryKey: chatKeys.threads }),
   });
   const threads = data?.threads ?? [];
   const { data: bases } = useQuery(knowledgeBaseListQuery("", 50));

@@ -11,7 +11,7 @@ import { Banner } from "@/components/state";
 
 import { splitAtCitations } from "./citations";
 import { follow } from "./follow";
-import { type Message, messagesQuery, placeOf, type Thread } from "./queries";
+import { chatKeys, type Message, messagesQuery, placeOf, type Thread } from "./queries";
 
 // Loaded with the first answer: a fifth of what the page needs.
 const AnswerText = lazy(() => import("./answer-text"));
@@ -62,7 +62,7 @@ export function Conversation({
       )
       .finally(() => {
         if (leaving.signal.aborted) return;
-        void client.invalidateQueries({ queryKey: ["chat"] });
+        void client.invalidateQueries({ queryKey: chatKeys.all });
       });
     return () => leaving.abort();
   }, [client, runningId, threadId]);
@@ -82,7 +82,7 @@ export function Conversation({
       ),
     onSuccess: async () => {
       setQuestion("");
-      await client.invalidateQueries({ queryKey: ["chat"] });
+      await client.invalidateQueries({ queryKey: chatKeys.all });
     },
     onError: (failure) => tellFailure("Couldn't send your question", failure),
   });
@@ -102,7 +102,7 @@ export function Conversation({
           params: { path: { ...organizationPath(), thread_id: threadId, message_id: messageId } },
         }),
       ),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["chat"] }),
+    onSuccess: () => client.invalidateQueries({ queryKey: chatKeys.all }),
     onError: (failure) => tellFailure("The answer was not continued", failure),
   });
   const { mutate: stopAnswer } = stop;

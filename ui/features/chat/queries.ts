@@ -1,11 +1,18 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { modelKeys } from "@/api/keys";
 import { passageHref } from "@/components/viewer/passage";
 
 export type Thread = Schemas["ChatThreadResponse"];
 export type Message = Schemas["ChatMessageResponse"];
 export type Citation = Message["citations"][number];
+
+export const chatKeys = {
+  all: ["chat"] as const,
+  threads: ["chat", "threads"] as const,
+  messages: (threadId: string) => ["chat", "messages", threadId] as const,
+};
 
 /** The address of the passage that an answer cites. */
 export function placeOf(citation: Citation): string {
@@ -14,7 +21,7 @@ export function placeOf(citation: Citation): string {
 
 export function threadsQuery() {
   return queryOptions({
-    queryKey: ["chat", "threads"],
+    queryKey: chatKeys.threads,
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/chat/threads", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
   });
@@ -23,7 +30,7 @@ export function threadsQuery() {
 /** The latest messages of a thread, in their order. */
 export function messagesQuery(threadId: string) {
   return queryOptions({
-    queryKey: ["chat", "messages", threadId],
+    queryKey: chatKeys.messages(threadId),
     queryFn: async ({ signal }) => {
       const path = { ...organizationPath(), thread_id: threadId };
       const get = (skip: number) =>
@@ -45,7 +52,7 @@ export function messagesQuery(threadId: string) {
 /** The chat models that can be asked, and the one that is asked where nobody names one. */
 export function chatModelsQuery() {
   return queryOptions({
-    queryKey: ["models", "of-chat"],
+    queryKey: modelKeys.chat,
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/models", { params: { path: organizationPath(), query: { kind: "chat", limit: 100 } }, signal }),

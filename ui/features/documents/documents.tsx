@@ -6,6 +6,7 @@ import { useRouter } from "next/navigation";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { type Document, type DocumentDetail, tagIndexQuery } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
@@ -76,7 +77,7 @@ export function Documents() {
   const deletedIds = useDeletedRows(held?.missingIds ?? NO_IDS, selection);
 
   const showLatest = useCallback(async () => {
-    const queryKey = ["documents", "list"];
+    const queryKey = documentKeys.lists;
     release();
     await client.invalidateQueries({ queryKey });
     // An event may have begun another request in the place of this one.

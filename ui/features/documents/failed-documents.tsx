@@ -7,6 +7,7 @@ import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { documentCountsQuery } from "@/api/queries";
+import { documentKeys, jobKeys, kbKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { failureLabel } from "@/lib/document-state";
 import { formatCount, plural } from "@/lib/format";
@@ -34,7 +35,7 @@ function useRetry() {
       ),
     onSuccess: ({ retried }) => toast(`Retrying ${plural(retried, "document")}`),
     onError: (error) => tellFailure("Couldn't retry the documents", error),
-    onSettled: () => Promise.all([["documents"], ["kbs"], ["jobs"]].map((queryKey) => client.invalidateQueries({ queryKey }))),
+    onSettled: () => Promise.all([documentKeys.all, kbKeys.all, jobKeys.all].map((queryKey) => client.invalidateQueries({ queryKey }))),
   });
 }
 

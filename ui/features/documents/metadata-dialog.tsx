@@ -8,7 +8,8 @@ import { Dialog } from "@/components/dialog";
 
 import type { MetadataChanges } from "./bulk-changes";
 import { asDeclared, type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
-import { type Declared, DeclaredNames, declaredFieldsQuery, MetadataField } from "./metadata-fields";
+import { DeclaredNames, MetadataField } from "./metadata-fields";
+import { type Declared, declaredFieldsQuery } from "./queries";
 
 const NONE: Declared = {};
 const NEW: FieldDraft = { name: "", type: "string", text: "", before: null };

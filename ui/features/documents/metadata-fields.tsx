@@ -1,24 +1,9 @@
 "use client";
 
-import { queryOptions } from "@tanstack/react-query";
 import { X } from "lucide-react";
 
-import { answered, api, organizationPath } from "@/api/client";
-
 import { type FieldDraft, TYPE_LABELS, VALUE_TYPES, type ValueType } from "./metadata";
-
-export type Declared = Readonly<Record<string, ValueType>>;
-
-/** Fields of metadata whose type the organization has declared. */
-export function declaredFieldsQuery() {
-  return queryOptions({
-    queryKey: ["metadata-fields"],
-    queryFn: async ({ signal }) =>
-      (await answered(api.GET("/v0/orgs/{organization_id}/metadata-fields", { params: { path: organizationPath() }, signal })))
-        .fields as Declared,
-    staleTime: 60_000,
-  });
-}
+import { type Declared } from "./queries";
 
 /** One field: its name, its type where nobody has declared it, and its value. */
 export function MetadataField({

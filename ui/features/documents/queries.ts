@@ -3,8 +3,11 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import type { Document, DocumentDetail } from "@/api/queries";
 import type { paths } from "@/api/schema";
+import { documentKeys, jobKeys } from "@/api/keys";
 import { documentState, type Progress } from "@/lib/document-state";
 import { pollEvery } from "@/lib/live";
+
+import { type ValueType } from "./metadata";
 
 type ListQuery = NonNullable<paths["/v0/orgs/{organization_id}/documents"]["get"]["parameters"]["query"]>;
 export type DocumentSort = NonNullable<ListQuery["sort"]>;
@@ -88,7 +91,7 @@ export function isExtracting(document: Document): boolean {
 /** A page with where each document stands in its knowledge bases: one call, however many rows. */
 export function documentPageQuery(page: DocumentPage) {
   return queryOptions({
-    queryKey: ["documents", "list", page],
+    queryKey: documentKeys.list(page),
     queryFn: async ({ signal }) => {
       const { sort, skip, limit } = page;
       const found = await list({ ...parameters(page), sort, skip, limit, include: ["knowledge_bases"] }, signal);
@@ -107,7 +110,7 @@ function standing(document: Schemas["ListedDocumentResponse"]): DocumentDetail {
 /** Which of the documents no longer exist. */
 export function deletedQuery(ids: readonly string[]) {
   return queryOptions({
-    queryKey: ["documents", "list", "deleted", ids],
+    queryKey: documentKeys.list("deleted", ids),
     queryFn: async ({ signal }) => {
       const conditions = JSON.stringify({ document_id: { $in: ids } });
       const { documents } = await list({ metadata_filter: conditions, limit: Math.max(1, ids.length) }, signal);
@@ -122,7 +125,7 @@ export function deletedQuery(ids: readonly string[]) {
 /** How many documents there are in all, whatever is filtered. */
 export function documentCountQuery() {
   return queryOptions({
-    queryKey: ["documents", "list", "count"],
+    queryKey: documentKeys.list("count"),
     queryFn: async ({ signal }) => (await list({ limit: 1 }, signal)).total_count,
   });
 }
@@ -130,7 +133,7 @@ export function documentCountQuery() {
 /** By document: how far the extractions are that run now. */
 export function extractionProgressQuery() {
   return queryOptions({
-    queryKey: ["jobs", "extracting"],
+    queryKey: jobKeys.extracting,
     queryFn: async ({ signal }) => {
       const { jobs } = await answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
@@ -159,4 +162,19 @@ export async function allMatching(filter: DocumentFilter): Promise<Document[]> {
     if (skip + PAGE >= page.total_count) break;
   }
   return [...found.values()];
+}
+
+const metadataKeys = { declared: ["metadata-fields"] as const };
+
+export type Declared = Readonly<Record<string, ValueType>>;
+
+/** Fields of metadata whose type the organization has declared. */
+export function declaredFieldsQuery() {
+  return queryOptions({
+    queryKey: metadataKeys.declared,
+    queryFn: async ({ signal }) =>
+      (await answered(api.GET("/v0/orgs/{organization_id}/metadata-fields", { params: { path: organizationPath() }, signal })))
+        .fields as Declared,
+    staleTime: 60_000,
+  });
 }

@@ -1,35 +1,20 @@
 "use client";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 import { parseAsString, useQueryState } from "nuqs";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { KnowledgeBase } from "@/api/queries";
 import { ErrorState } from "@/components/feedback";
-import { isLive, LIVE_MILLISECONDS } from "@/components/reconcile-report";
 import { ReconcileRuns } from "@/components/reconcile-runs";
 
-const SHOWN_RUNS = 20;
-
-function runsQuery(kbId: string) {
-  return queryOptions({
-    queryKey: ["reconcile", "runs", kbId],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/reconcile/runs", {
-          params: { path: organizationPath(), query: { kb_id: kbId, limit: SHOWN_RUNS } },
-          signal,
-        }),
-      ),
-    refetchInterval: (query) => (query.state.data?.runs.some(isLive) ? LIVE_MILLISECONDS : 15_000),
-  });
-}
+import { reconcileRunsQuery } from "./queries";
 
 /** Whether the knowledge base is as it should be: runs that looked, what they found, and having one look now. */
 export function BaseHealth({ base }: { base: KnowledgeBase }) {
   const [chosen, setChosen] = useQueryState("run", parseAsString.withOptions({ history: "push" }));
-  const { data, error, refetch } = useQuery(runsQuery(base.kb_id));
+  const { data, error, refetch } = useQuery(reconcileRunsQuery(base.kb_id));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <ReconcileRuns

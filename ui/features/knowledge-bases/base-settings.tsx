@@ -7,6 +7,7 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
+import { kbKeys } from "@/api/keys";
 import { formError } from "@/components/form";
 import { May } from "@/components/may";
 import { Banner } from "@/components/state";
@@ -38,7 +39,7 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
       ),
     onSuccess: async () => {
       toast("Saved");
-      await client.invalidateQueries({ queryKey: ["kbs"] });
+      await client.invalidateQueries({ queryKey: kbKeys.all });
     },
   });
   const general = formError(save.error, BASE_FIELDS);

@@ -1,36 +1,17 @@
 "use client";
 
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
-import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { type Schemas } from "@/api/client";
 import { Banner } from "@/components/state";
 import { formatCount, plural, UNKNOWN } from "@/lib/format";
 
-import { chunkingProblem } from "./chunking-problem";
+import { forecastQuery, problemOf } from "./queries";
 
 type Forecast = Schemas["ForecastAnswer"];
 type Range = Schemas["Range"];
 
 const DOLLARS = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD", maximumSignificantDigits: 3 });
-
-/** Settings on the way to others (a size typed before its overlap) are not worth a refusal. */
-export function problemOf(body: Schemas["ForecastBody"]): string | null {
-  return chunkingProblem(body.chunk_size, body.chunk_overlap);
-}
-
-/** What indexing would need now; asking embeds and charges nothing. */
-export function forecastQuery(body: Schemas["ForecastBody"]) {
-  return queryOptions({
-    queryKey: ["kbs", "forecast", body],
-    queryFn: ({ signal }) =>
-      answered(api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal })),
-    enabled: body.tag_ids.length > 0 && problemOf(body) === null,
-    placeholderData: keepPreviousData,
-    // A setting that is refused is refused again.
-    retry: false,
-    staleTime: 30_000,
-  });
-}
 
 function inWords({ value, low, high }: Range): string {
   return low === high ? formatCount(value) : `about ${formatCount(value)} (${formatCount(low)}–${formatCount(high)})`;

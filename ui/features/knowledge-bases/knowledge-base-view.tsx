@@ -10,6 +10,7 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
+import { kbKeys, promptKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
@@ -121,9 +122,9 @@ function Head({ base }: { base: KnowledgeBase }) {
       toast(`${base.name} is deleted`);
       parent.onFollow();
       router.replace(parent.href);
-      client.removeQueries({ queryKey: ["kbs", "one", base.kb_id] });
-      await client.invalidateQueries({ queryKey: ["kbs", "list"] });
-      await client.invalidateQueries({ queryKey: ["prompts"] });
+      client.removeQueries({ queryKey: kbKeys.one(base.kb_id) });
+      await client.invalidateQueries({ queryKey: kbKeys.lists });
+      await client.invalidateQueries({ queryKey: promptKeys.all });
     },
     onError: (error) => tellFailure("It was not deleted", error),
   });

@@ -1,29 +1,17 @@
 "use client";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 import { useState } from "react";
 
-import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { type Schemas } from "@/api/client";
 import { FieldError } from "@/components/form";
+
+import { embeddingModelsQuery } from "./queries";
 
 type Model = Schemas["ModelResponse"];
 
 const OTHER = "other";
-
-function embeddingModelsQuery() {
-  return queryOptions({
-    queryKey: ["models", "embedding"],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/models", {
-          params: { path: organizationPath(), query: { kind: "embedding", limit: 100 } },
-          signal,
-        }),
-      ),
-    staleTime: 60_000,
-  });
-}
 
 function byProvider(models: readonly Model[]): Map<string, Model[]> {
   const groups = new Map<string, Model[]>();

@@ -8,6 +8,7 @@ import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
+import { kbKeys } from "@/api/keys";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
 import { OnlyWhoMay } from "@/components/may";
@@ -17,8 +18,9 @@ import { plural } from "@/lib/format";
 import { useDebounced } from "@/lib/use-debounced";
 
 import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
-import { ForecastPanel, forecastQuery, problemOf } from "./forecast-panel";
+import { ForecastPanel } from "./forecast-panel";
 import { ModelField } from "./model-field";
+import { forecastQuery, problemOf } from "./queries";
 
 const PARENT = { href: "/kbs/", label: "Knowledge bases" };
 /** A forecast follows what is typed once it rests for so long. */
@@ -100,7 +102,7 @@ function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
         }),
       ),
     onSuccess: async (made) => {
-      await client.invalidateQueries({ queryKey: ["kbs"] });
+      await client.invalidateQueries({ queryKey: kbKeys.all });
       router.push(`/kbs/view/?id=${made.kb_id}`);
     },
   });

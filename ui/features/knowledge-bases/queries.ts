@@ -2,13 +2,17 @@ import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import type { KnowledgeBase } from "@/api/queries";
+import { jobKeys, kbKeys, modelKeys, reconcileKeys, usageKeys } from "@/api/keys";
+import { isLive, RUN_LIVE_MILLISECONDS } from "@/components/reconcile-queries";
 import type { Tone } from "@/components/state";
 import { formatCount } from "@/lib/format";
+
+import { chunkingProblem } from "./chunking-problem";
 
 /** SPUs that each knowledge base was charged within the last 30 days. */
 export function spusByBaseQuery() {
   return queryOptions({
-    queryKey: ["usage", "by-kb", 30],
+    queryKey: usageKeys.byKb,
     queryFn: async ({ signal }) => {
       const since = new Date(Date.now() - 30 * 86_400_000).toISOString();
       const usage = await answered(
@@ -25,7 +29,7 @@ export function spusByBaseQuery() {
 /** `counted`: the knowledge base's chunks as last counted, so that the list is read anew when they change. */
 export function indexedDocumentsQuery(kbId: string, skip: number, limit: number, counted: number) {
   return queryOptions({
-    queryKey: ["kbs", "documents", kbId, skip, limit, counted],
+    queryKey: kbKeys.documents(kbId, skip, limit, counted),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/knowledge-bases/{kb_id}/documents", {
@@ -40,7 +44,7 @@ export function indexedDocumentsQuery(kbId: string, skip: number, limit: number,
 /** What is still to be done for a knowledge base, or was given up. */
 export function baseJobsQuery(kbId: string, state: "available" | "running" | "dead") {
   return queryOptions({
-    queryKey: ["jobs", "of-kb", kbId, state],
+    queryKey: jobKeys.ofKb(kbId, state),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
@@ -82,4 +86,53 @@ export function baseState(base: KnowledgeBase): { tone: Tone; label: string } {
     default:
       return { tone: "queued", label: base.status };
   }
+}
+
+/** Settings on the way to others (a size typed before its overlap) are not worth a refusal. */
+export function problemOf(body: Schemas["ForecastBody"]): string | null {
+  return chunkingProblem(body.chunk_size, body.chunk_overlap);
+}
+
+/** What indexing would need now; asking embeds and charges nothing. */
+export function forecastQuery(body: Schemas["ForecastBody"]) {
+  return queryOptions({
+    queryKey: kbKeys.forecast(body),
+    queryFn: ({ signal }) =>
+      answered(api.POST("/v0/orgs/{organization_id}/knowledge-bases/forecast", { params: { path: organizationPath() }, body, signal })),
+    enabled: body.tag_ids.length > 0 && problemOf(body) === null,
+    placeholderData: keepPreviousData,
+    // A setting that is refused is refused again.
+    retry: false,
+    staleTime: 30_000,
+  });
+}
+
+export function embeddingModelsQuery() {
+  return queryOptions({
+    queryKey: modelKeys.embedding,
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/models", {
+          params: { path: organizationPath(), query: { kind: "embedding", limit: 100 } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+}
+
+const SHOWN_RUNS = 20;
+
+export function reconcileRunsQuery(kbId: string) {
+  return queryOptions({
+    queryKey: reconcileKeys.runsOfKb(kbId),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/reconcile/runs", {
+          params: { path: organizationPath(), query: { kb_id: kbId, limit: SHOWN_RUNS } },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (query.state.data?.runs.some(isLive) ? RUN_LIVE_MILLISECONDS : 15_000),
+  });
 }

@@ -1,9 +1,9 @@
 "use client";
 
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, useQueryState } from "nuqs";
 
-import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { type Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
@@ -12,21 +12,9 @@ import { Time } from "@/components/time";
 import { formatBytes, formatCount, plural } from "@/lib/format";
 import { useLastPage } from "@/lib/use-last-page";
 
-type Backup = Schemas["BackupResponse"];
-const PAGE = 20;
-const RUNNING_MILLISECONDS = 4_000;
+import { BACKUPS_A_PAGE, backupsQuery } from "./queries";
 
-function backupsQuery(skip: number) {
-  return queryOptions({
-    queryKey: ["backups", skip],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/backups", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
-      ),
-    placeholderData: keepPreviousData,
-    refetchInterval: (query) => (query.state.data?.backups.some((backup) => backup.outcome === "running") ? RUNNING_MILLISECONDS : 60_000),
-  });
-}
+type Backup = Schemas["BackupResponse"];
 
 const OUTCOMES: Record<Backup["outcome"], { tone: Tone; words: string }> = {
   running: { tone: "working", words: "Running" },
@@ -46,8 +34,8 @@ const NAMED: [collection: string, one: string][] = [
 export function Backups() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1).withOptions({ history: "push" }));
   const at = Math.max(1, page);
-  const { data, error, refetch } = useQuery(backupsQuery((at - 1) * PAGE));
-  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
+  const { data, error, refetch } = useQuery(backupsQuery((at - 1) * BACKUPS_A_PAGE));
+  useLastPage(page, data?.total_count, BACKUPS_A_PAGE, (last) => setPage(last, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
@@ -82,13 +70,13 @@ export function Backups() {
           </table>
         )}
       </ScrollArea>
-      {data && data.total_count > PAGE && (
+      {data && data.total_count > BACKUPS_A_PAGE && (
         <Pager
           skip={data.skip}
           shown={data.backups.length}
           total={data.total_count}
           page={at}
-          pageCount={Math.ceil(data.total_count / PAGE)}
+          pageCount={Math.ceil(data.total_count / BACKUPS_A_PAGE)}
           onPage={(next) => void setPage(next)}
         />
       )}

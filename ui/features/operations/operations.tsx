@@ -7,6 +7,7 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { documentCountsQuery, knowledgeBaseQuery } from "@/api/queries";
+import { jobKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
@@ -71,7 +72,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
   const { held, release } = useHeldRows(JSON.stringify([filter, page]), isPlaceholderData ? undefined : data?.jobs, idOf);
   const renew = () => {
     release();
-    return client.invalidateQueries({ queryKey: ["jobs"] });
+    return client.invalidateQueries({ queryKey: jobKeys.all });
   };
   const act = async (what: string, done: string, call: () => Promise<unknown>) => {
     try {

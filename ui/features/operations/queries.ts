@@ -1,11 +1,20 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { jobKeys, reconcileKeys } from "@/api/keys";
+import { isLive, RUN_LIVE_MILLISECONDS } from "@/components/reconcile-queries";
 import type { JobKind } from "@/lib/job-words";
 
 export type Job = Schemas["JobResponse"];
 export type ListedJob = Schemas["ListedJobResponse"];
 export type JobState = Schemas["JobState"];
+
+const backupKeys = { page: (skip: number) => ["backups", skip] as const };
+const workerKeys = { all: ["workers"] as const };
+
+export const REPORTS_A_PAGE = 20;
+export const BACKUPS_A_PAGE = 20;
+const BACKUP_RUNNING_MILLISECONDS = 4_000;
 
 export interface JobFilter {
   states: JobState[];
@@ -25,7 +34,7 @@ function parameters({ states, kinds, kbId, errorCode }: JobFilter) {
 
 export function jobPageQuery(filter: JobFilter, skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["jobs", "page", filter, skip, limit],
+    queryKey: jobKeys.page(filter, skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs", {
@@ -40,7 +49,7 @@ export function jobPageQuery(filter: JobFilter, skip: number, limit: number) {
 
 export function jobQuery(jobId: string) {
   return queryOptions({
-    queryKey: ["jobs", "one", jobId],
+    queryKey: jobKeys.one(jobId),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs/{job_id}", {
@@ -108,18 +117,16 @@ export function cancelMatching({ states, kinds, kbId, errorCode }: JobFilter) {
 /** The queue by kind, of this organization. */
 export function jobCountsQuery() {
   return queryOptions({
-    queryKey: ["jobs", "counts"],
+    queryKey: jobKeys.counts,
     queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/jobs/counts", { params: { path: organizationPath() }, signal })),
     refetchInterval: 4_000,
   });
 }
 
-type ErrorGroup = Schemas["JobErrorResponse"];
-
 /** All dead jobs that fit, by error: the same error repeated is one line with its number. */
 export function jobErrorsQuery({ kinds, kbId }: Pick<JobFilter, "kinds" | "kbId">) {
   return queryOptions({
-    queryKey: ["jobs", "errors", kinds, kbId],
+    queryKey: jobKeys.errors(kinds, kbId),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/jobs/errors", {
@@ -131,5 +138,43 @@ export function jobErrorsQuery({ kinds, kbId }: Pick<JobFilter, "kinds" | "kbId"
         }),
       ),
     refetchInterval: 10_000,
+  });
+}
+
+export function reconcileRunsQuery(skip: number) {
+  return queryOptions({
+    queryKey: reconcileKeys.runs(skip),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/reconcile/runs", {
+          params: { path: organizationPath(), query: { skip, limit: REPORTS_A_PAGE } },
+          signal,
+        }),
+      ),
+    refetchInterval: (query) => (query.state.data?.runs.some(isLive) ? RUN_LIVE_MILLISECONDS : 15_000),
+  });
+}
+
+export function backupsQuery(skip: number) {
+  return queryOptions({
+    queryKey: backupKeys.page(skip),
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/backups", {
+          params: { path: organizationPath(), query: { skip, limit: BACKUPS_A_PAGE } },
+          signal,
+        }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: (query) =>
+      query.state.data?.backups.some((backup) => backup.outcome === "running") ? BACKUP_RUNNING_MILLISECONDS : 60_000,
+  });
+}
+
+export function workersQuery() {
+  return queryOptions({
+    queryKey: workerKeys.all,
+    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/workers", { params: { path: organizationPath() }, signal })),
+    refetchInterval: 4_000,
   });
 }

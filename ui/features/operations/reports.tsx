@@ -1,6 +1,6 @@
 "use client";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
@@ -8,32 +8,18 @@ import { knowledgeBaseQuery } from "@/api/queries";
 import { ErrorState } from "@/components/feedback";
 import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
-import { isLive, LIVE_MILLISECONDS, type Run } from "@/components/reconcile-report";
+import type { Run } from "@/components/reconcile-queries";
 import { ReconcileRuns } from "@/components/reconcile-runs";
 import { useLastPage } from "@/lib/use-last-page";
 
-const PAGE = 20;
-
-function runsQuery(skip: number) {
-  return queryOptions({
-    queryKey: ["reconcile", "runs", "all", skip],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/reconcile/runs", {
-          params: { path: organizationPath(), query: { skip, limit: PAGE } },
-          signal,
-        }),
-      ),
-    refetchInterval: (query) => (query.state.data?.runs.some(isLive) ? LIVE_MILLISECONDS : 15_000),
-  });
-}
+import { reconcileRunsQuery, REPORTS_A_PAGE } from "./queries";
 
 /** Whether all of the organization is as it should be: passes and runs, what they found, and having one look now. */
 export function Reports() {
   const [url, setUrl] = useQueryStates({ run: parseAsString, page: parseAsInteger.withDefault(1) }, { history: "push" });
   const page = Math.max(1, url.page);
-  const { data, error, refetch } = useQuery(runsQuery((page - 1) * PAGE));
-  useLastPage(page, data?.total_count, PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
+  const { data, error, refetch } = useQuery(reconcileRunsQuery((page - 1) * REPORTS_A_PAGE));
+  useLastPage(page, data?.total_count, REPORTS_A_PAGE, (last) => setUrl({ page: last }, { history: "replace" }));
   if (error && !data) return <ErrorState error={error} retry={() => void refetch()} />;
   return (
     <>
@@ -65,13 +51,13 @@ export function Reports() {
         onShow={(runId) => void setUrl({ run: runId })}
         onStarted={(runId) => void setUrl({ run: runId, page: 1 })}
       />
-      {data && data.total_count > PAGE && (
+      {data && data.total_count > REPORTS_A_PAGE && (
         <Pager
           skip={data.skip}
           shown={data.runs.length}
           total={data.total_count}
           page={page}
-          pageCount={Math.ceil(data.total_count / PAGE)}
+          pageCount={Math.ceil(data.total_count / REPORTS_A_PAGE)}
           onPage={(next) => void setUrl({ page: next, run: null })}
         />
       )}

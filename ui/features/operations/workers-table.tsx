@@ -1,22 +1,15 @@
 "use client";
 
-import { queryOptions, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import Link from "next/link";
 
-import { answered, api, organizationPath } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { ScrollArea } from "@/components/scroll-area";
 import { Time } from "@/components/time";
 import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 
-function workersQuery() {
-  return queryOptions({
-    queryKey: ["workers"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/workers", { params: { path: organizationPath() }, signal })),
-    refetchInterval: 4_000,
-  });
-}
+import { workersQuery } from "./queries";
 
 /** The processes that run jobs; what they run for other organizations is not told. */
 export function WorkersTable() {

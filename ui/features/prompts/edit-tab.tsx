@@ -7,6 +7,7 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { ApiError } from "@/api/errors";
+import { promptKeys } from "@/api/keys";
 
 import { bodyOf, type Draft, draftOf, isSameDraft } from "./draft";
 import { PromptForm } from "./prompt-form";
@@ -39,11 +40,11 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
       else toast(`Saved as version ${saved.version}`, { description: "Results of earlier versions are kept under Results." });
       setBegun(saved);
       setDraft(draftOf(saved, saved.name));
-      client.setQueryData(["prompts", "one", prompt.prompt_id], saved);
-      await client.invalidateQueries({ queryKey: ["prompts"] });
+      client.setQueryData(promptKeys.one(prompt.prompt_id), saved);
+      await client.invalidateQueries({ queryKey: promptKeys.all });
     },
     // Somebody was faster: their version is loaded, and told below.
-    onError: () => client.invalidateQueries({ queryKey: ["prompts", "one", prompt.prompt_id] }),
+    onError: () => client.invalidateQueries({ queryKey: promptKeys.one(prompt.prompt_id) }),
   });
   const isConflict = save.error instanceof ApiError && save.error.code === "stale_version";
   const discard = () => {

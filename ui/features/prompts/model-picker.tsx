@@ -7,10 +7,12 @@ import Link from "next/link";
 import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
+import { providersQuery } from "@/api/queries";
+
 import { FieldError } from "@/components/form";
 import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
-import { chatModelsQuery, type Model, providersQuery } from "./queries";
+import { chatModelsQuery, type Model } from "./queries";
 
 const DOLLARS = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
 

@@ -7,6 +7,7 @@ import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
+import { promptKeys } from "@/api/keys";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
@@ -72,7 +73,7 @@ function Create({ initial }: { initial: Draft }) {
       ),
     onSuccess: async (made) => {
       setDirty(false);
-      await client.invalidateQueries({ queryKey: ["prompts"] });
+      await client.invalidateQueries({ queryKey: promptKeys.all });
       router.push(`/prompts/view/?id=${made.prompt_id}`);
     },
   });

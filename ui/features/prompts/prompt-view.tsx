@@ -10,6 +10,7 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
+import { promptKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
@@ -109,7 +110,7 @@ function Remove({ prompt }: { prompt: Prompt }) {
     onSuccess: async () => {
       toast(`${prompt.name} is deleted`);
       router.replace("/prompts/");
-      await client.invalidateQueries({ queryKey: ["prompts", "list"] });
+      await client.invalidateQueries({ queryKey: promptKeys.lists });
     },
     onError: (failure) => tellFailure("The prompt was not deleted", failure),
   });

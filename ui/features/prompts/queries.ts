@@ -1,6 +1,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { documentKeys, jobKeys, modelKeys, promptKeys } from "@/api/keys";
 
 export type Prompt = Schemas["PromptResponse"];
 export type ListedPrompt = Schemas["ListedPromptResponse"];
@@ -13,6 +14,20 @@ export type RunPassage = Schemas["RunPassageResponse"];
 export type Result = Schemas["PromptResultResponse"];
 export type Model = Schemas["ModelResponse"];
 
+export const runKeys = {
+  all: ["runs"] as const,
+  list: (...page: unknown[]) => ["runs", "list", ...page] as const,
+  one: (runId: string) => ["runs", "one", runId] as const,
+};
+
+export const resultKeys = {
+  all: ["results"] as const,
+  list: (...page: unknown[]) => ["results", "list", ...page] as const,
+  one: (promptId: string, version: number, documentId: string) => ["results", "one", promptId, version, documentId] as const,
+  earlier: (promptId: string, before: number) => ["results", "earlier", promptId, before] as const,
+  byDocument: (promptId: string, version: number) => ["results", "by-document", promptId, version] as const,
+};
+
 export const LIVE_MILLISECONDS = 3_000;
 export const QUIET_MILLISECONDS = 15_000;
 const PAGE = 100;
@@ -21,7 +36,7 @@ export const MOST_COMPARED = 1_000;
 
 export function promptListQuery(nameSearch: string, skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["prompts", "list", nameSearch, skip, limit],
+    queryKey: promptKeys.list(nameSearch, skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/prompts", {
@@ -44,7 +59,7 @@ function ofPrompt(promptId: string) {
 
 export function promptQuery(promptId: string) {
   return queryOptions({
-    queryKey: ["prompts", "one", promptId],
+    queryKey: promptKeys.one(promptId),
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}", { params: { path: ofPrompt(promptId) }, signal })),
     enabled: promptId !== "",
@@ -54,7 +69,7 @@ export function promptQuery(promptId: string) {
 /** Every version, latest first. */
 export function versionsQuery(promptId: string) {
   return queryOptions({
-    queryKey: ["prompts", "versions", promptId],
+    queryKey: promptKeys.versions(promptId),
     queryFn: async ({ signal }) => {
       const versions: PromptVersion[] = [];
       for (;;) {
@@ -80,7 +95,7 @@ export interface RunFilter {
 
 export function runsQuery({ promptId, documentId, statuses = [] }: RunFilter, skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["runs", "list", promptId, documentId ?? "", statuses.join(), skip, limit],
+    queryKey: runKeys.list(promptId, documentId ?? "", statuses.join(), skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/runs", {
@@ -108,7 +123,7 @@ export function isUnfinished(run: Pick<Run, "status">): boolean {
 
 export function runQuery(runId: string) {
   return queryOptions({
-    queryKey: ["runs", "one", runId],
+    queryKey: runKeys.one(runId),
     queryFn: ({ signal }) =>
       answered(api.GET("/v0/orgs/{organization_id}/runs/{run_id}", { params: { path: { ...organizationPath(), run_id: runId } }, signal })),
     enabled: runId !== "",
@@ -124,7 +139,7 @@ export interface ResultFilter {
 
 export function resultsQuery({ promptId, version, isVerified }: ResultFilter, skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["results", promptId, version, isVerified, skip, limit],
+    queryKey: resultKeys.list(promptId, version, isVerified, skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results", {
@@ -143,7 +158,7 @@ const MOST_VERSIONS = 20;
 /** The latest version before `before` that has results, with their number; null where none has. */
 export function earlierResultsQuery(promptId: string, before: number) {
   return queryOptions({
-    queryKey: ["results", "earlier", promptId, before],
+    queryKey: resultKeys.earlier(promptId, before),
     queryFn: async ({ signal }) => {
       const count = async (version: number, isVerified?: boolean) => {
         const query = { version, limit: 1, ...(isVerified !== undefined && { is_verified: isVerified }) };
@@ -164,7 +179,7 @@ export function earlierResultsQuery(promptId: string, before: number) {
 /** By document, the results of a version that a run would replace; the first MOST_COMPARED of them. */
 export function replacedQuery(promptId: string, version: number) {
   return queryOptions({
-    queryKey: ["results", "by-document", promptId, version],
+    queryKey: resultKeys.byDocument(promptId, version),
     queryFn: async ({ signal }) => {
       const byDocument = new Map<string, Result>();
       for (let skip = 0; skip < MOST_COMPARED; skip += PAGE) {
@@ -184,7 +199,7 @@ export function replacedQuery(promptId: string, version: number) {
 
 export function documentChoiceQuery(nameSearch: string, tagIds: readonly string[], skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["documents", "list", "for-run", nameSearch, tagIds.join(), skip, limit],
+    queryKey: documentKeys.list("for-run", nameSearch, tagIds.join(), skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents", {
@@ -208,7 +223,7 @@ export function documentChoiceQuery(nameSearch: string, tagIds: readonly string[
 
 export function chatModelsQuery(nameSearch: string) {
   return queryOptions({
-    queryKey: ["models", "chat", nameSearch],
+    queryKey: modelKeys.chatNamed(nameSearch),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/models", {
@@ -221,12 +236,31 @@ export function chatModelsQuery(nameSearch: string) {
   });
 }
 
-export function providersQuery() {
+export function resultQuery(promptId: string, version: number, documentId: string) {
   return queryOptions({
-    queryKey: ["providers"],
+    queryKey: resultKeys.one(promptId, version, documentId),
     queryFn: ({ signal }) =>
       answered(
-        api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
+        api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results/{document_id}", {
+          params: { path: { ...ofPrompt(promptId), document_id: documentId }, query: { version } },
+          signal,
+        }),
       ),
+    retry: false,
+  });
+}
+
+/** The jobs of runs that wait: a run itself tells only how it ended. */
+export function waitingRunsQuery() {
+  return queryOptions({
+    queryKey: jobKeys.ofRuns,
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/v0/orgs/{organization_id}/jobs", {
+          params: { path: organizationPath(), query: { kind: ["run_prompt"], state: ["available"], limit: 100 } },
+          signal,
+        }),
+      ),
+    refetchInterval: LIVE_MILLISECONDS,
   });
 }

@@ -18,7 +18,7 @@ import { useMay } from "@/lib/permissions";
 import { isObject, type Json, type JsonObject } from "./answer-schema";
 import { columnsOf, type Input, inputOf, read, shortly, typed, valueAt } from "./answer-values";
 import { AnswerView } from "./answer-view";
-import type { Prompt, PromptVersion, Result } from "./queries";
+import { type Prompt, type PromptVersion, type Result, resultKeys, resultQuery } from "./queries";
 import { ResultMark } from "./result-mark";
 
 /** One result: its fields to correct, its verification, and what it was before. */
@@ -34,20 +34,7 @@ export function ResultDialog({
   onClose: () => void;
 }) {
   const document = useQuery({ ...documentQuery(documentId), retry: false });
-  const { data, error, refetch } = useQuery({
-    queryKey: ["results", "one", prompt.prompt_id, version.version, documentId],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/prompts/{prompt_id}/results/{document_id}", {
-          params: {
-            path: { ...organizationPath(), prompt_id: prompt.prompt_id, document_id: documentId },
-            query: { version: version.version },
-          },
-          signal,
-        }),
-      ),
-    retry: false,
-  });
+  const { data, error, refetch } = useQuery(resultQuery(prompt.prompt_id, version.version, documentId));
   const title = document.data?.document_name ?? "Result";
   if (!data) {
     return (
@@ -115,8 +102,8 @@ function Editor({
         body.is_verified === true ? "Verified" : body.is_verified === false && body.answer === undefined ? "No longer verified" : "Saved",
       );
       setTexts(new Map());
-      client.setQueryData(["results", "one", saved.prompt_id, saved.version, saved.document_id], saved);
-      await client.invalidateQueries({ queryKey: ["results"] });
+      client.setQueryData(resultKeys.one(saved.prompt_id, saved.version, saved.document_id), saved);
+      await client.invalidateQueries({ queryKey: resultKeys.all });
     },
   });
   const change = (isVerified: boolean | null) =>

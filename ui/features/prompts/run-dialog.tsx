@@ -10,7 +10,7 @@ import { Dialog } from "@/components/dialog";
 import { formatCount, plural } from "@/lib/format";
 
 import { DocumentChooser } from "./document-chooser";
-import { MOST_COMPARED, type Prompt, replacedQuery } from "./queries";
+import { MOST_COMPARED, type Prompt, replacedQuery, runKeys } from "./queries";
 
 /** What the API takes in one call. */
 const MOST_DOCUMENTS = 1_000;
@@ -34,7 +34,7 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
       ),
     onSuccess: async ({ runs }) => {
       toast(runs.length === 1 ? "The run is on its way" : `${formatCount(runs.length)} runs are on their way`);
-      await client.invalidateQueries({ queryKey: ["runs"] });
+      await client.invalidateQueries({ queryKey: runKeys.all });
       onClose();
       const [first] = runs;
       router.push(

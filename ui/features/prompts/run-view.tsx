@@ -16,7 +16,7 @@ import { formatCount, formatMilliseconds, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
 import { AnswerView } from "./answer-view";
-import { isUnfinished, promptQuery, type RunDetail, type RunPassage, runQuery } from "./queries";
+import { isUnfinished, promptQuery, type RunDetail, runKeys, type RunPassage, runQuery } from "./queries";
 import { RunSteps } from "./run-steps";
 import { costWords, runState, whatToDo } from "./run-words";
 import { CancelRun, RunSubject } from "./runs-tab";
@@ -184,7 +184,7 @@ function RunAgain({ run }: { run: RunDetail }) {
         }),
       ),
     onSuccess: async ({ runs }) => {
-      await client.invalidateQueries({ queryKey: ["runs"] });
+      await client.invalidateQueries({ queryKey: runKeys.all });
       if (runs[0]) router.push(`/prompts/run/?id=${runs[0].run_id}`);
     },
     onError: (failure) => tellFailure("It was not run again", failure),

@@ -15,7 +15,7 @@ import { formatCount, formatMilliseconds } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
 
-import { isUnfinished, LIVE_MILLISECONDS, type Prompt, type Run, type RunStatus, runsQuery } from "./queries";
+import { isUnfinished, type Prompt, type Run, runKeys, runsQuery, type RunStatus, waitingRunsQuery } from "./queries";
 import { costWords, runState, STATUS_WORDS, STATUSES } from "./run-words";
 
 const PAGE = 50;
@@ -179,7 +179,7 @@ export function CancelRun({ runId, isQuiet = false }: { runId: string; isQuiet?:
     mutationFn: () =>
       answered(api.POST("/v0/orgs/{organization_id}/runs/{run_id}/cancel", { params: { path: { ...organizationPath(), run_id: runId } } })),
     onError: (failure) => tellFailure("The run was not cancelled", failure),
-    onSettled: () => client.invalidateQueries({ queryKey: ["runs"] }),
+    onSettled: () => client.invalidateQueries({ queryKey: runKeys.all }),
   });
   return (
     <button
@@ -196,18 +196,7 @@ export function CancelRun({ runId, isQuiet = false }: { runId: string; isQuiet?:
 /** Why runs wait: their jobs know; a run itself tells only how it ended. */
 function Waiting({ runs }: { runs: readonly Run[] }) {
   const unfinished = runs.filter(isUnfinished);
-  const { data } = useQuery({
-    queryKey: ["jobs", "of-runs"],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/jobs", {
-          params: { path: organizationPath(), query: { kind: ["run_prompt"], state: ["available"], limit: 100 } },
-          signal,
-        }),
-      ),
-    enabled: unfinished.length > 0,
-    refetchInterval: LIVE_MILLISECONDS,
-  });
+  const { data } = useQuery({ ...waitingRunsQuery(), enabled: unfinished.length > 0 });
   const held = data?.jobs.filter((job) => job.error !== null && unfinished.some((run) => run.document_id === job.document_id)) ?? [];
   const [first] = held;
   if (!first?.error || unfinished.length === 0) return null;

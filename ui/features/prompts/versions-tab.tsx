@@ -7,6 +7,7 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { knowledgeBaseQuery, tagIndexQuery } from "@/api/queries";
+import { promptKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Time } from "@/components/time";
@@ -233,8 +234,8 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
           ? `Version ${prompt.version} says the same already`
           : `Version ${version.version} is back, as version ${saved.version}`,
       );
-      client.setQueryData(["prompts", "one", prompt.prompt_id], saved);
-      await client.invalidateQueries({ queryKey: ["prompts"] });
+      client.setQueryData(promptKeys.one(prompt.prompt_id), saved);
+      await client.invalidateQueries({ queryKey: promptKeys.all });
       void setUrl({ v: null, vs: null });
     },
     onError: (failure) => tellFailure("The version was not restored", failure),

@@ -8,6 +8,10 @@ export type SearchAnswer = Schemas["SearchAnswer"];
 export type Explanation = Schemas["ExplanationResponse"];
 export type Hit = Schemas["SearchResultResponse"];
 
+const searchKeys = {
+  answer: (...question: unknown[]) => ["search", ...question] as const,
+};
+
 export interface Question {
   query: string;
   kbIds: readonly string[];
@@ -18,7 +22,7 @@ export interface Question {
 /** A search is made once: it may be charged, and the same question is answered from the page's memory. */
 export function searchQuery({ query, kbIds, configuration, filter }: Question) {
   return queryOptions({
-    queryKey: ["search", kbIds, query, writeConfiguration(configuration), filter],
+    queryKey: searchKeys.answer(kbIds, query, writeConfiguration(configuration), filter),
     // The client's types widen the pairs of `highlights` to lists; the schema's own are exact.
     queryFn: async ({ signal }): Promise<SearchAnswer> => {
       const body = searchBody(query, configuration, filter);

@@ -1,6 +1,6 @@
 "use client";
 
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
@@ -20,9 +20,9 @@ import { usePermissions } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
+import { ROWS_A_PAGE, tokenKeys, tokensQuery } from "./queries";
 
 type AccessToken = Schemas["AccessTokenResponse"];
-const PAGE = 50;
 
 export function AccessTokens() {
   const { isKnown, may } = usePermissions();
@@ -41,16 +41,9 @@ function TokenList() {
   const { permission } = usePermissions();
   const client = useQueryClient();
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
-  const skip = (Math.max(1, page) - 1) * PAGE;
-  const { data, error, refetch } = useQuery({
-    queryKey: ["tokens", skip],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/access-tokens", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
-      ),
-    placeholderData: keepPreviousData,
-  });
-  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
+  const skip = (Math.max(1, page) - 1) * ROWS_A_PAGE;
+  const { data, error, refetch } = useQuery(tokensQuery(skip));
+  useLastPage(page, data?.total_count, ROWS_A_PAGE, (last) => setPage(last, { history: "replace" }));
   const [isCreating, setCreating] = useState(false);
   const [revoked, setRevoked] = useState<AccessToken | null>(null);
   const revoke = useMutation({
@@ -62,7 +55,7 @@ function TokenList() {
       ),
     onSuccess: async (_, token) => {
       toast(`${token.name} is revoked`);
-      await client.invalidateQueries({ queryKey: ["tokens"] });
+      await client.invalidateQueries({ queryKey: tokenKeys.all });
     },
     onError: (failure) => tellFailure("The token was not revoked", failure),
   });
@@ -75,7 +68,7 @@ function TokenList() {
       ),
     onSuccess: async (_, token) => {
       toast(`${token.name} now depends on you`);
-      await client.invalidateQueries({ queryKey: ["tokens"] });
+      await client.invalidateQueries({ queryKey: tokenKeys.all });
     },
     onError: (failure) => tellFailure("The token was not taken over", failure),
   });
@@ -166,13 +159,13 @@ function TokenList() {
           </table>
         )}
       </div>
-      {data && data.total_count > PAGE && (
+      {data && data.total_count > ROWS_A_PAGE && (
         <Pager
           skip={data.skip}
           shown={data.access_tokens.length}
           total={data.total_count}
           page={page}
-          pageCount={Math.ceil(data.total_count / PAGE)}
+          pageCount={Math.ceil(data.total_count / ROWS_A_PAGE)}
           onPage={(next) => void setPage(next, { history: "push" })}
         />
       )}
@@ -234,7 +227,7 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
           headers: idempotencyKey(),
         }),
       ),
-    onSuccess: () => client.invalidateQueries({ queryKey: ["tokens"] }),
+    onSuccess: () => client.invalidateQueries({ queryKey: tokenKeys.all }),
   });
   const made = create.data;
   if (made) {

@@ -1,9 +1,9 @@
 "use client";
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, useQueryState } from "nuqs";
 
-import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import type { Schemas } from "@/api/client";
 import { EmptyState, ErrorState, SkeletonRows } from "@/components/feedback";
 import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
@@ -13,10 +13,10 @@ import { Time } from "@/components/time";
 import { useMay } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
 
-import { actionWords, AuditFilter, auditQuery, useAuditFilter } from "./audit-filter";
+import { AuditFilter } from "./audit-filter";
+import { actionWords, useAuditFilter } from "./audit-values";
 import { SettingsHead } from "./settings-tabs";
-
-const PAGE = 50;
+import { auditLogQuery, ROWS_A_PAGE } from "./queries";
 
 const actorOf = ({ actor }: Schemas["AuditEntryResponse"]) => (actor.kind === "token" ? `token ${actor.name}` : actor.name);
 
@@ -38,19 +38,9 @@ function Entries() {
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
   const [filter, setFilter] = useAuditFilter();
   const isFiltered = Object.values(filter).some((value) => value !== "");
-  const skip = (Math.max(1, page) - 1) * PAGE;
-  const { data, error, refetch } = useQuery({
-    queryKey: ["audit-log", skip, filter],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/audit-log", {
-          params: { path: organizationPath(), query: { skip, limit: PAGE, ...auditQuery(filter) } },
-          signal,
-        }),
-      ),
-    placeholderData: keepPreviousData,
-  });
-  useLastPage(page, data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
+  const skip = (Math.max(1, page) - 1) * ROWS_A_PAGE;
+  const { data, error, refetch } = useQuery(auditLogQuery(skip, filter));
+  useLastPage(page, data?.total_count, ROWS_A_PAGE, (last) => setPage(last, { history: "replace" }));
   return (
     <>
       <SettingsHead />
@@ -116,13 +106,13 @@ function Entries() {
           </table>
         )}
       </ScrollArea>
-      {data && data.total_count > PAGE && (
+      {data && data.total_count > ROWS_A_PAGE && (
         <Pager
           skip={data.skip}
           shown={data.entries.length}
           total={data.total_count}
           page={page}
-          pageCount={Math.ceil(data.total_count / PAGE)}
+          pageCount={Math.ceil(data.total_count / ROWS_A_PAGE)}
           onPage={(next) => void setPage(next, { history: "push" })}
         />
       )}

@@ -5,6 +5,7 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
+import { organizationKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { Field, formError } from "@/components/form";
 import { ScrollArea } from "@/components/scroll-area";
@@ -44,7 +45,11 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
     mutationFn: () => put(changes),
     onSuccess: () => toast("Saved"),
     onSettled: async (_, error) => {
-      await Promise.all(["organization", "retention", "organization-settings"].map((key) => client.invalidateQueries({ queryKey: [key] })));
+      await Promise.all(
+        [organizationKeys.one, organizationKeys.retention, organizationKeys.settings].map((queryKey) =>
+          client.invalidateQueries({ queryKey }),
+        ),
+      );
       if (!error) setEdited(null);
     },
   });

@@ -2,21 +2,17 @@
 
 import { useQuery } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { quotaQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { UsageMeter } from "@/components/usage-meter";
 import { formatBytes, formatCount } from "@/lib/format";
 
+import { storageQuery } from "./queries";
+
 /** What an operator lets the organization use, and what of it is used. */
 export function OrganizationQuotas() {
-  const storage = useQuery({
-    queryKey: ["storage"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/storage", { params: { path: organizationPath() }, signal })),
-  });
-  const quota = useQuery({
-    queryKey: ["quota"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
-  });
+  const storage = useQuery(storageQuery());
+  const quota = useQuery(quotaQuery());
   const error = storage.error ?? quota.error;
   return (
     <section aria-labelledby="quotas" className="flex max-w-[640px] flex-col gap-3">

@@ -1,12 +1,13 @@
 "use client";
 
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { parseAsInteger, useQueryState } from "nuqs";
 import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
+import { memberKeys } from "@/api/keys";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
@@ -19,10 +20,10 @@ import type { Role } from "@/lib/session";
 import { useLastPage } from "@/lib/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
+import { invitationKeys, invitationsQuery, membersQuery, ROWS_A_PAGE } from "./queries";
 
 type Member = Schemas["MemberResponse"];
 type Invitation = Schemas["InvitationResponse"];
-const PAGE = 50;
 const LAST_OWNER = "The last owner stays: make somebody else an owner first.";
 const ROLES: { role: Role; may: string }[] = [
   { role: "viewer", may: "See and search" },
@@ -40,27 +41,14 @@ export function People() {
   const client = useQueryClient();
   const { may, permission } = usePermissions();
   const [page, setPage] = useQueryState("page", parseAsInteger.withDefault(1));
-  const skip = (Math.max(1, page) - 1) * PAGE;
-  const members = useQuery({
-    queryKey: ["members", skip],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/members", { params: { path: organizationPath(), query: { skip, limit: PAGE } }, signal }),
-      ),
-    placeholderData: keepPreviousData,
-  });
-  useLastPage(page, members.data?.total_count, PAGE, (last) => setPage(last, { history: "replace" }));
-  const invitations = useQuery({
-    queryKey: ["invitations"],
-    queryFn: ({ signal }) =>
-      answered(api.GET("/v0/orgs/{organization_id}/invitations", { params: { path: organizationPath(), query: { limit: 100 } }, signal })),
-    enabled: may("list_invitations"),
-    retry: false,
-  });
+  const skip = (Math.max(1, page) - 1) * ROWS_A_PAGE;
+  const members = useQuery(membersQuery(skip));
+  useLastPage(page, members.data?.total_count, ROWS_A_PAGE, (last) => setPage(last, { history: "replace" }));
+  const invitations = useQuery({ ...invitationsQuery(), enabled: may("list_invitations") });
   const [isInviting, setInviting] = useState(false);
   const [leaving, setLeaving] = useState<Member | null>(null);
   const refresh = () =>
-    Promise.all([client.invalidateQueries({ queryKey: ["members"] }), client.invalidateQueries({ queryKey: ["invitations"] })]);
+    Promise.all([client.invalidateQueries({ queryKey: memberKeys.all }), client.invalidateQueries({ queryKey: invitationKeys.all })]);
   const change = useMutation({
     mutationFn: ({ member, role }: { member: Member; role: Role }) =>
       answered(
@@ -97,7 +85,7 @@ export function People() {
   });
   const owners = members.data?.members.filter((member) => member.role === "owner") ?? [];
   // Of the other pages nothing is known here; the server protects the last owner in any case.
-  const lastOwner = members.data && members.data.total_count <= PAGE && owners.length === 1 ? owners[0]?.user_id : undefined;
+  const lastOwner = members.data && members.data.total_count <= ROWS_A_PAGE && owners.length === 1 ? owners[0]?.user_id : undefined;
   const open = invitations.data?.invitations ?? [];
   // Owners are made, changed and removed by owners only.
   const mayChange = (member: Member) => may("update_member") && (member.role !== "owner" || permission === "owner");
@@ -214,13 +202,13 @@ export function People() {
           </table>
         )}
       </div>
-      {members.data && members.data.total_count > PAGE && (
+      {members.data && members.data.total_count > ROWS_A_PAGE && (
         <Pager
           skip={members.data.skip}
           shown={members.data.members.length}
           total={members.data.total_count}
           page={page}
-          pageCount={Math.ceil(members.data.total_count / PAGE)}
+          pageCount={Math.ceil(members.data.total_count / ROWS_A_PAGE)}
           onPage={(next) => void setPage(next, { history: "push" })}
         />
       )}

@@ -2,23 +2,13 @@
 
 import { useQuery } from "@tanstack/react-query";
 
-import { answered, api, organizationPath } from "@/api/client";
 import { formatCount, plural } from "@/lib/format";
 
-const SHOWN = 100;
+import { providerModelsQuery } from "./queries";
 
 /** The models of a provider that can be asked, once its key has proved good. */
 export function ProviderModels({ name }: { name: string }) {
-  const { data } = useQuery({
-    queryKey: ["models", name],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/models", {
-          params: { path: organizationPath(), query: { litellm_provider: name, limit: SHOWN } },
-          signal,
-        }),
-      ),
-  });
+  const { data } = useQuery(providerModelsQuery(name));
   if (!data) return null;
   const unreachable = data.unreachable[name];
   if (unreachable) return <div className="text-warn">Its models could not be listed: {unreachable}</div>;

@@ -7,6 +7,8 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
+import { modelKeys, providerKeys } from "@/api/keys";
+import { providersQuery } from "@/api/queries";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Field, formError } from "@/components/form";
@@ -22,13 +24,7 @@ type Provider = Schemas["LlmProviderResponse"];
 const KNOWN = ["openai", "cohere", "azure", "mistral", "gemini", "voyage", "jina_ai", "together_ai", "nvidia_nim"];
 
 export function Providers() {
-  const { data, error, refetch } = useQuery({
-    queryKey: ["providers"],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/llm-providers", { params: { path: organizationPath(), query: { limit: 100 } }, signal }),
-      ),
-  });
+  const { data, error, refetch } = useQuery(providersQuery());
   // Pages that need a key lead to its form.
   const [asked] = useQueryState("add", parseAsString);
   const [edited, setEdited] = useState<string | null>(asked === null ? null : "");
@@ -76,7 +72,7 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
   const forget = useMutation({
     mutationFn: () => answered(api.DELETE("/v0/orgs/{organization_id}/llm-providers/{litellm_provider}", { params: { path } })),
     onSuccess: () =>
-      Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]),
+      Promise.all([client.invalidateQueries({ queryKey: providerKeys.all }), client.invalidateQueries({ queryKey: modelKeys.all })]),
     onError: (error) => tellFailure("The key is kept", error),
   });
   return (
@@ -140,7 +136,7 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
       ),
     onSuccess: async (stored) => {
       toast(`The key of ${stored.litellm_provider} is stored; test it`);
-      await Promise.all([client.invalidateQueries({ queryKey: ["providers"] }), client.invalidateQueries({ queryKey: ["models"] })]);
+      await Promise.all([client.invalidateQueries({ queryKey: providerKeys.all }), client.invalidateQueries({ queryKey: modelKeys.all })]);
       onClose();
     },
   });

@@ -12,6 +12,7 @@ import { cookiePerson, session, type SignedIn } from "@/lib/session";
 
 import { Frame } from "./frame";
 import { useLinkSecret } from "./link-secret";
+import { invitationKeys, invitationQuery } from "./queries";
 
 /** Becomes a member by an invitation's link: as somebody new, or as whoever is signed in here. */
 export function Invitation() {
@@ -22,13 +23,7 @@ export function Invitation() {
   useEffect(() => {
     void cookiePerson().then(setSignedIn);
   }, []);
-  const invitation = useQuery({
-    queryKey: ["invitation", token],
-    queryFn: () => answered(api.POST("/v0/auth/invitations/preview", { body: { token: token ?? "" } })),
-    enabled: token !== null && token !== "",
-    retry: false,
-    staleTime: Infinity,
-  });
+  const invitation = useQuery(invitationQuery(token));
   const [email, setEmail] = useState("");
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
@@ -41,7 +36,7 @@ export function Invitation() {
     },
     onSuccess: (person) => {
       // All but the invitation itself: this page would ask for it again, and it is used up.
-      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "invitation" });
+      client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== invitationKeys.all[0] });
       const joined = person.organizations.find((item) => item.organization_name === invitation.data?.organization_name);
       session.beginAs(person, joined?.organization_id ?? null);
       router.replace("/documents/");

@@ -10,6 +10,7 @@ import { cookiePerson, ownPath, session } from "@/lib/session";
 
 import { Frame } from "./frame";
 import { WithToken } from "./with-token";
+import { signInWaysQuery } from "./queries";
 
 const NO_ORGANIZATION = "You are a member of no organization. Ask for an invitation, and follow its link.";
 
@@ -20,7 +21,7 @@ export function SignIn() {
   const next = ownPath(parameters.get("next"));
   const [isWithToken, setWithToken] = useState(false);
   const goOn = () => router.replace(next);
-  const ways = useQuery({ queryKey: ["sign-in-ways"], queryFn: () => answered(api.GET("/v0/auth/ways")), staleTime: Infinity });
+  const ways = useQuery(signInWaysQuery());
   const [problem, setProblem] = useState<string | null>(parameters.get("error"));
 
   useEffect(() => {

@@ -10,6 +10,8 @@ import { Dialog } from "@/components/dialog";
 import { Banner } from "@/components/state";
 import { cookiePerson, isPerson, session, type SignedIn, useEndedSession } from "@/lib/session";
 
+import { signInWaysQuery } from "./queries";
+
 /** Sign in again over the page whose session ended: what was typed there stays. */
 export function SignedOut() {
   const ended = useEndedSession();
@@ -62,7 +64,7 @@ export function SignedOut() {
 
 function PersonAgain({ email, onSignedIn }: { email: string; onSignedIn: (person: SignedIn) => void }) {
   const [password, setPassword] = useState("");
-  const ways = useQuery({ queryKey: ["sign-in-ways"], queryFn: () => answered(api.GET("/v0/auth/ways")), staleTime: Infinity });
+  const ways = useQuery(signInWaysQuery());
   const signIn = useMutation({
     mutationFn: () => answered(api.POST("/v0/auth/sign-in", { body: { email, password } })),
     onSuccess: onSignedIn,

@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
+import { tagKeys } from "@/api/keys";
 import { Dialog } from "@/components/dialog";
 import { FieldError, formError } from "@/components/form";
 import { Banner } from "@/components/state";
@@ -35,7 +36,7 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
           );
     },
     onSuccess: async () => {
-      await client.invalidateQueries({ queryKey: ["tags"] });
+      await client.invalidateQueries({ queryKey: tagKeys.all });
       onClose();
     },
   });

@@ -1,6 +1,6 @@
 "use client";
 
-import { keepPreviousData, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import Link from "next/link";
 import { parseAsString, useQueryState } from "nuqs";
@@ -9,6 +9,7 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
+import { promptKeys, tagKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { SkeletonRows, tellFailure } from "@/components/feedback";
 import { NameList, useNameList } from "@/components/name-list";
@@ -19,42 +20,10 @@ import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/lib/permissions";
 
 import { TagDialog } from "./tag-dialog";
-
-const PAGE = 50;
-
-function tagPageQuery(nameSearch: string, skip: number) {
-  return queryOptions({
-    queryKey: ["tags", "page", nameSearch, skip],
-    queryFn: ({ signal }) =>
-      answered(
-        api.GET("/v0/orgs/{organization_id}/tags", {
-          params: { path: organizationPath(), query: { skip, limit: PAGE, ...(nameSearch && { name_search: nameSearch }) } },
-          signal,
-        }),
-      ),
-    placeholderData: keepPreviousData,
-  });
-}
-
-/** How many documents have a tag; asked for each row by itself, after the rows. */
-function tagUseQuery(tagId: string) {
-  return queryOptions({
-    queryKey: ["documents", "list", "tagged", tagId],
-    queryFn: async ({ signal }) => {
-      const { total_count } = await answered(
-        api.GET("/v0/orgs/{organization_id}/documents", {
-          params: { path: organizationPath(), query: { tag_ids: tagId, limit: 1 } },
-          signal,
-        }),
-      );
-      return total_count;
-    },
-    staleTime: 30_000,
-  });
-}
+import { tagPageQuery, TAGS_A_PAGE, tagUseQuery } from "./queries";
 
 export function TagsList() {
-  const list = useNameList(PAGE);
+  const list = useNameList(TAGS_A_PAGE);
   const [opened, setOpened] = useQueryState("new", parseAsString);
   const client = useQueryClient();
   const answer = useQuery(tagPageQuery(list.search, list.skip));
@@ -73,7 +42,7 @@ export function TagsList() {
       ),
     onSuccess: async (_, { tag }) => {
       toast(`The tag ${tag.name} is deleted`);
-      await Promise.all([client.invalidateQueries({ queryKey: ["tags"] }), client.invalidateQueries({ queryKey: ["prompts"] })]);
+      await Promise.all([client.invalidateQueries({ queryKey: tagKeys.all }), client.invalidateQueries({ queryKey: promptKeys.all })]);
     },
     onError: (failure) => tellFailure("The tag was not deleted", failure),
   });

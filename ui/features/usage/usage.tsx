@@ -1,10 +1,10 @@
 "use client";
 
-import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { parseAsStringLiteral, useQueryStates } from "nuqs";
 
-import { answered, api, organizationPath } from "@/api/client";
+import { quotaQuery } from "@/api/queries";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
@@ -14,9 +14,10 @@ import { formatCount, formatDay } from "@/lib/format";
 import { BarChart } from "./bar-chart";
 import { CostTable } from "./cost-table";
 import { costs, formatDollars } from "./costs";
-import { type Daily, daily, daysUntil, GROUP_FIELD, type GroupBy, MOST_SERIES, OTHER, toCsv } from "./daily";
+import { type Daily, daily, type GroupBy, OTHER, toCsv } from "./daily";
 import { DayTable } from "./day-table";
 import { quotaEnd } from "./quota-forecast";
+import { usageQuery } from "./queries";
 
 const RANGES = ["7d", "30d", "90d"] as const;
 const DAYS: Record<(typeof RANGES)[number], number> = { "7d": 7, "30d": 30, "90d": 90 };
@@ -36,34 +37,8 @@ export function Usage() {
     { history: "push" },
   );
   const count = DAYS[url.range];
-  const { data, error, refetch } = useQuery({
-    queryKey: ["usage", "days", count, url.by],
-    queryFn: async ({ signal }) => {
-      const days = daysUntil(Date.now(), count);
-      const since = `${days[0] ?? ""}T00:00:00Z`;
-      const before = new Date(Date.parse(since) - count * 86_400_000).toISOString();
-      const read = (period: { since: string; until?: string }, top: number) => {
-        const query = { ...period, group_by: GROUP_FIELD[url.by], top };
-        return answered(api.GET("/v0/orgs/{organization_id}/usage/days", { params: { path: organizationPath(), query }, signal }));
-      };
-      const readCalls = (query: { since: string; until?: string }) =>
-        answered(api.GET("/v0/orgs/{organization_id}/llm-usage", { params: { path: organizationPath(), query }, signal }));
-      const [usage, previous, calls, previousCalls] = await Promise.all([
-        read({ since }, MOST_SERIES),
-        read({ since: before, until: since }, 1),
-        readCalls({ since }),
-        readCalls({ since: before, until: since }),
-      ]);
-      return { by: url.by, days, usage, previous, calls, previousCalls };
-    },
-    placeholderData: keepPreviousData,
-    staleTime: 30_000,
-  });
-  const quota = useQuery({
-    queryKey: ["quota"],
-    queryFn: ({ signal }) => answered(api.GET("/v0/orgs/{organization_id}/quota", { params: { path: organizationPath() }, signal })),
-    staleTime: 15_000,
-  });
+  const { data, error, refetch } = useQuery(usageQuery(count, url.by));
+  const quota = useQuery(quotaQuery());
   const by = data?.by ?? url.by;
   const chart = data && daily(data.usage, data.days);
   const paid = costs(data?.calls.items ?? [], by);

@@ -6,6 +6,7 @@ import Link from "next/link";
 import { useState } from "react";
 
 import { type DocumentDetail, tagIndexQuery } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { EmptyState, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { ScrollArea } from "@/components/scroll-area";
@@ -104,7 +105,7 @@ function Metadata({ document }: { document: DocumentDetail }) {
     mutationFn: (changes: MetadataChanges) => changeMetadata(document.document_id, changes),
     onSuccess: async () => {
       setOpen(false);
-      await client.invalidateQueries({ queryKey: ["documents"] });
+      await client.invalidateQueries({ queryKey: documentKeys.all });
     },
   });
   const fields = Object.entries(document.metadata);
@@ -171,7 +172,7 @@ function TagLine({ document }: { document: DocumentDetail }) {
     setBusy(true);
     try {
       await changeTag(document.document_id, tagId, isOn);
-      await client.invalidateQueries({ queryKey: ["documents"] });
+      await client.invalidateQueries({ queryKey: documentKeys.all });
     } catch (error) {
       tellFailure("The tags are as they were", error);
     }

@@ -5,6 +5,7 @@ import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { DocumentDetail } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
@@ -39,7 +40,7 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
           headers: idempotencyKey(),
         }),
       );
-      await client.invalidateQueries({ queryKey: ["documents"] });
+      await client.invalidateQueries({ queryKey: documentKeys.all });
     } catch (failure) {
       tellFailure("It is not tried again", failure);
     }

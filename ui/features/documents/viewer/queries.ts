@@ -1,11 +1,12 @@
 import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath } from "@/api/client";
+import { documentKeys } from "@/api/keys";
 import { pollEvery } from "@/lib/live";
 
 export function documentLogQuery(documentId: string, skip: number, limit: number) {
   return queryOptions({
-    queryKey: ["documents", "log", documentId, skip, limit],
+    queryKey: documentKeys.log(documentId, skip, limit),
     queryFn: ({ signal }) =>
       answered(
         api.GET("/v0/orgs/{organization_id}/documents/{document_id}/log", {

@@ -8,6 +8,7 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { type DocumentDetail, documentQuery } from "@/api/queries";
+import { documentKeys } from "@/api/keys";
 import { ConfirmDialog } from "@/components/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
@@ -124,7 +125,7 @@ function Head({ document }: { document: DocumentDetail }) {
   const readAgain = async () => {
     if (await attempt("It is not read again", () => extractAgain(document.document_id))) {
       toast("It is read again; the present text is found until the new one is ready.");
-      await client.invalidateQueries({ queryKey: ["documents"] });
+      await client.invalidateQueries({ queryKey: documentKeys.all });
     }
   };
   const remove = async () => {
@@ -132,8 +133,8 @@ function Head({ document }: { document: DocumentDetail }) {
       toast(`${document.document_name} is deleted`);
       parent.onFollow();
       router.replace(parent.href);
-      client.removeQueries({ queryKey: ["documents", "one", document.document_id] });
-      await client.invalidateQueries({ queryKey: ["documents", "list"] });
+      client.removeQueries({ queryKey: documentKeys.one(document.document_id) });
+      await client.invalidateQueries({ queryKey: documentKeys.lists });
     }
   };
   return (
