@@ -1,7 +1,7 @@
 """The composition root: everything that a process needs, put together once.
 
 `bootstrap` starts a process (`starting`), `compose` puts the parts together in their order (`composing`), and
-`Application` is what comes of it (`application`). The parts have a module each, lowest first: `rows`, `accounts`,
+`Application` is what comes of it (`application`). The parts have a module each, lowest first: `accounts`,
 `model_calls`, `stores`, `indexing`, `documents`, `searching`, `prompting`, `handlers`.
 """
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from analytiq.composition.rows import Rows
 from analytiq.settings import AccountSettings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.audit_log import AuditLogRepository
 from analytiq.storage.repositories.organizations import AccessTokenRepository
 from analytiq.tenancy.accounts.audit import AuditLog
@@ -32,7 +32,7 @@ class Accounts:
     audit_log: AuditLog
 
 
-def new_accounts(rows: Rows, settings: AccountSettings) -> Accounts:
+def new_accounts(rows: Repositories, settings: AccountSettings) -> Accounts:
     """People and their rights; the same passwords serve all ways in."""
     passwords = Passwords()
     sessions = Sessions(

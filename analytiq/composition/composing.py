@@ -7,7 +7,6 @@ from analytiq.composition.handlers import new_handlers, new_on_dead, new_on_sett
 from analytiq.composition.indexing import new_indexing
 from analytiq.composition.model_calls import new_model_calls
 from analytiq.composition.prompting import new_prompting
-from analytiq.composition.rows import Rows
 from analytiq.composition.searching import new_searching
 from analytiq.composition.stores import choose_stores
 from analytiq.inference.credentials.encryption import Vault
@@ -22,6 +21,7 @@ from analytiq.operations.live_events.reading import Reading
 from analytiq.operations.reconcile.assembly import new_reconciler, new_runs
 from analytiq.retrieval.lexical.feeding import KeywordFeeder
 from analytiq.settings import Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.backup_records import BackupRecordRepository
 from analytiq.storage.repositories.change_stream import ChangeStreamRepository
@@ -37,7 +37,8 @@ from analytiq.tenancy.rate_limits.requests import RequestRates
 async def compose(settings: Settings, connection: MongoConnection, vault: Vault) -> Application:
     """Put everything together on a migrated database."""
     metrics.name_tenants(settings.telemetry.metrics_name_tenants)
-    rows, announced = Rows.on(connection), Rows.on(connection.announcing)
+    rows = Repositories(connection)
+    announced = rows.announced
     accounts = new_accounts(rows, settings.accounts)
     calls = await new_model_calls(rows, vault, settings)
     stores = await choose_stores(rows, settings)

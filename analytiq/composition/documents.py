@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from analytiq.composition.model_calls import ModelCalls
-from analytiq.composition.rows import Rows
 from analytiq.ingestion.documents.changing import DocumentChanging
 from analytiq.ingestion.documents.cleaning import Cleaning
 from analytiq.ingestion.documents.indexing_state import IndexingStates
@@ -24,6 +23,7 @@ from analytiq.operations.erasure.service import Erasures, new_erasures
 from analytiq.retrieval.places.service import Locating
 from analytiq.retrieval.vector_stores.choice import ChosenVectorStore
 from analytiq.settings import Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
 from analytiq.storage.repositories.document_batches import DocumentBatchRepository
 from analytiq.storage.repositories.document_counts import DocumentCountRepository
@@ -58,11 +58,11 @@ class DocumentLives:
 
 
 def new_document_lives(
-    rows: Rows, calls: ModelCalls, store: ChosenVectorStore, reader: DocumentReader, settings: Settings
+    rows: Repositories, calls: ModelCalls, store: ChosenVectorStore, reader: DocumentReader, settings: Settings
 ) -> DocumentLives:
     """The lives of an organization's documents, tags and KBs."""
     connection = rows.connection
-    announced = Rows.on(connection.announcing)
+    announced = rows.announced
     states = IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs)
     prompt_uses = PromptUses(rows.prompts)
     metadata_fields = MetadataFields(connection, rows.organizations, rows.documents, rows.jobs)
@@ -113,8 +113,8 @@ def new_document_lives(
 
 
 def _new_knowledge_bases(
-    announced: Rows,
-    rows: Rows,
+    announced: Repositories,
+    rows: Repositories,
     calls: ModelCalls,
     store: ChosenVectorStore,
     prompt_uses: PromptUses,

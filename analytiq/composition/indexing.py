@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from analytiq.composition.model_calls import ModelCalls
-from analytiq.composition.rows import Rows
 from analytiq.ingestion.extraction.extract import Extraction
 from analytiq.ingestion.indexing.commit import Commit
 from analytiq.ingestion.indexing.projecting import Projecting
@@ -15,6 +14,7 @@ from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.reading import DocumentReader
 from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.settings import IndexingSettings, Settings
+from analytiq.storage.all_repositories import Repositories
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Indexing:
 
 
 def new_indexing(
-    rows: Rows, calls: ModelCalls, store: VectorStore, reader: DocumentReader, settings: Settings
+    rows: Repositories, calls: ModelCalls, store: VectorStore, reader: DocumentReader, settings: Settings
 ) -> Indexing:
     """The stages between an upload and a KB that can be searched."""
     life_cycle = KnowledgeBaseLifeCycle(
@@ -54,7 +54,7 @@ def new_indexing(
     )
 
 
-def _new_sync(rows: Rows, calls: ModelCalls, store: VectorStore, settings: IndexingSettings) -> Sync:
+def _new_sync(rows: Repositories, calls: ModelCalls, store: VectorStore, settings: IndexingSettings) -> Sync:
     staging = Staging(
         rows.texts, rows.generations, rows.vectors, calls.embedding, calls.embedding_models, store, settings
     )
@@ -78,6 +78,6 @@ def _new_sync(rows: Rows, calls: ModelCalls, store: VectorStore, settings: Index
         rows.jobs,
         staging,
         commit,
-        Projecting(rows.search, rows.entries),
+        Projecting(rows.search_rows, rows.entries),
         calls.rate_limits,
     )

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import structlog
 
-from analytiq.composition.rows import Rows
 from analytiq.inference.credentials.destinations import Destinations
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.providers import Credentials
@@ -20,6 +19,7 @@ from analytiq.inference.providers.default_models import DefaultModels
 from analytiq.inference.providers.litellm_module import LOCAL_PROVIDER
 from analytiq.retrieval.reranking.service import Reranking
 from analytiq.settings import Settings, provider_keys_from_environment
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.embedding_claims import EmbeddingClaimRepository
 from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.workers import RuntimeSettingRepository
@@ -48,7 +48,7 @@ class ModelCalls:
     destinations: Destinations
 
 
-async def new_model_calls(rows: Rows, vault: Vault, settings: Settings) -> ModelCalls:
+async def new_model_calls(rows: Repositories, vault: Vault, settings: Settings) -> ModelCalls:
     """The ways to models, with the keys that the environment brings stored first."""
     defaults = DefaultModels(RuntimeSettingRepository(rows.connection))
     credentials = Credentials(ProviderRepository(rows.connection), vault, settings.providers)

@@ -9,10 +9,10 @@ from analytiq.assistants.prompts.results import PromptResults
 from analytiq.assistants.prompts.runs import PromptRuns
 from analytiq.assistants.prompts.service import Prompts
 from analytiq.assistants.prompts.triggers import PromptTriggers
-from analytiq.composition.rows import Rows
 from analytiq.inference.llm.service import ChatService
 from analytiq.retrieval.search.service import Search
 from analytiq.settings import PromptSettings
+from analytiq.storage.all_repositories import Repositories
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Prompting:
     export: ResultExport
 
 
-def new_prompting(rows: Rows, chat: ChatService, search: Search, settings: PromptSettings) -> Prompting:
+def new_prompting(rows: Repositories, chat: ChatService, search: Search, settings: PromptSettings) -> Prompting:
     """Prompts and their runs, which search as people do."""
     run_rows = RunRows(
         rows.organizations,

@@ -6,7 +6,6 @@ from analytiq.assistants.chat.answering import Answering
 from analytiq.assistants.chat.service import Chats
 from analytiq.composition.documents import DocumentLives
 from analytiq.composition.model_calls import ModelCalls
-from analytiq.composition.rows import Rows
 from analytiq.composition.stores import Stores
 from analytiq.retrieval.search.check import Check
 from analytiq.retrieval.search.compression import ChatCompressor
@@ -18,6 +17,7 @@ from analytiq.retrieval.search.service import Search
 from analytiq.retrieval.search.steps import ModelSteps
 from analytiq.retrieval.search.understanding import ChatUnderstanding
 from analytiq.settings import Settings
+from analytiq.storage.all_repositories import Repositories
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,9 @@ class Searching:
     chats: Chats
 
 
-def new_searching(rows: Rows, calls: ModelCalls, stores: Stores, lives: DocumentLives, settings: Settings) -> Searching:
+def new_searching(
+    rows: Repositories, calls: ModelCalls, stores: Stores, lives: DocumentLives, settings: Settings
+) -> Searching:
     """A search has two legs, by vectors and by words, and steps of models around them."""
     legs = Legs(stores.vectors, stores.words, timeout_seconds=settings.search.leg_timeout_seconds)
     steps = ModelSteps(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import structlog
 
-from analytiq.composition.rows import Rows
 from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.retrieval.lexical.choice import ChosenLexicalIndex
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
@@ -15,6 +14,7 @@ from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
 from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.retrieval.vector_stores.mongodb.store import MongoVectorStore
 from analytiq.settings import Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
 from analytiq.storage.search.hits import CurrentHits
 from analytiq.storage.search.indexes import SearchIndexes
@@ -40,7 +40,7 @@ class Stores:
             self.words.forget(kb_id)
 
 
-async def choose_stores(rows: Rows, settings: Settings) -> Stores:
+async def choose_stores(rows: Repositories, settings: Settings) -> Stores:
     """The stores that the settings and the server allow; the search server's is made only where there is one."""
     indexes = SearchIndexes(rows.connection)
     choice = await choose(indexes, settings.search)
@@ -49,7 +49,7 @@ async def choose_stores(rows: Rows, settings: Settings) -> Stores:
     return Stores(_vectors(rows, server, settings), _words(rows, server, settings))
 
 
-def _vectors(rows: Rows, server: SearchIndexes | None, settings: Settings) -> ChosenVectorStore:
+def _vectors(rows: Repositories, server: SearchIndexes | None, settings: Settings) -> ChosenVectorStore:
     search = settings.search
     local = LocalVectorStore(
         rows.vectors,
@@ -61,10 +61,10 @@ def _vectors(rows: Rows, server: SearchIndexes | None, settings: Settings) -> Ch
         return ChosenVectorStore(local, None)
     current = CurrentHits(rows.entries)
     with_words = settings.lexical.is_enabled
-    return ChosenVectorStore(local, MongoVectorStore(server, rows.search, current, search, with_words=with_words))
+    return ChosenVectorStore(local, MongoVectorStore(server, rows.search_rows, current, search, with_words=with_words))
 
 
-def _words(rows: Rows, server: SearchIndexes | None, settings: Settings) -> ChosenLexicalIndex | None:
+def _words(rows: Repositories, server: SearchIndexes | None, settings: Settings) -> ChosenLexicalIndex | None:
     if not settings.lexical.is_enabled:
         return None
     local = LocalLexicalIndex(
@@ -75,7 +75,7 @@ def _words(rows: Rows, server: SearchIndexes | None, settings: Settings) -> Chos
     )
     if server is None:
         return ChosenLexicalIndex(local, None)
-    return ChosenLexicalIndex(local, MongoLexicalIndex(server, rows.search, CurrentHits(rows.entries)))
+    return ChosenLexicalIndex(local, MongoLexicalIndex(server, rows.search_rows, CurrentHits(rows.entries)))
 
 
 def _snapshots(settings: Settings) -> Snapshots | None:
