@@ -15,7 +15,7 @@ from analytiq.composition import Application, bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
-from analytiq.storage.data_directory import keep_files_private
+from analytiq.standalone.data_directory import keep_files_private
 from analytiq.telemetry import logs, traces
 from api.application import create_app
 from api.slow_clients import TimedProtocol

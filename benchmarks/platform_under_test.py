@@ -26,8 +26,8 @@ from analytiq.settings import (
     SearchSettings,
     Settings,
 )
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
 from analytiq.telemetry import logs
 from benchmarks.processor_time import ProcessorClock
 

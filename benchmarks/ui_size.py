@@ -28,10 +28,10 @@ import httpx
 from pymongo import MongoClient
 from pymongo.database import Database
 
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.settings import child_environment
+from analytiq.standalone.data_directory import read_connection
+from analytiq.standalone.embedded_address import address_of_running_database
 from analytiq.storage.client import connect
-from analytiq.storage.data_directory import read_connection
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.tenancy.organizations.service import Organizations
 from benchmarks import report

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 import psutil
 
-from analytiq.storage.data_directory import read_connection
+from analytiq.standalone.data_directory import read_connection
 from benchmarks import report
 from benchmarks.ui_size import organization_named, started
 

@@ -10,7 +10,7 @@ from analytiq.composition import bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, read_settings_or_exit
-from analytiq.storage.data_directory import keep_files_private
+from analytiq.standalone.data_directory import keep_files_private
 from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("reconciler")

@@ -16,8 +16,8 @@ import time
 from collections.abc import Generator
 from pathlib import Path
 
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
 
 SOCKET = "address.sock"
 START_SECONDS = 120.0

@@ -12,7 +12,7 @@ from analytiq.ingestion.extraction.readiness import examine_readiness
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.ingestion.parsing.servers import stop_server
 from analytiq.settings import Settings, read_settings_or_exit
-from analytiq.storage.data_directory import keep_files_private
+from analytiq.standalone.data_directory import keep_files_private
 from analytiq.telemetry import logs, metrics, traces
 
 log = structlog.get_logger("workers")

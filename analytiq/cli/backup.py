@@ -11,7 +11,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from analytiq.cli.console import messages, note, output, print_rows
 from analytiq.cli.erase import compose_erasures
-from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.erasure import DocumentSelection, ErasureOptions, LedgerFate
 from analytiq.operations.backup.files import opened, write_file
@@ -20,6 +19,7 @@ from analytiq.operations.backup.progress import OnStep, Step
 from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
 from analytiq.operations.backup.verification import Contents
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.archives import ArchiveSource

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.client import Client
 from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.models.organization import CacheScope
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.embedding_cache import CacheSize, EmbeddingCacheRepository
 

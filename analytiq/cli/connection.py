@@ -5,7 +5,7 @@ from pathlib import Path
 from analytiq.client import Client
 from analytiq.errors import InvalidInputError
 from analytiq.settings import Settings
-from analytiq.storage.data_directory import ConnectionFile, read_connection
+from analytiq.standalone.data_directory import ConnectionFile, read_connection
 
 
 def connect_to_api(settings: Settings, data_dir: Path | None) -> Client:

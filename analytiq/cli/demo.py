@@ -11,18 +11,18 @@ from pathlib import Path
 from rich.markup import escape
 
 from analytiq.cli import knowledge_bases
-from analytiq.cli.addresses import available_port, serves_pages
 from analytiq.cli.command_name import command_name
 from analytiq.cli.console import note, output
 from analytiq.cli.ingest import OUTCOMES
-from analytiq.cli.machine import plan_capacity, read_machine
-from analytiq.cli.platform import Platform, PlatformOptions
 from analytiq.cli.searching import print_passage
 from analytiq.cli.up import announce, run_platform, serve_until_given_up
 from analytiq.client import Client, DocumentDetail, KnowledgeBase, Passage
 from analytiq.errors import AnalytiqError, ConflictError, PermanentError
 from analytiq.settings import Settings
-from analytiq.storage.data_directory import ConnectionFile
+from analytiq.standalone.addresses import available_port, serves_pages
+from analytiq.standalone.data_directory import ConnectionFile
+from analytiq.standalone.machine import plan_capacity, read_machine
+from analytiq.standalone.platform import Platform, PlatformOptions
 
 SAMPLES = Path(__file__).parent / "samples"
 TAG = "harbour lane"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from analytiq.cli.addresses import available_port
 from analytiq.cli.connection import connect_to_api
 from analytiq.cli.console import output
-from analytiq.cli.process_table import holder_of
 from analytiq.client import UnreachableError
 from analytiq.errors import AnalytiqError, NotFoundError, ParserUnavailableError
 from analytiq.ingestion.parsing.registry import ParserRegistry, default_registry, load_parser
 from analytiq.settings import ExtractionSettings, Settings
+from analytiq.standalone.addresses import available_port
+from analytiq.standalone.process_table import holder_of
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 1_000_000_000
@@ -173,13 +173,13 @@ def _checked(subject: str, check: Callable[[], Finding | str]) -> Finding:
 
 
 def _mongod() -> str:
-    from analytiq.storage.embedded_binary import find_binaries
+    from analytiq.standalone.embedded_binary import find_binaries
 
     return str(find_binaries()[0])
 
 
 def _database(settings: Settings, data_dir: Path | None) -> Finding | str:
-    from analytiq.cli.local_database import address_of_database, describe
+    from analytiq.standalone.local_database import address_of_database, describe
 
     try:
         uri = address_of_database(settings, data_dir)
@@ -194,9 +194,9 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
     Raises:
         AnalytiqError: the one that the settings ask for is not there, or MongoDB does not answer.
     """
-    from analytiq.cli.local_database import address_of_database, run_on_database
     from analytiq.models.knowledge_base import VectorStoreKind
     from analytiq.retrieval.vector_stores.choice import StoreChoice, choose
+    from analytiq.standalone.local_database import address_of_database, run_on_database
     from analytiq.storage.client import MongoConnection
     from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
     from analytiq.storage.search.indexes import SearchIndexes
@@ -229,7 +229,7 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
 
 def _books(settings: Settings, data_dir: Path | None) -> Finding | str:
     """Whether what was charged is what was stored, at one moment; from indexes, a second for a million embeddings."""
-    from analytiq.cli.local_database import address_of_database, run_on_database
+    from analytiq.standalone.local_database import address_of_database, run_on_database
     from analytiq.storage.repositories.books import BooksRepository
     from analytiq.tenancy.metering.audit import imbalances
 
@@ -255,9 +255,9 @@ def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | st
     Raises:
         AnalytiqError: the key in the environment is none, or MongoDB does not answer.
     """
-    from analytiq.cli.local_database import address_of_database, run_on_database
-    from analytiq.cli.secret_keys import vault_of
     from analytiq.inference.credentials.key_check import REMEDY, check_secret_key
+    from analytiq.standalone.local_database import address_of_database, run_on_database
+    from analytiq.standalone.secret_keys import vault_of
     from analytiq.storage.repositories.providers import ProviderRepository
 
     subject = "Secret key"

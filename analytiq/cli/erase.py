@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 
 from analytiq.cli.console import note, output, print_rows
-from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
 from analytiq.ingestion.documents.service import Documents
@@ -18,6 +17,7 @@ from analytiq.operations.erasure.erasing import Wait
 from analytiq.operations.erasure.retention import Retention
 from analytiq.operations.erasure.service import Erasures, new_erasures
 from analytiq.settings import ErasureSettings, Settings
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.files import FileStore
 from analytiq.storage.repositories.documents import DocumentRepository

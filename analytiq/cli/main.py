@@ -83,10 +83,10 @@ def up(
     ] = False,
 ) -> None:
     """Run everything: database, API, workers and reconciler, until Ctrl-C."""
-    from analytiq.cli.machine import plan_capacity, read_machine
-    from analytiq.cli.platform import PlatformOptions
     from analytiq.cli.up import run_up
     from analytiq.settings import read_settings
+    from analytiq.standalone.machine import plan_capacity, read_machine
+    from analytiq.standalone.platform import PlatformOptions
 
     with errors_as_sentences():
         settings = read_settings()

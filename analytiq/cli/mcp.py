@@ -14,7 +14,7 @@ from analytiq.errors import InvalidInputError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
 from analytiq.settings import Settings
-from analytiq.storage.data_directory import ConnectionFile
+from analytiq.standalone.data_directory import ConnectionFile
 from analytiq.telemetry import logs
 
 

@@ -7,14 +7,13 @@ from typing import TypeVar
 from pydantic import SecretStr
 
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.local_database import address_of_database, run_on_database
-from analytiq.cli.platform import SECRET_KEY_FILE
-from analytiq.cli.secret_keys import old_keys_of
 from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.platform_keys import PlatformKeys
 from analytiq.models.provider import KeyOrigin
 from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment
+from analytiq.standalone.key_files import SECRET_KEY_FILE, old_keys_of
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.providers import ProviderRepository
 

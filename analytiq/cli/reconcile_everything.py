@@ -7,12 +7,12 @@ import asyncio
 from pathlib import Path
 
 from analytiq.cli.console import messages, note, print_rows
-from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.cli.reconcile import print_report, row_of
 from analytiq.client import ReconcileReport, ReconcileRun
 from analytiq.models.reconciliation import Depth, ReconciliationRun
 from analytiq.operations.reconcile.run_requests import RunRequests
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 
 LOOK_SECONDS = 0.5

@@ -9,7 +9,7 @@ from rich.text import Text
 from analytiq.cli.console import messages
 from analytiq.client import Client
 from analytiq.errors import AnalytiqError
-from analytiq.storage.data_directory import ConnectionFile
+from analytiq.standalone.data_directory import ConnectionFile
 
 REFRESH_SECONDS = 5.0
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import find_connection
 from analytiq.cli.console import output
-from analytiq.cli.process_table import holder_of, processes_of
 from analytiq.client import Client
 from analytiq.errors import AnalytiqError
 from analytiq.settings import Settings
+from analytiq.standalone.process_table import holder_of, processes_of
 
 DOCUMENT_STATES = ("uploaded", "extracting", "extracted", "failed")
 JOB_STATES = {"available": "waiting", "running": "running", "dead": "given up"}
@@ -56,7 +56,7 @@ def _print_documents(client: Client) -> None:
 def _print_jobs(settings: Settings, data_dir: Path | None, organization_id: str) -> None:
     """Left out where the database cannot be reached from here: the API does not tell."""
     # Imported here: the database's driver would delay every other line.
-    from analytiq.cli.local_database import address_of_database, count_jobs
+    from analytiq.standalone.local_database import address_of_database, count_jobs
 
     try:
         uri = address_of_database(settings, data_dir)

@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
 from analytiq.cli.console import print_rows
-from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.models.storage import StorageAccount
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository

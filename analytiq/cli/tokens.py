@@ -29,7 +29,7 @@ def create_in_database(
     Raises:
         NotFoundError: no database is known, or it has no such organization.
     """
-    from analytiq.cli.local_database import address_of_database, issue_token
+    from analytiq.standalone.local_database import address_of_database, issue_token
 
     uri = address_of_database(settings, data_dir)
     of_organization, issued = issue_token(uri, settings.mongo.database, name, scope, organization_id)
@@ -66,7 +66,7 @@ def take_over_in_database(
     Raises:
         NotFoundError: no database is known, or the organization has no such token.
     """
-    from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
+    from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
     from analytiq.tenancy.organizations.service import Organizations
 
     async def hand_over(connection: MongoConnection) -> str:

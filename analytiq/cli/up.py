@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from rich.markup import escape
 
-from analytiq.cli.addresses import serves_pages
 from analytiq.cli.console import messages, note, output
-from analytiq.cli.platform import Platform, PlatformOptions, Ready
 from analytiq.cli.state_line import show_state
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings
-from analytiq.storage.data_directory import keep_files_private
+from analytiq.standalone.addresses import serves_pages
+from analytiq.standalone.data_directory import keep_files_private
+from analytiq.standalone.platform import Platform, PlatformOptions, Ready
 from analytiq.telemetry import logs
 
 Result = TypeVar("Result")

@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.client import Client
 from analytiq.models.quota import SpuAccount
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.tenancy.metering.charges import Metering
 

@@ -7,14 +7,14 @@ from typing import TypeVar
 from pydantic import SecretStr
 
 from analytiq.cli.console import note, output, print_rows
-from analytiq.cli.local_database import address_of_database, organization_of, run_on_database
 from analytiq.errors import AnalytiqError, NotFoundError
 from analytiq.models import maker
 from analytiq.models.account import Permission, Role, User, normalize
 from analytiq.models.audit import Actor, ActorKind
 from analytiq.settings import Settings
+from analytiq.standalone.data_directory import read_connection
+from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.data_directory import read_connection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.audit_log import AuditLogRepository
 from analytiq.storage.repositories.organizations import OrganizationRepository

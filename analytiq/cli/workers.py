@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from analytiq.cli.console import note, print_rows
-from analytiq.cli.local_database import address_of_database, run_on_database
 from analytiq.jobs.queue.registry import OBEY_SECONDS, SILENT_SECONDS
 from analytiq.models.worker import Worker
 from analytiq.settings import Settings
+from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
 

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 from pymongo.database import Database
 
 from analytiq import clock
-from analytiq.cli.embedded_address import address_of_running_database
+from analytiq.standalone.embedded_address import address_of_running_database
 
 Body = dict[str, Any]
 

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.provider import LlmProvider
+from analytiq.standalone.embedded_address import address_of_running_database
 from analytiq.storage.client import connect
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.providers import ProviderRepository

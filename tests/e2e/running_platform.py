@@ -12,10 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.settings import child_environment
+from analytiq.standalone.data_directory import read_connection
+from analytiq.standalone.embedded_address import address_of_running_database
 from analytiq.storage.client import connect
-from analytiq.storage.data_directory import read_connection
 from analytiq.tenancy.organizations.service import Organizations
 
 START_SECONDS = 120.0

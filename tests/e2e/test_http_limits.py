@@ -17,8 +17,8 @@ import psutil
 import pytest
 from bson import ObjectId
 
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.settings import child_environment
+from analytiq.standalone.embedded_address import address_of_running_database
 from tests.e2e.driving import accepted, database_of, eventually, problem_of, unique
 from tests.e2e.running_platform import Running, client_of
 

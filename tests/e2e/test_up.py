@@ -14,8 +14,8 @@ import httpx
 import psutil
 import pytest
 
-from analytiq.cli.platform import OLD_KEYS_FILE
-from analytiq.cli.secret_keys import replace_key_of
+from analytiq.standalone.key_files import OLD_KEYS_FILE
+from analytiq.standalone.secret_keys import replace_key_of
 from tests.e2e.running_platform import Running, run_command, start_platform, stop_platform
 
 WAIT_SECONDS = 60.0

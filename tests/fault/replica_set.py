@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from pymongo import AsyncMongoClient
 from pymongo.errors import AutoReconnect, PyMongoError
 
-from analytiq.storage.embedded_binary import find_binaries
-from analytiq.storage.embedded_process import TRANSACTION_SECONDS, free_port
+from analytiq.standalone.embedded_binary import find_binaries
+from analytiq.standalone.embedded_process import TRANSACTION_SECONDS, free_port
 from tests.integration.conftest import _accepts, _guarded
 
 Client = AsyncMongoClient[dict[str, Any]]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.storage import embedded_disk
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone import embedded_disk
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
 from tests.fault.conftest import OpenSite, site_at
 from tests.fault.crowd import Crowd, patiently
 from tests.fault.reader import reader_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from analytiq.models.document import Document
 from analytiq.operations.reconcile.report import DriftKind
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
 from tests.fault import invariants
 from tests.fault.conftest import OpenSite, site_at
 from tests.fault.site import Site

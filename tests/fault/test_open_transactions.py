@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from analytiq.models.job import JobKind, JobRequest, JobSubject
-from analytiq.storage.embedded_process import TRANSACTION_SECONDS
+from analytiq.standalone.embedded_process import TRANSACTION_SECONDS
 from analytiq.storage.ids import new_id
 from tests.fault.site import Site
 

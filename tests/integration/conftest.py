@@ -20,9 +20,9 @@ from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 from analytiq.settings import EmbeddingSettings, ProviderSettings, QueueSettings, Settings
-from analytiq.storage import embedded_guardian
+from analytiq.standalone import embedded_guardian
+from analytiq.standalone.embedded_binary import find_binaries
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.embedded_binary import find_binaries
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer

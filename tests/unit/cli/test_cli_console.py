@@ -8,8 +8,8 @@ import pytest
 from rich.markup import escape
 
 from analytiq.cli.console import fail, make_output_printable, output
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import InvalidInputError
+from analytiq.standalone.embedded_address import address_of_running_database
 
 PASSAGE = "Mixed 1:100:5; job sync:x:y; [bold]not bold[/]"
 

@@ -1,12 +1,12 @@
 import pytest
 
-from analytiq.cli import sample_maker
 from analytiq.cli.demo import CONTRACT, MANUAL, POLICY, SAMPLES, SCAN, Question, choose_questions
-from analytiq.cli.sample_texts import AGREEMENT_PAGES, TRAVEL_POLICY
 from analytiq.client import DocumentDetail, Passage
 from analytiq.ingestion.parsing.base import ParseOptions
 from analytiq.ingestion.parsing.docx import DocxParser
 from analytiq.ingestion.parsing.pdf import PdfParser
+from scripts import sample_maker
+from scripts.sample_texts import AGREEMENT_PAGES, TRAVEL_POLICY
 
 
 def passage(source: str, content: str, first_page: int, last_page: int) -> Passage:

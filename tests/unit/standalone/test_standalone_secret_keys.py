@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.cli import secret_keys
-from analytiq.cli.platform import OLD_KEYS_FILE, SECRET_KEY_FILE
-from analytiq.cli.secret_keys import old_keys_of, replace_key_of
 from analytiq.inference.credentials.encryption import Vault
-from analytiq.storage.data_directory import write_private_file
+from analytiq.standalone import secret_keys
+from analytiq.standalone.data_directory import write_private_file
+from analytiq.standalone.key_files import OLD_KEYS_FILE, SECRET_KEY_FILE, old_keys_of
+from analytiq.standalone.secret_keys import replace_key_of
 
 
 def key(directory: Path) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from analytiq.cli import bound_process
 from analytiq.errors import PermanentError
+from analytiq.standalone import bound_process
 
 SHORT_LIFE_SECONDS = 10.0
 """A process that lived longer is restarted at once: its end is no consequence of its start."""

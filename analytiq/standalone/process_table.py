@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from analytiq.storage.data_directory import LOCK_FILE, Holder
+from analytiq.standalone.data_directory import LOCK_FILE, Holder
 
 KIBIBYTE = 1024
 

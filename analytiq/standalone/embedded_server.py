@@ -24,10 +24,10 @@ from pydantic import SecretStr
 
 from analytiq.errors import AnalytiqError, ConflictError, InvalidInputError, PermanentError, TransientError
 from analytiq.settings import MEBIBYTE
-from analytiq.storage import embedded_disk
-from analytiq.storage.data_directory import DataDirectory
-from analytiq.storage.embedded_binary import find_binaries
-from analytiq.storage.embedded_process import (
+from analytiq.standalone import embedded_disk
+from analytiq.standalone.data_directory import DataDirectory
+from analytiq.standalone.embedded_binary import find_binaries
+from analytiq.standalone.embedded_process import (
     FailureKind,
     MongodProcess,
     ServerFiles,
@@ -39,6 +39,7 @@ from analytiq.storage.embedded_process import (
     last_words,
     spawn,
 )
+from analytiq.standalone.embedded_state import RunningServer, ServerState
 from analytiq.storage.embedded_replica_set import (
     APPLICATION_PASSWORD_FILE,
     APPLICATION_USER,
@@ -47,7 +48,6 @@ from analytiq.storage.embedded_replica_set import (
     make_primary,
     provide_application_user,
 )
-from analytiq.storage.embedded_state import RunningServer, ServerState
 from analytiq.storage.session import DatabaseError
 
 START_SECONDS = 120.0

@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
-from analytiq.storage import embedded_disk, embedded_guardian
+from analytiq.standalone import embedded_disk, embedded_guardian
 from analytiq.storage.embedded_replica_set import HOST, REPLICA_SET
 
 GIBIBYTE = 1024**3

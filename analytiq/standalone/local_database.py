@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from analytiq.cli.embedded_address import address_of_running_database
 from analytiq.errors import NotFoundError
 from analytiq.models.account import TokenScope
 from analytiq.models.maker import OPERATOR
 from analytiq.models.organization import Organization
 from analytiq.settings import Settings
+from analytiq.standalone.embedded_address import address_of_running_database
 from analytiq.storage.client import MongoConnection, connect, translate
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.jobs import JobRepository

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.cli.machine import Capacity
-from analytiq.cli.supervision import ProcessPlan
 from analytiq.settings import child_environment
+from analytiq.standalone.machine import Capacity
+from analytiq.standalone.supervision import ProcessPlan
 
 SMALL_PROCESSES = {
     # Each process does its own parallel work; threads of numerical libraries on top compete for the cores.

@@ -3,7 +3,7 @@
     lock              held with flock by the process that runs the platform; says who that is
     connection.json   where a client on this machine finds the API, and its token
     secret.key, …     secrets made at first start
-    mongodb/, mongod.*   the embedded server's own (`analytiq.storage.embedded`)
+    mongodb/, mongod.*   the embedded server's own (`analytiq.standalone.embedded_server`)
 
 Directories have mode 0700, files 0600, whoever makes them: processes run with `keep_files_private`.
 """

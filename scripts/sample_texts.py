@@ -1,4 +1,4 @@
-"""What the made sample documents say."""
+"""Texts of the generated sample documents."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """Ends the embedded mongod when the process that started it has ended, however it ended.
 
-Run as a script by `analytiq.storage.embedded_process`, with two inherited process descriptors (pidfd).
+Run as a script by `analytiq.standalone.embedded_process`, with two inherited process descriptors (pidfd).
 
 Why a process of its own, and not PR_SET_PDEATHSIG: that signal is tied to the *thread* that forked, so a
 server started from a worker thread would die with that thread; setting it needs Python code between fork

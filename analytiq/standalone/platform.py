@@ -18,25 +18,23 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from analytiq.cli.addresses import available_port, is_ready, url_of
-from analytiq.cli.first_access import Access, open_or_create
-from analytiq.cli.log_files import LogFiles
-from analytiq.cli.machine import Capacity
-from analytiq.cli.process_plans import LOGS, plan_processes
-from analytiq.cli.supervision import ManagedProcess
 from analytiq.errors import TransientError
 from analytiq.settings import Settings, provider_keys_from_environment
-from analytiq.storage.data_directory import ConnectionFile, DataDirectory
-from analytiq.storage.embedded import EmbeddedServer
+from analytiq.standalone.addresses import available_port, is_ready, url_of
+from analytiq.standalone.data_directory import ConnectionFile, DataDirectory
+from analytiq.standalone.embedded_server import EmbeddedServer
+from analytiq.standalone.first_access import Access, open_or_create
+from analytiq.standalone.key_files import OLD_KEYS_FILE, SECRET_KEY_FILE, old_keys_of
+from analytiq.standalone.log_files import LogFiles
+from analytiq.standalone.machine import Capacity
+from analytiq.standalone.process_plans import LOGS, plan_processes
+from analytiq.standalone.supervision import ManagedProcess
 
 READY_SECONDS = 120.0
 READY_POLL_SECONDS = 0.05
 
 DRAIN_MARGIN_SECONDS = 5.0
 """What a worker gets beyond its own limit for finishing jobs, to give the rest back to the queue."""
-
-SECRET_KEY_FILE = "secret.key"  # noqa: S105  # the name of the file
-OLD_KEYS_FILE = "secret.old-keys"  # it is there while a rotation is to be finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ class Platform:
         secret_key = directory.read_or_create_secret(SECRET_KEY_FILE, _new_secret_key)
         if (directory.path / OLD_KEYS_FILE).exists():
             # Imported only here: cryptography is 8 MB.
-            from analytiq.cli.secret_keys import finish_rotation
+            from analytiq.standalone.secret_keys import finish_rotation
 
             await finish_rotation(uri, self._settings.mongo.database, secret_key, directory.path)
         return secret_key
@@ -183,8 +181,8 @@ class Platform:
     async def _tell_of_another_key(self, secret_key: SecretStr, directory: DataDirectory, uri: SecretStr) -> None:
         """Say at once what would otherwise be met by the first call to a provider; all else works, so it starts."""
         # Imported only where keys are stored: cryptography is 8 MB.
-        from analytiq.cli.secret_keys import key_problem, old_keys_of
         from analytiq.inference.credentials.encryption import Vault
+        from analytiq.standalone.secret_keys import key_problem
 
         old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
         problem = await key_problem(uri, self._settings.mongo.database, Vault(secret_key, old_keys))
@@ -199,9 +197,8 @@ class Platform:
         if not has_keys and not names_default and not provider_keys_from_environment():
             return
         # Imported only where there is anything to tell: cryptography is 8 MB.
-        from analytiq.cli.secret_keys import old_keys_of
-        from analytiq.cli.start_report import changes_of_start
         from analytiq.inference.credentials.encryption import Vault
+        from analytiq.standalone.start_report import changes_of_start
 
         old_keys = (*self._settings.old_secret_keys, *old_keys_of(directory.path))
         for sentence in await changes_of_start(uri, self._settings, Vault(secret_key, old_keys)):

@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from analytiq.cli.machine import Capacity, Machine, parse_cpu_quota, plan_capacity, read_machine
 from analytiq.settings import EmbeddingSettings, Settings, WorkerSettings
+from analytiq.standalone.machine import Capacity, Machine, parse_cpu_quota, plan_capacity, read_machine
 
 GIBIBYTE = 1024**3
 

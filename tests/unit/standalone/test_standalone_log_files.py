@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.cli import log_files
-from analytiq.cli.log_files import LogFiles, is_error
+from analytiq.standalone import log_files
+from analytiq.standalone.log_files import LogFiles, is_error
 
 
 @pytest.fixture

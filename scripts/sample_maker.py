@@ -1,4 +1,4 @@
-"""Makes those sample documents that no text editor writes: `python -m analytiq.cli.sample_maker`.
+"""Make the sample documents that no text editor writes: `python -m scripts.sample_maker`.
 
 The PDF and the DOCX come out byte for byte the same each time; the PNG depends on the version of Pillow.
 """
@@ -12,9 +12,9 @@ from textwrap import wrap
 
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from analytiq.cli.sample_texts import AGREEMENT_PAGES, LETTER, TRAVEL_POLICY, Paragraph
+from scripts.sample_texts import AGREEMENT_PAGES, LETTER, TRAVEL_POLICY, Paragraph
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parent.parent / "analytiq" / "cli" / "samples"
 
 PDF_LINE_CHARACTERS = 88
 PDF_LINE_POINTS = 15

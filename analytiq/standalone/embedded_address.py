@@ -5,14 +5,14 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.storage.embedded_process import ServerFiles
+from analytiq.standalone.embedded_process import ServerFiles
+from analytiq.standalone.embedded_state import ServerState
 from analytiq.storage.embedded_replica_set import (
     APPLICATION_PASSWORD_FILE,
     APPLICATION_USER,
     USER,
     connection_uri,
 )
-from analytiq.storage.embedded_state import ServerState
 
 PASSWORD_FILE = "mongod.password"  # noqa: S105  # the name of the file
 

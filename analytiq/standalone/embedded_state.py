@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from analytiq.storage.data_directory import write_private_file
+from analytiq.standalone.data_directory import write_private_file
 
 
 class RunningServer(BaseModel):

@@ -9,8 +9,8 @@ from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.account import Permission, Role
 from analytiq.models.maker import OPERATOR
 from analytiq.settings import Settings
+from analytiq.standalone.data_directory import read_connection
 from analytiq.storage.client import MongoConnection, connect
-from analytiq.storage.data_directory import read_connection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.users import MemberRepository

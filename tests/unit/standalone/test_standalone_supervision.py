@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analytiq.cli.supervision import ManagedProcess, ProcessPlan
 from analytiq.errors import PermanentError
 from analytiq.settings import child_environment
+from analytiq.standalone.supervision import ManagedProcess, ProcessPlan
 
 # Writes its process id once it is ready to be signalled, then does what its name says.
 PROGRAMS = {

@@ -1,0 +1,1 @@
+"""Standalone operation on one machine: data directory, embedded database and supervised processes."""
