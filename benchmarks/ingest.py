@@ -215,7 +215,7 @@ async def compare_with_model(server: Server, options: argparse.Namespace) -> Non
 
 
 async def _model_alone(server: Server, clock: ProcessorClock, texts: Sequence[str]) -> Spent:
-    embedder = LocalEmbedder(LOCAL_MODEL, server.directory / "models")
+    embedder = LocalEmbedder(LOCAL_MODEL)
     await embedder.embed(["loads the model"], input_type=InputType.DOCUMENT)
     begin = clock.now()
     for start in range(0, len(texts), embedder.batch_size):

@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -72,7 +71,7 @@ def examine(settings: Settings, data_dir: Path | None) -> Iterator[Finding]:
     yield check_parsers(default_registry())
     yield _checked("Isolation of parsers", lambda: check_isolation(settings.extraction, directory))
     yield check_ocr(settings.extraction.ocr_languages)
-    yield _checked("Local embedding model", lambda: _local_model(directory))
+    yield _checked("Local embedding model", _local_model)
     yield _checked("API", lambda: _api(settings, data_dir))
     if holder_of(directory) is None:
         yield _checked("Port", lambda: _port(settings))
@@ -277,15 +276,13 @@ def check_stored_keys(settings: Settings, data_dir: Path | None) -> Finding | st
     return f"it opens all {found.readable} stored provider keys" if found.readable else "no provider key is stored yet"
 
 
-def _local_model(directory: Path) -> str:
-    """By embedding a word, which takes half a second: weights, conversion and processor are all in it."""
+def _local_model() -> str:
+    """Embed a word (half a second), which checks weights, graph and processor."""
     from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
 
-    with tempfile.TemporaryDirectory() as temporary:
-        kept = directory / "models"
-        embedder = LocalEmbedder(LOCAL_MODEL, kept if kept.is_dir() else Path(temporary))
-        vectors = embedder.embed_texts(["water"])
-        embedder.close()
+    embedder = LocalEmbedder(LOCAL_MODEL)
+    vectors = embedder.embed_texts(["water"])
+    embedder.close()
     return f"{LOCAL_MODEL}, {vectors.shape[1]} dimensions"
 
 

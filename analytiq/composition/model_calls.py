@@ -1,7 +1,6 @@
 """Puts together what calls models: keys, limits, prices, embedding, chat, reranking."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
@@ -55,7 +54,7 @@ async def new_model_calls(rows: Repositories, vault: Vault, settings: Settings) 
     stored = await credentials.store_platform_defaults(provider_keys_from_environment())
     if stored:
         log.info("credentials.stored_from_environment", providers=stored)
-    models = EmbeddingModels(credentials, defaults, settings.embedding, Path(settings.data_dir) / "models")
+    models = EmbeddingModels(credentials, defaults, settings.embedding)
     metering = Metering.on(rows.connection)
     own_limits = OwnLimits(rows.organizations)
     rate_limits = RateLimits(rows.rate_limits, settings.rate_limits, own_limits)

@@ -51,8 +51,8 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
-    embedder = LocalEmbedder(LOCAL_MODEL, tmp_path_factory.mktemp("model"))
+def local() -> Iterator[LocalEmbedder]:
+    embedder = LocalEmbedder(LOCAL_MODEL)
     yield embedder
     embedder.close()
 

@@ -68,9 +68,9 @@ def secret_key() -> SecretStr:
 
 
 @pytest.fixture(scope="session")
-def local_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEmbedder]:
+def local_model() -> Iterator[LocalEmbedder]:
     """The local model, loaded once for all tests of this worker."""
-    embedder = LocalEmbedder(LOCAL_MODEL, tmp_path_factory.mktemp("local-model"))
+    embedder = LocalEmbedder(LOCAL_MODEL)
     yield embedder
     embedder.close()
 

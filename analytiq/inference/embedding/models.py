@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 
 from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.providers import Credentials
@@ -31,13 +30,11 @@ class ChosenModel:
 class EmbeddingModels:
     """Hands out embedders; each is made once for a model, key and address."""
 
-    def __init__(
-        self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings, cache_directory: Path
-    ) -> None:
+    def __init__(self, credentials: Credentials, defaults: DefaultModels, settings: EmbeddingSettings) -> None:
         self._credentials = credentials
         self._defaults = defaults
         self._settings = settings
-        self._local = LocalEmbedder(LOCAL_MODEL, cache_directory=cache_directory, threads=settings.local_threads)
+        self._local = LocalEmbedder(LOCAL_MODEL, threads=settings.local_threads)
         self._remote: dict[tuple[str, str, str, bool], LiteLLMEmbedder] = {}
 
     @property

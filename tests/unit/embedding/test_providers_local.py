@@ -1,8 +1,9 @@
+import base64
 import hashlib
-import shutil
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from numpy.typing import NDArray
 
@@ -11,21 +12,22 @@ from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers import minilm
 from analytiq.inference.embedding.providers.local import LOCAL_DIMENSIONS, LOCAL_MODEL, LocalEmbedder
 from analytiq.inference.embedding.providers.wordpiece import WordPiece
+from scripts.integer_graph import converted
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("model")
-
-
-@pytest.fixture(scope="module")
-def embedder(cache: Path) -> LocalEmbedder:
-    return LocalEmbedder(LOCAL_MODEL, cache, 2)
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder(LOCAL_MODEL, 2)
 
 
 @pytest.fixture(scope="module")
 def words() -> WordPiece:
     return WordPiece()
+
+
+def shipped_session() -> minilm.MiniLm:
+    path = minilm.shipped_model()
+    return minilm.MiniLm(minilm._open_session(path.read_bytes(), path.parent))
 
 
 def one(embedder: LocalEmbedder, text: str) -> NDArray[np.float32]:
@@ -86,79 +88,61 @@ def test_token_ids_are_those_of_bert(words: WordPiece) -> None:
 
 
 def test_shipped_weights_are_the_ones_that_are_pinned() -> None:
-    assert hashlib.sha256(minilm._shipped_weights()).hexdigest() == minilm._SHA256
+    assert hashlib.sha256(minilm.shipped_model().read_bytes()).hexdigest() == minilm._SHA256
 
 
 def test_converted_model_stays_close_to_the_shipped_one(embedder: LocalEmbedder, words: WordPiece) -> None:
-    shipped = minilm.MiniLm(minilm._open_session(minilm._shipped_weights()))
+    shipped = shipped_session()
     for text in ("heat transfer in a slip flow", "Die Rechnung ist bezahlt.", "x = [1, 2, 3]; print(x)"):
         reference = shipped.token_sum(words.ids(text))
         assert one(embedder, text) @ reference / np.linalg.norm(reference) > 0.98
 
 
-def test_converted_model_is_cached_and_nothing_else(embedder: LocalEmbedder, cache: Path) -> None:
-    one(embedder, "load")
-    (only,) = cache.iterdir()
-    assert only.name == minilm._CONVERTED_NAME
+def test_packaged_graph_is_what_the_script_writes(words: WordPiece) -> None:
+    shipped = minilm.shipped_model()
+    packaged = onnx.load_model_from_string(minilm.INTEGER_GRAPH.read_bytes())
+    metadata = {entry.key: entry.value for entry in packaged.metadata_props}
+    written = converted(shipped.read_bytes(), file_name=shipped.name, metadata=metadata)
+    assert written == minilm.INTEGER_GRAPH.read_bytes()
+    noted = np.frombuffer(base64.b64decode(metadata[minilm.REFERENCE]), dtype=np.float32)
+    anew = np.frombuffer(base64.b64decode(minilm.describe_shipped(words)[minilm.REFERENCE]), dtype=np.float32)
+    assert np.allclose(noted, anew, atol=1e-5)
 
 
-def test_cached_model_is_used_at_the_next_start(
-    embedder: LocalEmbedder, cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_weights_behind_a_symbolic_link_are_loaded(
+    words: WordPiece, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = one(embedder, "a cat")
-
-    def refuse(*_: object) -> bytes:
-        raise AssertionError("converted again")
-
-    monkeypatch.setattr(minilm, "_convert_and_describe", refuse)
-    second = LocalEmbedder(LOCAL_MODEL, cache)
-    assert np.array_equal(one(second, "a cat"), expected)
-    second.close()
-
-
-@pytest.mark.parametrize("content", [b"", b"not a model", None])
-def test_damaged_cache_is_replaced(content: bytes | None, embedder: LocalEmbedder, cache: Path, tmp_path: Path) -> None:
-    expected = one(embedder, "a cat")
-    whole = (cache / minilm._CONVERTED_NAME).read_bytes()
-    damaged = tmp_path / minilm._CONVERTED_NAME
-    damaged.write_bytes(whole[: len(whole) // 2] if content is None else content)
-    second = LocalEmbedder(LOCAL_MODEL, tmp_path)
-    assert np.array_equal(one(second, "a cat"), expected)
-    assert len(damaged.read_bytes()) == len(whole)
-    second.close()
-
-
-def test_model_works_where_the_cache_cannot_be_written(embedder: LocalEmbedder, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("not a directory")
-    second = LocalEmbedder(LOCAL_MODEL, file)
-    assert np.array_equal(one(second, "a cat"), one(embedder, "a cat"))
-    second.close()
+    package = tmp_path / "linked_weights"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "model.onnx").symlink_to(minilm.shipped_model())
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = minilm.open_model(words).token_sum([2158])
+    monkeypatch.setattr(minilm, "_PACKAGE", package.name)
+    assert np.array_equal(minilm.open_model(words).token_sum([2158]), expected)
 
 
 def test_weights_as_shipped_are_used_where_the_converted_ones_do_badly(
-    cache: Path, tmp_path: Path, words: WordPiece, monkeypatch: pytest.MonkeyPatch
+    words: WordPiece, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No processor at hand saturates; a demand that no conversion meets has the same effect.
     monkeypatch.setattr(minilm, "_LEAST_COSINE", 1.1)
-    shutil.copy(cache / minilm._CONVERTED_NAME, tmp_path)
-    fallback = minilm.open_model(tmp_path, words)
-    shipped = minilm.MiniLm(minilm._open_session(minilm._shipped_weights()))
-    assert np.array_equal(fallback.token_sum([2158]), shipped.token_sum([2158]))
+    fallback = minilm.open_model(words)
+    assert np.array_equal(fallback.token_sum([2158]), shipped_session().token_sum([2158]))
 
 
-def test_missing_weights_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_weights_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ProviderRefusedError, match=r"install analytiq\[local-model\]"):
-        one(LocalEmbedder(LOCAL_MODEL, tmp_path), "a cat")
+        one(LocalEmbedder(LOCAL_MODEL), "a cat")
 
 
-def test_weights_with_another_hash_are_not_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_weights_with_another_hash_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "_SHA256", "0" * 64)
     with pytest.raises(ProviderRefusedError, match="is expected: reinstall"):
-        one(LocalEmbedder(LOCAL_MODEL, tmp_path), "a cat")
+        one(LocalEmbedder(LOCAL_MODEL), "a cat")
 
 
-def test_other_local_models_are_refused(tmp_path: Path) -> None:
+def test_other_local_models_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="there is 'local/all-minilm-l6-v2'"):
-        LocalEmbedder("local/other", tmp_path)
+        LocalEmbedder("local/other")

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +45,11 @@ class LocalEmbedder:
 
     Args of the constructor:
         model: `local/all-minilm-l6-v2`.
-        cache_directory: where the converted model (23 MB) is kept between starts; shared by processes.
         threads: how many windows are computed at once, each on one core.
         batch_size: the most texts of one call.
     """
 
-    def __init__(self, model: str, cache_directory: Path, threads: int = 1, *, batch_size: int = 100) -> None:
+    def __init__(self, model: str, threads: int = 1, *, batch_size: int = 100) -> None:
         if model != LOCAL_MODEL:
             raise InvalidInputError.of_field(
                 "embedding_model", f"{model!r} is not a local model; there is {LOCAL_MODEL!r}"
@@ -59,7 +57,6 @@ class LocalEmbedder:
         self.model = model
         self.batch_size = batch_size
         self.dimensions = DIMENSIONS
-        self._cache_directory = cache_directory
         self._threads = threads
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="local-embedding")
         self._lock = threading.Lock()
@@ -127,7 +124,7 @@ class LocalEmbedder:
         with self._lock:
             if self._loaded is None:
                 words = self._word_piece()
-                self._loaded = words, open_model(self._cache_directory, words)
+                self._loaded = words, open_model(words)
             return self._loaded
 
     def _word_piece(self) -> WordPiece:

