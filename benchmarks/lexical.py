@@ -25,8 +25,8 @@ import tantivy
 from analytiq import clock
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
-from analytiq.models.selection import DocumentSet
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.filters.selection import DocumentSet
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.languages import ENGLISH, STOP_WORDS
 from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched

@@ -16,10 +16,10 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.models.filter import BuiltInField, Filter, In
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.selection import ChunkFilter, DocumentSet
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.tree import BuiltInField, Filter, In
 from analytiq.retrieval.search.request import SearchRequest
 from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.repositories.knowledge_bases import EpochRepository

@@ -15,8 +15,8 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.models.selection import DocumentSet
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.filters.selection import DocumentSet
 from analytiq.retrieval.vector_stores.local.graph import Graph
 from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
 from analytiq.retrieval.vector_stores.local.quantization import question_of

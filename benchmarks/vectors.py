@@ -27,11 +27,11 @@ import psutil
 from numpy.typing import NDArray
 
 from analytiq import clock
-from analytiq.models.filter import BuiltInField, In
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
-from analytiq.models.selection import ChunkFilter, DocumentSet
 from analytiq.models.vector import VectorOwner
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.retrieval.vector_stores.local import mirror
 from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
 from analytiq.retrieval.vector_stores.local.store import LocalVectorStore

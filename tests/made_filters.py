@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from analytiq.models.document import Document, DocumentState
-from analytiq.models.filter import (
+from analytiq.retrieval.filters.tree import (
     And,
     BuiltInField,
     Comparator,

@@ -6,6 +6,7 @@ from pathlib import Path
 import structlog
 
 from analytiq.models.knowledge_base import VectorStoreKind
+from analytiq.retrieval.backends.mongodb.hits import CurrentHits
 from analytiq.retrieval.lexical.choice import ChosenLexicalIndex
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.retrieval.lexical.mongodb.store import MongoLexicalIndex
@@ -16,7 +17,6 @@ from analytiq.retrieval.vector_stores.mongodb.store import MongoVectorStore
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
-from analytiq.storage.search.hits import CurrentHits
 from analytiq.storage.search.indexes import SearchIndexes
 
 log = structlog.get_logger(__name__)

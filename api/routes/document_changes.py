@@ -6,8 +6,9 @@ from analytiq.composition import Application
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.changing import Selected
 from analytiq.ingestion.documents.naming import validated_folder
-from analytiq.models.filter import EVERYTHING
 from analytiq.models.organization import Organization
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, RequestId
 from api.idempotency import IdempotentRoute
@@ -60,5 +61,5 @@ async def _query(application: Application, organization: Organization, match: Do
         tag_ids=tuple(match.tag_ids),
         states=tuple(match.state),
         file_types=tuple(match.file_type),
-        filter=wanted,
+        filter=compile_filter(wanted),
     )

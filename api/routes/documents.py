@@ -10,7 +10,8 @@ from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.naming import LONGEST_PATH, file_name_of, validated_folder
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import FileType
-from analytiq.models.filter import EVERYTHING
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
 from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
 from api.idempotency import IdempotentRoute
@@ -157,7 +158,7 @@ async def list_documents(
         file_types=tuple(file_type or ()),
         sort_field=sort.removeprefix("-"),
         descending=sort.startswith("-"),
-        filter=wanted,
+        filter=compile_filter(wanted),
     )
     found, total = await application.documents.page(organization.id, query, skip=skip, limit=limit)
     if include:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 from analytiq.assistants.prompts.answer_schemas import check_answer_schema
 from analytiq.models.prompt import DEFAULT_ITERATIONS, Prompt, PromptConfiguration, PromptVersion
 from analytiq.models.prompt_run import PromptRun, RunStatus
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.parser import parse_filter
 from api.schemas.documents import FailureResponse
 from api.schemas.llm_providers import ModelName
 from api.schemas.wire import NO_CONTROLS, NO_NUL, Moment, RequestBody, ResponseBody

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
+from analytiq.retrieval.filters.parser import combine
 from analytiq.retrieval.search.explain import Explanation, Stage
-from analytiq.retrieval.search.filters import combine
 from analytiq.retrieval.search.request import (
     Fusion,
     HitScores,

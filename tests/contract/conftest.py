@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from analytiq.retrieval.backends.mongodb.hits import CurrentHits
 from analytiq.retrieval.lexical.base import LexicalIndex
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.retrieval.lexical.mongodb.store import MongoLexicalIndex
@@ -25,7 +26,6 @@ from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.vectors import VectorRepository
-from analytiq.storage.search.hits import CurrentHits
 from analytiq.storage.search.indexes import SearchIndexes
 from analytiq.storage.search.rows import SearchRowRepository
 from tests.contract.shelf import Shelf, a_knowledge_base

@@ -8,14 +8,13 @@ from numpy.typing import NDArray
 
 from analytiq import clock
 from analytiq.models.document import Document
-from analytiq.models.filter import Filter, evaluate
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
-from analytiq.models.projection import projection_of
-from analytiq.models.selection import ChunkFilter
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.filters.projection import projection_of
+from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
+from analytiq.retrieval.filters.tree import Filter, evaluate
 from analytiq.retrieval.lexical.base import LexicalIndex
-from analytiq.retrieval.search.selecting import selection_of
 from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id

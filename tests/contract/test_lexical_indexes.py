@@ -5,9 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
+from analytiq.retrieval.backends.mongodb import hits
+from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.storage.ids import new_id
-from analytiq.storage.search import hits
 from tests.contract.conftest import NewShelf, Serving
 from tests.contract.shelf import Shelf, vectors
 from tests.made_filters import IDS, a_document, chunk_filters

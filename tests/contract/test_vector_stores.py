@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField, Or
+from analytiq.retrieval.backends.mongodb import hits
+from analytiq.retrieval.filters.tree import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField, Or
 from analytiq.storage.ids import new_id
-from analytiq.storage.search import hits
 from tests.contract.conftest import Serving
 from tests.contract.shelf import Found, Shelf, vectors
 from tests.made_filters import IDS, a_document, chunk_filters

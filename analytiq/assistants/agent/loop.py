@@ -17,12 +17,12 @@ from analytiq.errors import InvalidInputError, LeaseLostError, PermanentError
 from analytiq.inference.llm.base import AnswerSchema, Message, Options, ToolCall, ToolChoice
 from analytiq.inference.llm.service import ChatService, Purpose
 from analytiq.inference.tokens import count_tokens, without_surrogates
-from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import PromptRun, RecordedCall, RunStep, StepKind
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.tree import EVERYTHING, Filter
 from analytiq.retrieval.search.request import SearchResult
 from analytiq.retrieval.search.service import Search
 from analytiq.storage.repositories.prompt_runs import PromptRunRepository

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from analytiq.errors import InvalidInputError
 from analytiq.inference.llm.base import Tool
 from analytiq.inference.llm.bounding import LONGEST_ARGUMENTS
-from analytiq.models.filter import EVERYTHING, And, Filter
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.tree import EVERYTHING, And, Filter
 from analytiq.retrieval.search.request import SearchRequest
 
 NAME = "search_knowledge_base"

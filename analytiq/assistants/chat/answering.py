@@ -29,10 +29,10 @@ from analytiq.inference.llm.litellm_chat import cost_usd
 from analytiq.inference.llm.service import ChatService, Purpose, estimated_usage
 from analytiq.ingestion.documents.service import Documents
 from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatPassage, ChatThread, ChatUsage
-from analytiq.models.filter import EVERYTHING
 from analytiq.models.llm_usage import LlmOperation
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
+from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.retrieval.search.request import SearchRequest, SearchResponse, Turn
 from analytiq.retrieval.search.service import Search
 from analytiq.settings import ChatSettings

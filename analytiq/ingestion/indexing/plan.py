@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, IndexEntry
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
-from analytiq.models.projection import Projection, projection_of
+from analytiq.models.projection import Projection
+from analytiq.retrieval.filters.projection import projection_of
 
 
 @dataclass(frozen=True, slots=True)

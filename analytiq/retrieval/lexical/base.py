@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, VectorStoreKind
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.retrieval.lexical.mongodb.store import MongoLexicalIndex

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.search import fusion
 from analytiq.retrieval.search.plan import SearchPlan
 from analytiq.retrieval.search.request import Fusion, HitScores, Mode

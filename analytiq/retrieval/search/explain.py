@@ -7,21 +7,9 @@ from enum import StrEnum
 from analytiq.ingestion.documents.indexing_state import IndexingState, IndexingStates
 from analytiq.ingestion.documents.service import Documents
 from analytiq.models.document import Document, DocumentState
-from analytiq.models.filter import (
-    EVERYTHING,
-    And,
-    BuiltInField,
-    Comparison,
-    Exists,
-    Filter,
-    In,
-    Nor,
-    Not,
-    Or,
-    evaluate,
-    speaks_of_pages,
-)
 from analytiq.models.organization import Organization
+from analytiq.retrieval.filters.rendering import render_filter
+from analytiq.retrieval.filters.tree import EVERYTHING, And, BuiltInField, Filter, In, evaluate, speaks_of_pages
 from analytiq.retrieval.search.candidates import Candidate, Scope
 from analytiq.retrieval.search.finding import Finding, Ranking
 from analytiq.retrieval.search.plan import RANKED_DEPTH, SearchPlan, plan
@@ -251,7 +239,7 @@ def _filtered(document: Document, tree: Filter) -> Judgement:
     """Pages are of chunks, and judged with them: what the filter says of them counts as passed here."""
     failing = [part for part in _parts(tree) if not speaks_of_pages(part) and not evaluate(part, document)]
     if failing:
-        told = "; ".join(written(part) for part in failing[:3])
+        told = "; ".join(render_filter(part) for part in failing[:3])
         return _failed(Stage.FILTER, f"the filter leaves it out: {told}")
     detail = "there is no filter" if tree == EVERYTHING else "it passes the filter"
     return _passed(Stage.FILTER, detail)
@@ -259,26 +247,6 @@ def _filtered(document: Document, tree: Filter) -> Judgement:
 
 def _parts(tree: Filter) -> tuple[Filter, ...]:
     return tuple(part for operand in tree.operands for part in _parts(operand)) if isinstance(tree, And) else (tree,)
-
-
-def written(tree: Filter) -> str:
-    """A filter for people."""
-    match tree:
-        case And(operands):
-            return " and ".join(f"({written(operand)})" for operand in operands) or "everything"
-        case Or(operands):
-            return " or ".join(f"({written(operand)})" for operand in operands) or "nothing"
-        case Nor(operands):
-            return "none of " + ", ".join(f"({written(operand)})" for operand in operands)
-        case Not(operand):
-            return f"not ({written(operand)})"
-        case Exists(field, is_expected):
-            return f"{field} {'exists' if is_expected else 'does not exist'}"
-        case In(field, values, is_negated):
-            shown = ", ".join(repr(value) for value in values[:5]) + (", …" if len(values) > 5 else "")
-            return f"{field} {'not in' if is_negated else 'in'} [{shown}]"
-        case Comparison(field, comparator, value):
-            return f"{field} {comparator.value} {value!r}"
 
 
 def _nothing_matched(chosen: SearchPlan, tree: Filter) -> str:

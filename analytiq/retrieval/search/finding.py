@@ -5,21 +5,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analytiq.errors import AnalytiqError, NotFoundError, TransientError
-from analytiq.models.filter import EVERYTHING, Filter
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.declared_types import with_declared_types
+from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
+from analytiq.retrieval.filters.tag_names import tag_names_in, with_tag_ids
+from analytiq.retrieval.filters.tree import EVERYTHING, Filter
 from analytiq.retrieval.search.candidates import Candidate, Merged, Scope
 from analytiq.retrieval.search.check import Check, Checked
-from analytiq.retrieval.search.declared_types import with_declared_types
 from analytiq.retrieval.search.legs import Legs
 from analytiq.retrieval.search.plan import SearchPlan
 from analytiq.retrieval.search.request import Mode
-from analytiq.retrieval.search.selecting import selection_of
-from analytiq.retrieval.search.tag_names import tag_names_in, with_tag_ids
 from analytiq.retrieval.search.trail import Trail
 from analytiq.retrieval.vector_stores.base import Query
-from analytiq.storage.filters import compile_filter
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.storage.repositories.tags import TagRepository

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from analytiq.models.filter import EVERYTHING, Filter
+from analytiq.retrieval.filters.tree import EVERYTHING, Filter
 from analytiq.retrieval.search.weights import Weights
 
 

@@ -10,18 +10,17 @@ from pydantic import JsonValue
 
 from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError, TransientError
 from analytiq.inference.embedding.service import EmbeddingService
-from analytiq.models.filter import Filter, speaks_of_pages
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
-from analytiq.models.selection import DocumentSet
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.selection import NOTHING, DocumentSet
+from analytiq.retrieval.filters.tree import Filter, speaks_of_pages
 from analytiq.retrieval.search.candidates import Scope
-from analytiq.retrieval.search.filters import parse_filter
 from analytiq.retrieval.search.finding import Finding, Ranking
 from analytiq.retrieval.search.legs import Legs
 from analytiq.retrieval.search.plan import SearchPlan, plan
 from analytiq.retrieval.search.presenting import Presenting, Shown, sources_of
 from analytiq.retrieval.search.request import Mode, SearchRequest, SearchResponse
-from analytiq.retrieval.search.selecting import NOTHING
 from analytiq.retrieval.search.steps import ModelSteps, Understood
 from analytiq.retrieval.search.trail import Trail
 from analytiq.retrieval.search.weights import weights_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 
 Query = NDArray[np.float32]
 """An embedded question, shape (dimensions,)."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, VectorStoreKind
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.vector_stores.base import Query, VectorHit, VectorStore
 from analytiq.settings import SearchSettings
 from analytiq.storage.search.indexes import SearchIndexes

@@ -321,7 +321,7 @@ class DocumentRepository:
     async def ids_of_members_matching(
         self, organization_id: str, tag_ids: Collection[str], compiled_filter: Mapping[str, Any]
     ) -> set[str]:
-        """The members that a compiled search filter lets through; see `analytiq.storage.filters`."""
+        """Return the members that pass a compiled filter (`analytiq.retrieval.filters.compilers.documents`)."""
         query: Row = {
             "$and": [
                 {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}},

@@ -6,7 +6,6 @@ are written with `$nor` and `mustNot`, which let it through.
 
 from typing import Any
 
-from analytiq.models.filter import Comparator
 from analytiq.storage.search.predicates import Complement, Condition, Every, OneOf, Path, Predicate, Some
 
 Stage = dict[str, Any]
@@ -19,7 +18,7 @@ def vector_search_filter(predicate: Predicate) -> Stage:
     """The `filter` of `$vectorSearch`."""
     match predicate:
         case Condition(path, comparator, value):
-            return {path.value: {comparator.value: value}}
+            return {path.value: {comparator: value}}
         case OneOf(path, values):
             return {path.value: {"$in": list(values)}}
         case Every(operands):
@@ -33,10 +32,10 @@ def vector_search_filter(predicate: Predicate) -> Stage:
 def search_operator(predicate: Predicate) -> Stage:
     """A clause of `$search`; it adds to the score unless it stands in a `filter`."""
     match predicate:
-        case Condition(path, Comparator.EQUAL, value):
+        case Condition(path, "$eq", value):
             return {"equals": {"path": path.value, "value": value}}
         case Condition(path, comparator, value):
-            return {"range": {"path": path.value, comparator.value.removeprefix("$"): value}}
+            return {"range": {"path": path.value, comparator.removeprefix("$"): value}}
         case OneOf(path, values):
             return {"in": {"path": path.value, "value": list(values)}}
         case Every(operands):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pymongo.errors import OperationFailure
 
 from analytiq.errors import TransientError
-from analytiq.models.filter import Comparator
 from analytiq.models.projection import Projection
 from analytiq.storage.client import MongoConnection, translated
 from analytiq.storage.repositories.rows import Row
@@ -137,7 +136,7 @@ class SearchRowRepository:
         """
         predicate = every(
             [
-                Condition(Path.GENERATION_ID, Comparator.EQUAL, generation_id),
+                Condition(Path.GENERATION_ID, "$eq", generation_id),
                 one_of(Path.CHUNK_INDEX, chunk_indexes),
             ]
         )
@@ -230,7 +229,7 @@ def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage 
 
 def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
     """The organization's chunks among those that pass; None where none can."""
-    own = Condition(Path.ORGANIZATION_ID, Comparator.EQUAL, organization_id)
+    own = Condition(Path.ORGANIZATION_ID, "$eq", organization_id)
     within = every([own, verdict])
     return None if isinstance(within, bool) else within
 

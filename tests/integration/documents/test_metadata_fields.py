@@ -14,7 +14,8 @@ from analytiq.ingestion.documents.metadata_fields import MOST_NAMED
 from analytiq.models.document import Document
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
 from analytiq.models.organization import Organization
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.search.request import Mode
 from analytiq.storage.repositories.documents import DocumentQuery
 from analytiq.storage.session import Session
@@ -47,7 +48,9 @@ async def upload(tenant: Tenant, name: str, metadata: Metadata | None) -> Docume
 
 async def listed(tenant: Tenant, raw: Metadata) -> set[str]:
     tree = await tenant.application.search.filter_of_documents(await organization_of(tenant), raw)
-    found, total = await tenant.application.documents.page(tenant.id, DocumentQuery(filter=tree), skip=0, limit=100)
+    found, total = await tenant.application.documents.page(
+        tenant.id, DocumentQuery(filter=compile_filter(tree)), skip=0, limit=100
+    )
     assert total == len(found)
     return {document.document_name for document in found}
 

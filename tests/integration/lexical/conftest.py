@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from analytiq import clock
 from analytiq.models.knowledge_base import Epoch
-from analytiq.models.selection import ChunkFilter
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.storage.client import MongoConnection

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.models.filter import BuiltInField, In
-from analytiq.models.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.retrieval.lexical.local.mirror import Mirror
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id

@@ -9,9 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.errors import NotFoundError
-from analytiq.models.filter import EVERYTHING, Comparator
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.selection import (
+from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
     ChunkFilter,
@@ -22,6 +21,7 @@ from analytiq.models.selection import (
     Selection,
     contains,
 )
+from analytiq.retrieval.filters.tree import EVERYTHING, Comparator
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.storage.client import MongoConnection

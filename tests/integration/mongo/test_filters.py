@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from analytiq.models.document import Document
-from analytiq.models.filter import (
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.parser import combine, parse_filter
+from analytiq.retrieval.filters.tree import (
     Comparator,
     Comparison,
     Exists,
@@ -19,10 +21,9 @@ from analytiq.models.filter import (
     FilterValue,
     In,
     MetadataField,
+    evaluate,
 )
-from analytiq.retrieval.search.filters import combine, evaluate, parse_filter
 from analytiq.storage.client import MongoConnection
-from analytiq.storage.filters import compile_filter
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.rows import encode
 from tests.made_filters import EPOCH, IDS, NUMBERS, STRINGS, a_document, document_lists, filters

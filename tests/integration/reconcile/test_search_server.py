@@ -2,8 +2,8 @@
 
 import pytest
 
-from analytiq.models.filter import BuiltInField, In
 from analytiq.models.reconciliation import Depth, DriftKind
+from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.retrieval.search.request import Mode
 from analytiq.storage.repositories.vectors import collection_name
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX

@@ -4,10 +4,11 @@ import pytest
 
 from analytiq.errors import NotFoundError
 from analytiq.models.document import Document
-from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, MetadataField
 from analytiq.models.job import JobKind
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.retrieval.search.explain import Explanation, Stage, written
+from analytiq.retrieval.filters.rendering import render_filter
+from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, MetadataField
+from analytiq.retrieval.search.explain import Explanation, Stage
 from analytiq.retrieval.search.request import Mode, SearchRequest
 from analytiq.storage.ids import new_id
 from tests.integration.tenant import Tenant, new_tenant, prose
@@ -84,7 +85,7 @@ async def test_document_that_the_filter_leaves_out_names_the_condition(
     explanation = await explained(tenant, kb, document, filter=tree)
     assert last(explanation) == (Stage.FILTER, False)
     assert told in explanation.judgements[-1].detail
-    assert written(tree) == told
+    assert render_filter(tree) == told
 
 
 async def test_document_below_the_threshold_says_by_how_much(tenant: Tenant, kb: KnowledgeBase) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from analytiq.errors import InvalidInputError, NotFoundError
-from analytiq.models.filter import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.filters.tree import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.retrieval.lexical.base import LexicalIndex
 from analytiq.retrieval.search.request import Mode, SearchResult
 from analytiq.storage.client import MongoConnection

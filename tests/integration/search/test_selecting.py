@@ -5,7 +5,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.models.document import Document
-from analytiq.models.filter import (
+from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.filters.selection import PageComparison, contains
+from analytiq.retrieval.filters.tree import (
     And,
     BuiltInField,
     Comparator,
@@ -19,8 +21,6 @@ from analytiq.models.filter import (
     Or,
     evaluate,
 )
-from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.selection import PageComparison, contains
 from analytiq.retrieval.search.request import Mode
 from tests.e2e.made_files import pdf_of
 from tests.integration.tenant import Tenant, prose

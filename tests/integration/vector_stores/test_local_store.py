@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
-from analytiq.models.filter import EVERYTHING, BuiltInField, Comparator, In
-from analytiq.models.selection import AllOf, AnyOf, ChunkFilter, DocumentSet, Outside, PageComparison, PageIn, contains
+from analytiq.retrieval.filters.selection import (
+    AllOf,
+    AnyOf,
+    ChunkFilter,
+    DocumentSet,
+    Outside,
+    PageComparison,
+    PageIn,
+    contains,
+)
+from analytiq.retrieval.filters.tree import EVERYTHING, BuiltInField, Comparator, In
 from analytiq.retrieval.vector_stores.local.mirror import Mirror
 from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection

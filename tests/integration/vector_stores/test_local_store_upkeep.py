@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from analytiq.errors import StoreLoadingError, TransientError
-from analytiq.models.filter import BuiltInField, In
-from analytiq.models.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
+from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.retrieval.vector_stores.local import mirror as mirror_module
 from analytiq.retrieval.vector_stores.local import store as store_module
 from analytiq.retrieval.vector_stores.local.store import LocalVectorStore

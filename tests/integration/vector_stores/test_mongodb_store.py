@@ -7,15 +7,15 @@ import pytest
 
 from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError, TransientError
-from analytiq.models.filter import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.models.job import JobState
 from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
-from analytiq.models.projection import projection_of, value_term
+from analytiq.retrieval.backends.mongodb import hits
+from analytiq.retrieval.filters.projection import projection_of, value_term
+from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
 from analytiq.retrieval.search.request import Mode
 from analytiq.settings import SearchSettings
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.vectors import collection_name
-from analytiq.storage.search import hits
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer, definitions
 from tests.integration.conftest import Compose, EventuallyTrue

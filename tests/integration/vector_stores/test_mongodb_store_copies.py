@@ -3,12 +3,12 @@
 import pytest
 
 from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
-from analytiq.models.filter import BuiltInField, In
 from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.models.reconciliation import Depth
+from analytiq.retrieval.backends.mongodb import hits
+from analytiq.retrieval.filters.tree import BuiltInField, In
 from analytiq.retrieval.search.request import Mode
 from analytiq.storage.repositories.vectors import collection_name
-from analytiq.storage.search import hits
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX
 from tests.fakes.search_server import SearchServer
 from tests.integration.backup.archiving import archive_of, lose, restore_from, tags_of

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.assistants.agent.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
-from analytiq.models.filter import EVERYTHING, And
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.tree import EVERYTHING, And
 
 SCOPE = parse_filter({"customer": "Acme"})
 

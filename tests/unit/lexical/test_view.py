@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analytiq.models.filter import Comparator
-from analytiq.models.selection import (
+from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
     DocumentSet,
@@ -18,6 +17,7 @@ from analytiq.models.selection import (
     Selection,
     contains,
 )
+from analytiq.retrieval.filters.tree import Comparator
 from analytiq.retrieval.lexical.local import view as view_module
 from analytiq.retrieval.lexical.local.index import searched
 from analytiq.retrieval.lexical.local.view import View

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from analytiq.models.selection import Selection
+from analytiq.retrieval.filters.selection import Selection
 from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched
 from analytiq.retrieval.lexical.local.view import View
 from analytiq.storage.repositories.chunk_texts import ChunkText

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.models.projection import (
+from analytiq.retrieval.filters.projection import (
     LONGEST_TERM_BYTES,
     MOST_TERMS,
     existence_term,

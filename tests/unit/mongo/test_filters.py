@@ -5,9 +5,9 @@ import pytest
 from bson import ObjectId
 from pydantic import JsonValue
 
-from analytiq.models.filter import EVERYTHING, And, Nor, Or
-from analytiq.retrieval.search.filters import parse_filter
-from analytiq.storage.filters import compile_filter
+from analytiq.retrieval.filters.compilers.documents import compile_filter
+from analytiq.retrieval.filters.parser import parse_filter
+from analytiq.retrieval.filters.tree import EVERYTHING, And, Nor, Or
 
 DOCUMENT_ID = "507f191e810c19729de860ea"
 

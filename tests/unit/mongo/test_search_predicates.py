@@ -8,11 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytiq.models.document import Document
-from analytiq.models.filter import Comparator, Comparison, Exists, Filter, MetadataField, Not, evaluate
-from analytiq.models.projection import moment_key, projection_of
-from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection, contains
+from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection
+from analytiq.retrieval.filters.projection import moment_key, projection_of
+from analytiq.retrieval.filters.selection import (
+    AllOf,
+    AnyOf,
+    DocumentSet,
+    Outside,
+    PageComparison,
+    PageIn,
+    Selection,
+    contains,
+)
+from analytiq.retrieval.filters.tree import Comparator, Comparison, Exists, Filter, MetadataField, Not, evaluate
 from analytiq.storage.search.indexes import vector_index, word_index
-from analytiq.storage.search.predicates import Verdict, every, of_filter, of_selection
+from analytiq.storage.search.predicates import Verdict, every
 from analytiq.storage.search.rendering import search_operator, vector_search_filter
 from tests.fakes.search_server import definitions, words
 from tests.fakes.search_server.definitions import VectorDefinition, WordDefinition

@@ -5,8 +5,8 @@ from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.metadata_field import FieldType
-from analytiq.retrieval.search.declared_types import with_declared_types
-from analytiq.retrieval.search.filters import parse_filter
+from analytiq.retrieval.filters.declared_types import with_declared_types
+from analytiq.retrieval.filters.parser import parse_filter
 
 TYPES = {
     "year": FieldType.NUMBER,

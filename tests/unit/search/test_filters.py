@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.filter import (
+from analytiq.retrieval.filters.parser import (
+    MAX_CONDITIONS,
+    MAX_DEPTH,
+    MAX_FIELD_BYTES,
+    MAX_FIELD_KEYS,
+    MAX_LIST_VALUES,
+    MAX_STRING_BYTES,
+    combine,
+    parse_filter,
+)
+from analytiq.retrieval.filters.tree import (
     EVERYTHING,
     And,
     BuiltInField,
@@ -21,17 +31,7 @@ from analytiq.models.filter import (
     Nor,
     Not,
     Or,
-)
-from analytiq.retrieval.search.filters import (
-    MAX_CONDITIONS,
-    MAX_DEPTH,
-    MAX_FIELD_BYTES,
-    MAX_FIELD_KEYS,
-    MAX_LIST_VALUES,
-    MAX_STRING_BYTES,
-    combine,
     evaluate,
-    parse_filter,
 )
 
 

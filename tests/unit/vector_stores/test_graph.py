@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analytiq.models.selection import AllOf, DocumentSet, Outside, Selection
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.filters.selection import AllOf, DocumentSet, Outside, Selection
 from analytiq.retrieval.vector_stores.local import view as view_module
 from analytiq.retrieval.vector_stores.local.graph import Graph
 from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from analytiq.models.filter import Comparator
-from analytiq.models.selection import (
+from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
     DocumentSet,
@@ -20,7 +20,7 @@ from analytiq.models.selection import (
     Selection,
     contains,
 )
-from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.filters.tree import Comparator
 from analytiq.retrieval.vector_stores.local import view as view_module
 from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
 from analytiq.retrieval.vector_stores.local.view import View

@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.models.selection import DocumentSet
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.filters.compilers.local_vectors import selected
+from analytiq.retrieval.filters.selection import DocumentSet
 from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
 from analytiq.retrieval.vector_stores.local.segments import Part, allocate, places_of
-from analytiq.retrieval.vector_stores.local.selecting import selected
 
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 

@@ -14,7 +14,7 @@ import tantivy
 
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import Selection
+from analytiq.retrieval.filters.selection import Selection
 from analytiq.retrieval.lexical.analysis import RELEASE, chunk_terms
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.schema import LANGUAGE, row_of, schema, state_row

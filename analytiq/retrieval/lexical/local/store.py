@@ -12,7 +12,7 @@ import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError, TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.index import DamagedIndexError, searched
 from analytiq.retrieval.lexical.local.mirror import Mirror, Workshop

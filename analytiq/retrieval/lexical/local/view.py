@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import tantivy
 
-from analytiq.models.selection import Selection, contains
+from analytiq.retrieval.filters.compilers.local_keywords import compiled, document_count
+from analytiq.retrieval.filters.selection import Selection, contains
 from analytiq.retrieval.lexical.analysis import Asked, AskedCode, AskedWord, asked_terms
 from analytiq.retrieval.lexical.base import LexicalHit
 from analytiq.retrieval.lexical.local.schema import CHARACTERS, EXACT, WORDS
-from analytiq.retrieval.lexical.local.selecting import compiled, document_count
 
 MOST_TERMS = 256
 """Different words of a question that are looked for: the first ones."""

@@ -2,9 +2,9 @@
 
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter
+from analytiq.retrieval.backends.mongodb.hits import CurrentHits, narrowing
+from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.storage.search.hits import CurrentHits, narrowing
 from analytiq.storage.search.indexes import WORD_INDEX, SearchIndexes, not_queryable, word_index
 from analytiq.storage.search.rows import REFUSED, FoundChunk, SearchRowRepository
 

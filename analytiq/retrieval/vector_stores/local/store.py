@@ -10,7 +10,7 @@ import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter, DocumentSet, Selection
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, Selection
 from analytiq.retrieval.vector_stores.base import Query, VectorHit
 from analytiq.retrieval.vector_stores.local.mirror import Mirror, Workshop
 from analytiq.retrieval.vector_stores.local.snapshot import Snapshots

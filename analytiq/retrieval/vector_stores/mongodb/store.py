@@ -9,10 +9,10 @@ import structlog
 
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.models.selection import ChunkFilter, DocumentSet, contains
+from analytiq.retrieval.backends.mongodb.hits import CurrentHits, Narrowing, narrowing
+from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, contains
 from analytiq.retrieval.vector_stores.base import Query, VectorHit
 from analytiq.settings import SearchSettings
-from analytiq.storage.search.hits import CurrentHits, Narrowing, narrowing
 from analytiq.storage.search.indexes import (
     VECTOR_INDEX,
     SearchIndex,

@@ -1,8 +1,8 @@
-"""Compiles a search filter to a query on the `docs` collection.
+"""Compiler of filters to queries on the `docs` collection.
 
 The tree was parsed from what a user sent, the query is built from the tree, and every literal stands behind
 an operator of ours: nothing that a user sends is ever read by MongoDB as an operator. MongoDB's reading
-differs from the filter's (`analytiq.models.filter`), and is brought in line here:
+differs from the filter's (`analytiq.retrieval.filters.tree`), and is brought in line here:
 
 - `{$eq: null}` matches missing fields as well, so null is asked for by its type;
 - ids are ObjectIds there and strings here, so a string that is no id matches nothing rather than failing;
@@ -13,9 +13,7 @@ differs from the filter's (`analytiq.models.filter`), and is brought in line her
 import re
 from collections.abc import Iterable, Mapping
 
-from bson import ObjectId
-
-from analytiq.models.filter import (
+from analytiq.retrieval.filters.tree import (
     And,
     BuiltInField,
     Comparator,
@@ -29,6 +27,7 @@ from analytiq.models.filter import (
     Not,
     Or,
 )
+from analytiq.storage.ids import object_ids
 
 MongoQuery = Mapping[str, object]
 
@@ -92,4 +91,4 @@ def _stored_values(field: FilterField, values: Iterable[FilterValue]) -> list[ob
     """The literals as `docs` keeps them, without those that no document can have."""
     if field is not BuiltInField.DOCUMENT_ID:
         return list(values)
-    return [ObjectId(value) for value in values if isinstance(value, str) and _OBJECT_ID.fullmatch(value)]
+    return [*object_ids([value for value in values if isinstance(value, str) and _OBJECT_ID.fullmatch(value)])]

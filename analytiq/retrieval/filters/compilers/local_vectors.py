@@ -1,4 +1,4 @@
-"""Which rows of the buffers a selection holds: `analytiq.models.selection.contains`, for all rows at once."""
+"""Compiler of selections to NumPy masks: `contains`, for all rows at once."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.models.filter import Comparator
-from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.retrieval.filters.tree import Comparator
 
 Mask = NDArray[np.bool_]
 """One truth a row, shape (rows,)."""

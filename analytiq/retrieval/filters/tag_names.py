@@ -1,9 +1,9 @@
-"""Tags in filters may be named, as in the seed's own example; ids are what documents carry."""
+"""Tag names in filters, replaced by the ids that documents carry."""
 
 import re
 from collections.abc import Mapping
 
-from analytiq.models.filter import And, BuiltInField, Comparison, Exists, Filter, FilterValue, In, Nor, Not, Or
+from analytiq.retrieval.filters.tree import And, BuiltInField, Comparison, Exists, Filter, FilterValue, In, Nor, Not, Or
 
 _ID = re.compile(r"[0-9a-f]{24}")
 

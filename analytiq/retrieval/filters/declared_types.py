@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.filter import (
+from analytiq.models.metadata_field import DeclaredPath, FieldTypes, Misfit, declared_path, fitted_one
+from analytiq.retrieval.filters.tree import (
     And,
     Comparison,
     Exists,
@@ -17,7 +18,6 @@ from analytiq.models.filter import (
     Not,
     Or,
 )
-from analytiq.models.metadata_field import DeclaredPath, FieldTypes, Misfit, declared_path, fitted_one
 
 _Read = Callable[[FilterValue], FilterValue]
 

@@ -1,7 +1,7 @@
-"""Reads the filters of a search call.
+"""Parser of the filters of a search call.
 
-`parse_filter` is the only door by which a user's JSON becomes a filter. It works by an allow-list: what it
-does not know is refused by name and place, so that a misspelt filter never turns into an unfiltered answer.
+`parse_filter` is the only door by which a user's JSON becomes a filter. It works by an allow-list and refuses the
+unknown by name and place: a misspelt filter never turns into an unfiltered answer.
 """
 
 import math
@@ -12,7 +12,8 @@ from typing import cast
 from pydantic import JsonValue
 
 from analytiq.errors import InvalidInputError
-from analytiq.models.filter import (
+from analytiq.models.moment import read_moment, to_milliseconds
+from analytiq.retrieval.filters.tree import (
     EVERYTHING,
     And,
     BuiltInField,
@@ -27,12 +28,8 @@ from analytiq.models.filter import (
     Nor,
     Not,
     Or,
-    evaluate,
     value_class,
 )
-from analytiq.models.moment import read_moment, to_milliseconds
-
-__all__ = ["combine", "evaluate", "parse_filter"]
 
 MAX_DEPTH = 8
 """Levels of `$and`, `$or`, `$nor` and `$not` in each other."""
@@ -65,7 +62,7 @@ def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter")
     of `$and`, `$or`, `$nor` with a list of filters. A value is a literal (equal), a list of literals (`$in`),
     or an object of operators, all of which must hold: `$eq $ne $gt $gte $lt $lte $in $nin $exists $not`, and for
     `document_name` also `$prefix`, which a folder is filtered by: `contracts/2024/`.
-    `{}` passes every document. `analytiq.models.filter` says what each means.
+    `{}` passes every document. `analytiq.retrieval.filters.tree` says what each means.
 
     Args:
         raw: the filter as it came in.
@@ -73,7 +70,6 @@ def parse_filter(raw: Mapping[str, JsonValue], *, path: str = "metadata_filter")
 
     Raises:
         InvalidInputError: names the exact place, as in `metadata_filter.$or[1].price.$where`.
-    Source: seed 004, "Search Knowledge Base".
     """
     return _FilterReader().clause(raw, path, depth=0)
 

@@ -1,18 +1,18 @@
-"""Compiles a selection of chunks to a query of tantivy's, which filters inside the search."""
+"""Compiler of selections to tantivy queries, which filter inside the search."""
 
 import math
 from collections.abc import Callable
 
 import tantivy
 
-from analytiq.models.filter import Comparator
-from analytiq.models.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.retrieval.filters.selection import AllOf, AnyOf, DocumentSet, Outside, PageComparison, PageIn, Selection
+from analytiq.retrieval.filters.tree import Comparator
 
 LAST_PAGE = 2**62
 
 
 def compiled(schema: tantivy.Schema, selection: Selection) -> tantivy.Query:
-    """The query that finds exactly the selected chunks: `analytiq.models.selection.contains`."""
+    """Return the query that finds exactly the selected chunks, as `contains` defines them."""
     match selection:
         case DocumentSet(document_ids):
             return tantivy.Query.term_set_query(schema, "document", sorted(document_ids)) if document_ids else _none()

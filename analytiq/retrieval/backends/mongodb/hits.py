@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.knowledge_base import KnowledgeBase
-from analytiq.models.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
+from analytiq.retrieval.filters.compilers.mongodb_search import of_filter, of_selection
+from analytiq.retrieval.filters.selection import AllOf, ChunkFilter, DocumentSet, Outside, Selection, contains
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.search.predicates import Verdict, of_filter, of_selection
+from analytiq.storage.search.predicates import Verdict
 from analytiq.storage.search.rows import MOST_FOUND, FoundChunk
 
 MOST_DOCUMENTS_NAMED = 5_000

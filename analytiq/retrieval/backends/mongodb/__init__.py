@@ -1,0 +1,1 @@
+"""The backend of MongoDB's own search server: `$vectorSearch` and `$search`."""

@@ -1,0 +1,1 @@
+"""Compilers of filters and selections, one for each store."""
