@@ -45,7 +45,7 @@ def _row(worker: Worker) -> tuple[str, ...]:
 
 
 def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int | None) -> None:
-    """Let each worker run so many jobs at once; None: as its own settings say."""
+    """Set the number of concurrent jobs of each worker; None restores the workers' own settings."""
 
     async def write(connection: MongoConnection) -> None:
         await RuntimeSettingRepository(connection).set_worker_concurrency(concurrency)

@@ -17,7 +17,7 @@ class Tag(Answer):
 
 
 class IndexingState(Answer):
-    """Where a document stands in one knowledge base.
+    """The state of a document in one knowledge base.
 
     `state` is indexed, waiting, waiting_for_quota, waiting_for_provider, indexing, failed, or empty.
     """

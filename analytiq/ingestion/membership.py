@@ -1,4 +1,4 @@
-"""Which pairs (knowledge base, document) a change touches (design 2.1).
+"""Membership: the pairs (knowledge base, document) that a change touches.
 
 A change enqueues one job about its own side only. It runs after that change's commit, reads both sides, and
 enqueues the pairs; so when both sides gain the same tag at once, whichever commits last sees the other.
@@ -18,13 +18,13 @@ from analytiq.telemetry.checkpoints import checkpoint
 def sync_request(
     organization_id: str, kb_id: str, document_id: str, *, priority: int = Priority.INTERACTIVE
 ) -> JobRequest:
-    """The job that makes one pair as it should be."""
+    """Return the job that makes one pair as it should be."""
     subject = JobSubject(kb_id=kb_id, document_id=document_id)
     return JobRequest(kind=JobKind.SYNC, organization_id=organization_id, subject=subject, priority=priority)
 
 
 def document_changed(organization_id: str, document_id: str) -> JobRequest:
-    """The job that a change of a document's tags, text or existence enqueues."""
+    """Return the job that a change of a document's tags, text or existence enqueues."""
     return JobRequest(
         kind=JobKind.MEMBERSHIP_DOCUMENT,
         organization_id=organization_id,
@@ -33,7 +33,7 @@ def document_changed(organization_id: str, document_id: str) -> JobRequest:
 
 
 def kb_changed(organization_id: str, kb_id: str) -> JobRequest:
-    """The job that a change of a knowledge base's tags, or its creation, enqueues."""
+    """Return the job that a change of a knowledge base's tags, or its creation, enqueues."""
     return JobRequest(kind=JobKind.MEMBERSHIP_KB, organization_id=organization_id, subject=JobSubject(kb_id=kb_id))
 
 

@@ -1,4 +1,4 @@
-"""What becomes of prompts when the tag or the knowledge base that they name is deleted.
+"""The treatment of prompts when their tag or knowledge base is deleted.
 
 The deletion and the prompts change in one transaction. Whoever makes a prompt writes to the rows that it names, so
 that the two conflict: no prompt comes to name what is gone.
@@ -15,7 +15,7 @@ NAMED_AT_MOST = 5
 
 
 class OnUse(StrEnum):
-    """What to do where prompts use what is to be deleted."""
+    """The reaction to prompts that use a tag or knowledge base to be deleted."""
 
     REFUSE = "refuse"
     DETACH = "detach"

@@ -11,7 +11,7 @@ VECTORS_PREFIX = "kb_vectors_"
 
 
 class Taken(Enum):
-    """Which archives hold a collection's rows."""
+    """The kinds of archives that contain a collection."""
 
     ALWAYS = "always"
     WHOLE = "whole"
@@ -21,7 +21,7 @@ class Taken(Enum):
 
 
 class Keeping(Enum):
-    """What becomes of the rows of an organization that is erased."""
+    """The treatment of a collection's rows when their organization is erased."""
 
     ERASED = "erased"
     BY_CHOICE = "by choice"
@@ -154,7 +154,7 @@ _BY_NAME = {collection.name: collection for collection in COLLECTIONS}
 
 
 def find(name: str) -> Collection | None:
-    """What is known of a collection, by its name in the database."""
+    """Return the declaration of a collection by its name in the database."""
     return _BY_NAME.get(VECTORS_PREFIX if name.startswith(VECTORS_PREFIX) else name)
 
 

@@ -1,4 +1,4 @@
-"""What this process has been told by MongoDB, so that its transactions do not read from before that.
+"""The cluster time of MongoDB's newest answer, so that transactions read nothing older.
 
 A transaction's snapshot may lie before a write that the server has acknowledged with `w: 1`: it leaves out what comes
 after the oldest write still under way. Measured: of 1,500 transactions that followed such a write to their row, beside
@@ -27,4 +27,4 @@ class LatestAnswer(CommandListener):
             self.operation_time = told
 
     def failed(self, event: CommandFailedEvent) -> None:
-        """What failed has written nothing that a transaction must see."""
+        """Ignore failed commands: they wrote nothing that a transaction must see."""

@@ -69,7 +69,7 @@ class MongoConnection:
         return replace(self, database=self.majority)
 
     def using(self, database: str) -> "MongoConnection":
-        """The same client on another database; closing either closes both."""
+        """Return this client on another database; closing either one closes both."""
         return replace(self, database=self.client[database])
 
     async def ping(self) -> None:
@@ -120,7 +120,7 @@ async def connect(uri: SecretStr, database: str, *, selection_timeout_seconds: f
 
 
 def translate(error: PyMongoError) -> TransientError | None:
-    """The error of ours for a database that cannot answer now, or None where waiting would not help.
+    """Translate an exception of an unavailable database; return None if waiting would not help.
 
     Covers: no server or primary found, connection lost, pool exhausted, a primary stepping down, a time
     limit of the server, a write that a majority has not confirmed in time. Those with an unknown outcome
@@ -191,7 +191,7 @@ def _named(client: AsyncMongoClient[Row], database: str) -> AsyncDatabase[Row]:
 async def _introduce(
     client: AsyncMongoClient[Row], database: AsyncDatabase[Row]
 ) -> tuple[Mapping[str, Any], tuple[int, ...]]:
-    """The server's `hello` and its version, once the credentials have proved good for the database."""
+    """Return the server's `hello` and version after checking the credentials."""
     try:
         hello = await client.admin.command("hello")
         # Servers answer hello, ping and buildInfo to strangers; this they do not.

@@ -33,7 +33,7 @@ POLL_SECONDS = 0.02
 
 
 class _Standing(Enum):
-    """How far the server has come."""
+    """The start-up state of the server."""
 
     PRIMARY = "primary"
     NO_USER = "no user yet"
@@ -43,14 +43,14 @@ class _Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """Which process answered, to whom our password opened it."""
+    """The identity of a mongod process that accepted our password."""
 
     pid: int
     version: tuple[int, ...]
 
 
 def connection_uri(port: int, password: SecretStr, *, user: str = USER) -> SecretStr:
-    """The address for clients; `password` is URL-safe by construction."""
+    """Return the address for clients; `password` is URL-safe by construction."""
     return SecretStr(
         f"mongodb://{user}:{password.get_secret_value()}@{HOST}:{port}/?replicaSet={REPLICA_SET}&authSource=admin"
     )
@@ -121,7 +121,7 @@ async def make_primary(port: int, password: SecretStr) -> ServerIdentity:
 
 
 async def identify(port: int, password: SecretStr) -> ServerIdentity | None:
-    """Who answers at the port, or None where nobody does or our password does not open it."""
+    """Return the server at the port, or None without a server that accepts our password."""
     async with _client(port, password) as member:
         try:
             return await _identity(member)
@@ -131,7 +131,7 @@ async def identify(port: int, password: SecretStr) -> ServerIdentity | None:
 
 @asynccontextmanager
 async def _client(port: int, password: SecretStr | None) -> AsyncGenerator[AsyncMongoClient[dict[str, Any]]]:
-    """A client of this one server, whatever its state; without a password, a stranger to it."""
+    """Return a client of this one server, in any state; unauthenticated without a password."""
     credentials: dict[str, Any] = {}
     if password is not None:
         credentials = {"username": USER, "password": password.get_secret_value(), "authSource": "admin"}

@@ -1,4 +1,4 @@
-"""Which stored files are there, of all organizations: what the reconciler compares documents and uploads with."""
+"""A survey of the stored files of all organizations, for the reconciler."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class FileSurvey:
         self._chunks = connection.database["fs.chunks"]
 
     async def finished_after(self, *, after: str, limit: int) -> list[FileOwner]:
-        """The next files behind a file id."""
+        """Return the next files behind a file id."""
         query: Row = {"_id": {"$gt": object_id(after)}} if after else {}
         cursor = self._files.find(query, {"metadata": 1}).sort("_id", 1).limit(limit)
         return [_owner(row) async for row in cursor]
 
     async def written_after(self, *, after: str, limit: int) -> list[str]:
-        """The files, finished or not, of the next `limit` chunks behind a file id; covered."""
+        """Return the files, finished or not, of the next `limit` chunks behind a file id; covered."""
         query: Row = {"files_id": {"$gt": object_id(after)}} if after else {}
         cursor = self._chunks.find(query, {"_id": 0, "files_id": 1}).sort([("files_id", 1), ("n", 1)]).limit(limit)
         return list(dict.fromkeys([str(row["files_id"]) async for row in cursor]))

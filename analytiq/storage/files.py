@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StoredBytes:
-    """What was written: SHA-256 as 64 hex digits, and the length in bytes."""
+    """The SHA-256 (64 hex digits) and the length in bytes of written content."""
 
     sha256: str
     byte_size: int
@@ -147,7 +147,7 @@ class FileStore:
         await self._files.update_one(key, {"$setOnInsert": row}, upsert=True, session=session)
 
     async def describe(self, organization_id: str, file_id: str) -> StoredFile:
-        """What is known of a file.
+        """Return the metadata of a file.
 
         Raises:
             NotFoundError: the organization has no such file.
@@ -167,7 +167,7 @@ class FileStore:
     async def read(
         self, organization_id: str, file_id: str, *, start: int = 0, length: int | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes of a file in order, in blocks of at most 255 KiB; about 8 MB are held at a time.
+        """Return the bytes of a file in order, in blocks of at most 255 KiB; about 8 MB are held at a time.
 
         Args:
             organization_id: the owner.
@@ -194,7 +194,7 @@ class FileStore:
                     yield block
 
     async def ids_of_document(self, organization_id: str, document_id: str) -> list[str]:
-        """The files that were ever stored for a document and are still there."""
+        """Return the ids of all stored files of a document, past versions included."""
         query = {"metadata.document_id": document_id, "metadata.organization_id": organization_id}
         with translated():
             return [str(row["_id"]) async for row in self._files.find(query, {"_id": 1})]
@@ -284,7 +284,7 @@ class FileStore:
 
 
 def describe(content: bytes) -> StoredBytes:
-    """What `FileStore.write` would say of these bytes."""
+    """Return what `FileStore.write` would return for these bytes."""
     return StoredBytes(hashlib.sha256(content).hexdigest(), len(content))
 
 
@@ -327,7 +327,7 @@ class _Writing:
                 yield self._handed_over()
 
     def finish(self) -> list[Row]:
-        """The last batch; empty where all has been handed over."""
+        """Return the last batch; empty where all has been handed over."""
         if self._pending:
             self._cut()
         return self._handed_over()

@@ -9,12 +9,12 @@ from analytiq.errors import NotFoundError
 
 
 def new_id() -> str:
-    """A fresh id."""
+    """Create a new id."""
     return str(ObjectId())
 
 
 def object_id(value: str, *, what: str = "object") -> ObjectId:
-    """The stored form of an id.
+    """Return the stored form of an id.
 
     Raises:
         NotFoundError: it is not 24 hex digits; to the caller that is the same as an unknown one.
@@ -26,10 +26,10 @@ def object_id(value: str, *, what: str = "object") -> ObjectId:
 
 
 def object_ids(values: "list[str] | tuple[str, ...] | set[str] | frozenset[str]") -> list[ObjectId]:
-    """The stored forms of those values that are ids at all."""
+    """Return the stored forms of the valid ids among the values."""
     return [ObjectId(value) for value in values if ObjectId.is_valid(value)]
 
 
 def is_made_before(value: str, moment: datetime) -> bool:
-    """Whether `new_id` made the id before the moment, to the second; False where it is no id."""
+    """Return True if `new_id` created the id before the moment, to the second; False for an invalid id."""
     return ObjectId.is_valid(value) and ObjectId(value).generation_time <= moment

@@ -160,7 +160,7 @@ async def _commit(session: AsyncClientSession, progress: _Progress) -> None:
 
 
 def _is_worth_another_run(error: PyMongoError, progress: _Progress) -> bool:
-    """Whether the operation is to be run again.
+    """Return True if the operation is to be run again.
 
     Raises:
         ConflictError: it met a duplicate key once too often.

@@ -19,11 +19,11 @@ class CountingTokenizer(Tokenizer):
         return "CountingTokenizer(cl100k)"
 
     def count_tokens(self, text: str) -> int:
-        """The number of cl100k tokens."""
+        """Return the number of cl100k tokens."""
         return count_tokens(text)
 
     def count_tokens_batch(self, texts: Sequence[str]) -> Sequence[int]:
-        """The number of cl100k tokens of each text."""
+        """Return the number of cl100k tokens of each text."""
         return [count_tokens(text) for text in texts]
 
     def encode(self, text: str) -> Sequence[int]:

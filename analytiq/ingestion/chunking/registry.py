@@ -41,12 +41,12 @@ _LATE_REFUSAL = (
 
 
 def known_chunkers() -> tuple[str, ...]:
-    """The names that `create_chunker` takes, sorted."""
+    """Return the names that `create_chunker` takes, sorted."""
     return tuple(sorted({*_BY_TEXT, *_BY_MEANING, *_plugins()}))
 
 
 def needs_embeddings(chunker_type: str) -> bool:
-    """Whether a built-in chunker can only be made with `embed_texts`."""
+    """Return True if a built-in chunker can only be made with `embed_texts`."""
     return chunker_type in _BY_MEANING
 
 

@@ -44,7 +44,7 @@ class _Embeddings(BaseEmbeddings):
         return self.embed("dimension").shape[0]
 
     def get_tokenizer(self) -> CountingTokenizer:
-        """What sizes are counted with."""
+        """Return the tokenizer that counts sizes."""
         return CountingTokenizer()
 
 

@@ -1,4 +1,4 @@
-"""What all built-in chunkers share: a splitter proposes cuts, and the contract is enforced on them."""
+"""The frame of all built-in chunkers: a splitter proposes cuts, and the contract is enforced on them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
@@ -74,7 +74,7 @@ class SpanChunker:
         ]
 
     def _whole(self, text: str) -> Span | None:
-        """The text as one span, if it fits into a chunk and the splitter has no better idea."""
+        """Return the text as one span, if it fits into a chunk and the splitter has no better idea."""
         start, end = trimmed(text, 0, len(text))
         if not self._keeps_small_text_whole or start == end or end - start > self._chunk_size * 16:
             return None
@@ -90,5 +90,5 @@ class SpanChunker:
 
 
 def own_tokens(*, chunk_size: int, chunk_overlap: int) -> int:
-    """The most tokens of a chunk that it does not share with the one before."""
+    """Return the most tokens of a chunk that it does not share with the one before."""
     return max(chunk_size - chunk_overlap, chunk_size // 8, min(chunk_size, MAX_TOKENS_PER_CHARACTER))

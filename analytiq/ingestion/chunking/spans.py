@@ -29,7 +29,7 @@ class Span:
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The slice without the blanks at its ends; `start == end` where it is all blank."""
+    """Return the slice without the blanks at its ends; `start == end` where it is all blank."""
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -80,7 +80,7 @@ def overlapping(text: str, spans: Iterable[Span], *, max_tokens: int, overlap: i
 
 
 def _first_fitting(text: str, start: int, end: int, max_tokens: int, lookback: float) -> tuple[Span, int]:
-    """The first span of `text[start:end]`, and where the rest begins."""
+    """Return the first span of `text[start:end]`, and where the rest begins."""
     limit = max_tokens
     while limit > 0:
         cut = prefix_end(text, start, end, limit)

@@ -1,4 +1,4 @@
-"""Changes many documents in the same way, a batch a call: whoever asks goes on where the last batch ended.
+"""One change applied to many documents, a batch per call: the caller continues after the last batch.
 
 A batch and the jobs that follow from it are one transaction. What was changed is told by name, so that it can be undone
 exactly: a document that had the tag already is not among it.
@@ -28,7 +28,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Which documents: those of the ids, or all that the query selects but the excluded ones, after a place."""
+    """A selection of documents: by ids, or by a query with exclusions, after a place."""
 
     document_ids: tuple[str, ...] | None = None
     query: DocumentQuery = field(default_factory=DocumentQuery)
@@ -38,7 +38,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class WantedChange:
-    """What is to change; tags are known to exist. A value None takes its key out of the metadata."""
+    """The wanted change; its tags exist. A value of None removes the key from the metadata."""
 
     added_tag_ids: tuple[str, ...] = ()
     removed_tag_ids: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class ChangedBatch:
-    """What a call came to. `next` is where to go on, None at the end."""
+    """The result of a call. `next` is the place to continue, None at the end."""
 
     changed: tuple[str, ...]
     unchanged_count: int
@@ -66,7 +66,7 @@ class ChangedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a batch needs: whose tags change, and whose metadata, to what."""
+    """The plan of a batch: the documents with changed tags or metadata, with the new values."""
 
     retagged: tuple[str, ...]
     metadata: Mapping[str, tuple[Mapping[str, JsonValue], Sequence[str]]]

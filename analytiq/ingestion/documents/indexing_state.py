@@ -1,4 +1,4 @@
-"""Whether a document can be found in each of its knowledge bases yet, and why not."""
+"""The indexing state of a document in each of its knowledge bases, with the reason."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepositor
 
 
 class IndexingState(StrEnum):
-    """Where a document stands in one knowledge base."""
+    """The state of a document in one knowledge base."""
 
     INDEXED = "indexed"
     WAITING = "waiting"
@@ -66,14 +66,14 @@ class IndexingStates:
         self._jobs = jobs
 
     async def of_document(self, document: Document) -> list[KnowledgeBaseState]:
-        """The document's state in every knowledge base that shares a tag with it, by name."""
+        """Return the document's state in every knowledge base that shares a tag with it, by name."""
         tagged = await self._knowledge_bases.with_tags(document.organization_id, document.tag_ids)
         entries = await self._entries.of_document(document.organization_id, document.id)
         jobs = await self._jobs.of_document(document.organization_id, document.id)
         return states(document, tagged, entries, jobs)
 
     async def of_documents(self, organization_id: str, documents: Sequence[Document]) -> list[StandingDocument]:
-        """The same of several documents of one organization, by three questions however many they are."""
+        """Return the states of several documents of one organization, by three queries in all."""
         tag_ids = {tag_id for document in documents for tag_id in document.tag_ids}
         document_ids = [document.id for document in documents]
         tagged = await self._knowledge_bases.with_tags(organization_id, tag_ids)

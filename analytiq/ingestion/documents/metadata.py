@@ -1,4 +1,4 @@
-"""What a document's metadata may hold."""
+"""The limits of a document's metadata."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ MOST_KEYS = 500
 
 
 def validated_metadata(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The metadata, if MongoDB can keep it and a filter can name it.
+    """Return the metadata, if MongoDB can keep it and a filter can name it.
 
     Raises:
         InvalidInputError: names the place of what is wrong.
@@ -27,7 +27,7 @@ def validated_metadata(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue
 
 
 def fitted_metadata(metadata: Mapping[str, JsonValue], types: FieldTypes) -> dict[str, JsonValue]:
-    """The metadata with the values of declared fields as they are kept; others stay as they are.
+    """Convert the values of declared fields to their stored type; keep other values.
 
     Raises:
         InvalidInputError: names each field whose value is of another type, and what was expected.

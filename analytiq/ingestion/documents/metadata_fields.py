@@ -53,7 +53,7 @@ class DeclaredFields:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a declaration did: how many documents were written anew, and how many values were removed from them."""
+    """The result of a declaration: the numbers of rewritten documents and removed values."""
 
     types: FieldTypes
     documents_rewritten: int
@@ -62,7 +62,7 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class Refit:
-    """What one document's metadata needs: values to write otherwise, and names of those that fit nothing."""
+    """The changes of one document's metadata: converted values, and names of values that do not fit."""
 
     rewritten: Mapping[str, JsonValue]
     misfits: Mapping[str, str]
@@ -70,7 +70,7 @@ class Refit:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to do."""
+        """Return True if anything must be changed."""
         return bool(self.rewritten or self.misfits)
 
 
@@ -105,7 +105,7 @@ class MetadataFields:
         self._jobs = jobs
 
     async def of(self, organization_id: str) -> DeclaredFields:
-        """What is declared now."""
+        """Return the current declarations."""
         organization = await self._organizations.get(organization_id)
         if organization is None:
             raise NotFoundError(f"no organization has the id {organization_id!r}")
@@ -133,7 +133,7 @@ class MetadataFields:
     async def declare(
         self, organization_id: str, types: Mapping[str, FieldType], *, on_misfit: MisfitPolicy
     ) -> Declaration:
-        """Declare exactly these fields, and write the values that are there as they are to be kept.
+        """Declare exactly these fields, and convert the stored values.
 
         Fields that are no longer among them are as if they had never been declared; their values stay.
 

@@ -17,7 +17,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 def validated_name(name: str, *, field: str = "document_name") -> str:
-    """The name as it is kept.
+    """Validate and normalize a document name.
 
     Raises:
         InvalidInputError: empty, too long, or with characters that control where or in which direction it is written.
@@ -98,7 +98,7 @@ def file_name_of(document_name: str) -> str:
 
 
 def _validated_folder(folder: str, field: str) -> str:
-    """A folder's name keeps its outer spaces: "a" and "a " are two folders."""
+    """Keep the outer spaces of a folder's name: "a" and "a " are two folders."""
     validated_name(folder, field=field)
     if len(folder) > LONGEST_NAME:
         raise InvalidInputError.of_field(field, f"longer than {LONGEST_NAME} characters")
@@ -106,12 +106,12 @@ def _validated_folder(folder: str, field: str) -> str:
 
 
 def is_control(character: str) -> bool:
-    """Whether it moves the cursor, ends a line or turns the writing around: what a name may hide behind."""
+    """Return True if the character moves the cursor, ends a line or reverses the writing direction."""
     return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in DIRECTION_CONTROLS
 
 
 def identity_of(document_name: str, sha256: str, *, copy_of: str | None = None) -> str:
-    """The key under which the same bytes with the same name are one document.
+    """Return the key under which the same bytes with the same name are one document.
 
     `copy_of`: the id of a document that was deliberately made a second time (`on_duplicate: create`).
     """

@@ -7,7 +7,7 @@ HEAVY_BYTES = 5 * 1024 * 1024
 
 
 def extract_request(organization_id: str, document_id: str, *, byte_size: int = 0) -> JobRequest:
-    """Read the document's file, which has so many bytes; 0: how many is not known, or does not matter."""
+    """Return the job that extracts the document's file; a size of 0 bytes means unknown or irrelevant."""
     return JobRequest(
         kind=JobKind.EXTRACT,
         organization_id=organization_id,

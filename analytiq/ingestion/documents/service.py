@@ -54,7 +54,7 @@ class Documents:
         self._storage = storage
 
     async def get(self, organization_id: str, document_id: str) -> Document:
-        """The document with this id."""
+        """Return the document with this id."""
         document = await self._documents.get(organization_id, document_id)
         if document is None:
             raise unknown_document(document_id)
@@ -63,7 +63,7 @@ class Documents:
     async def page(
         self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
     ) -> tuple[list[Document], int]:
-        """A page of documents, and how many match."""
+        """Return a page of documents, and how many match."""
         return await self._documents.page(organization_id, query, skip=skip, limit=limit)
 
     async def change(
@@ -151,14 +151,14 @@ class Documents:
         return await run_in_transaction(self._connection, commit)
 
     async def original(self, organization_id: str, document_id: str) -> tuple[Document, AsyncIterator[bytes]]:
-        """The document and the bytes that were uploaded."""
+        """Return the document and the bytes that were uploaded."""
         document = await self.get(organization_id, document_id)
         return document, self._files.read(organization_id, document.file_id)
 
     async def text_pages(
         self, organization_id: str, document_id: str, *, first_page: int, page_count: int
     ) -> tuple[Document, list[TextPage], int]:
-        """Extracted text of up to `page_count` pages from `first_page` on, and how many pages there are.
+        """Return the text of up to `page_count` pages from `first_page` on, and the number of pages.
 
         Raises:
             ConflictError: there is no text yet, or extraction failed.

@@ -1,4 +1,4 @@
-"""What an organization may store: refused before a file is taken, while it comes in, and when it becomes a document.
+"""The storage quota: checked before an upload, during it, and when it becomes a document.
 
 Only the last is exact, since it is part of the transaction that makes the document; the others save people the wait
 for an upload that cannot end well. An operator sets the quota (`analytiq storage set`): decision 0023.
@@ -42,7 +42,7 @@ class Storage:
     async def guarded(
         self, organization_id: str, document_name: str, source: AsyncIterator[bytes]
     ) -> AsyncIterator[bytes]:
-        """The same bytes, as long as there may be room for them.
+        """Pass the bytes through while the organization has room for them.
 
         A file of a name that is there already may take its document's place, so it may be larger by as much.
 
@@ -105,7 +105,7 @@ class Storage:
             raise _exceeded(account.model_copy(update={"used": before}), wanted)
 
     async def give_back(self, session: Session, organization_id: str, *, byte_size: int) -> None:
-        """A document is deleted, within the caller's transaction."""
+        """Free the storage of a deleted document, within the caller's transaction."""
         await self._accounts.add(session, organization_id, StorageAmount(stored_bytes=-byte_size, documents=-1))
 
     async def set_quota(
@@ -116,7 +116,7 @@ class Storage:
         return await self.account(organization_id)
 
     async def recount(self, organization_id: str) -> StorageAccount:
-        """Count anew what is used, and say so in the log where it was not what was noted."""
+        """Recount the used storage, and log a difference from the noted value."""
         excess = await self._accounts.recount(organization_id)
         if excess != StorageAmount():
             log.warning(
@@ -128,7 +128,7 @@ class Storage:
         return await self.account(organization_id)
 
     async def recount_all(self) -> int:
-        """Count anew what every organization with a quota uses; how many there are. For the reconciler."""
+        """Recount the storage of every organization with a quota; return their number. For the reconciler."""
         found = await self._accounts.organization_ids()
         for organization_id in found:
             await self.recount(organization_id)

@@ -210,6 +210,6 @@ def _read_here(path: Path, document: Document, hints: TypeHints) -> tuple[Parsed
 
 
 def _suffix(document_name: str) -> str:
-    """The name's ending, as far as it is safe in a path: parsers look at it as a hint."""
+    """Return the name's ending, as far as it is safe in a path: parsers look at it as a hint."""
     suffix = Path(document_name).suffix.lower()
     return suffix if suffix[1:].isalnum() and len(suffix) <= 10 else ""

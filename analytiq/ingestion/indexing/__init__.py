@@ -1,4 +1,4 @@
-"""Indexing: makes one pair (knowledge base, document) as the truth says, by stage, commit and sweep.
+"""Indexing: bring one pair (knowledge base, document) to its intended state by stage, commit and sweep.
 
 plan.py     decides, from what was read, whether to index, to remove, or neither
 sync.py     the job: reads, plans, applies

@@ -28,7 +28,7 @@ from analytiq.storage.transactions import run_in_transaction
 
 
 class TruthChangedError(ConflictError):
-    """What the sync had read is no longer so; read again and plan anew."""
+    """The state read by the sync has changed: read again and make a new plan."""
 
     code = "truth_changed"
 
@@ -212,7 +212,7 @@ class Commit:
 
 
 def sweep_request(entry: IndexEntry | Generation, *, delay_seconds: float) -> JobRequest:
-    """The job that deletes a generation's vectors.
+    """Return the job that deletes a generation's vectors.
 
     Sweeping at once after a supersession tore 10 of 444 concurrent reads (design 2.2).
     """
@@ -230,7 +230,7 @@ def _generation_id(item: IndexEntry | Generation) -> str:
 
 
 def _leaving(before: IndexEntry | None, current: Sequence[Generation]) -> list[IndexEntry | Generation]:
-    """What the pair has been served by, and what else counts as current, each once."""
+    """Return the generations that served the pair or count as current, each once."""
     named: list[IndexEntry | Generation] = [] if before is None else [before]
     return [*named, *(item for item in current if before is None or item.id != before.generation_id)]
 

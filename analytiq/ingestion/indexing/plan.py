@@ -1,4 +1,4 @@
-"""What is to become of a pair (design 2.1): pure."""
+"""The plan of a pair: index, remove or do nothing. A pure decision."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Its chunks are right; write anew what they carry of their document for the search server."""
+    """Keep the chunks, and rewrite their copy of the document's fields for the search server."""
 
     entry: IndexEntry
     projection: Projection
@@ -81,7 +81,7 @@ def plan(
 
 
 def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
-    """What chunks of the document carry in this knowledge base, where a search server filters them."""
+    """Return the document's fields that its chunks carry for the filters of a search server."""
     return projection_of(document) if knowledge_base.vector_store is VectorStoreKind.MONGODB else None
 
 

@@ -34,7 +34,7 @@ from analytiq.telemetry.checkpoints import checkpoint
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What a sync works on, as it was read."""
+    """The rows of a pair as a sync read them."""
 
     organization: Organization
     knowledge_base: KnowledgeBase

@@ -1,4 +1,4 @@
-"""Deletes the vectors of generations that nobody reads any more (design 2.2, step 3)."""
+"""The deletion of vectors of generations without readers: the last step of a swap."""
 
 import structlog
 

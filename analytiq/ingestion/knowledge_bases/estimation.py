@@ -27,7 +27,7 @@ class Estimate:
 
 
 def sample_size(documents: int, characters: int, *, budget: int, most_documents: int, longest: int) -> int:
-    """How many documents to read: all, where they are few and short.
+    """Return the number of documents to read: all, if they are few and short.
 
     `budget` are the characters to read in all, `longest` those of one document.
     """

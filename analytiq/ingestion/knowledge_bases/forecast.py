@@ -1,4 +1,4 @@
-"""What indexing a knowledge base would cost, before it is made; nothing is embedded or charged for it."""
+"""The forecast of a knowledge base's cost, without embedding or charging anything."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ class ForecastRequest:
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What a document that was read came to. `cached_chunks`: found in the cache; `spus`: of none before it, and not
+    """The counts of a sampled document. `cached_chunks`: found in the cache; `spus`: of none before it, and not
     in the cache.
     """
 
@@ -55,7 +55,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would be needed now. Chunks that are neither cached nor an SPU occur more than once.
+    """The forecast as of now. Chunks that are neither cached nor an SPU occur more than once.
 
     `token_usd` is None where the price of the model is not known. `is_cache_known` is False where nothing says how
     long the model's vectors are, so that the cache could not be asked and all is taken to be new.
@@ -93,7 +93,7 @@ class Forecasts:
         self._models = models
 
     async def forecast(self, organization: Organization, wanted: ForecastRequest) -> Forecast:
-        """What the knowledge base would need if it were made now.
+        """Forecast the cost of the knowledge base if it were made now.
 
         Raises:
             InvalidInputError: chunker, sizes or model are wrong, or the model's provider has no key.
@@ -177,7 +177,7 @@ class _Reading:
         self._seen: set[str] = set()
 
     async def read(self, place: SampledText, *, characters: int, needs_whole_chunks: bool) -> Sampled | None:
-        """What the beginning of a text, or all of it, comes to.
+        """Count the chunks of the beginning of a text, or of all of it.
 
         None where it was replaced a moment ago, or where so little of it is read that no chunk is whole.
         """

@@ -1,4 +1,4 @@
-"""What jobs do for a knowledge base as a whole: membership, activation, statistics, dropping."""
+"""The jobs of a knowledge base as a whole: membership, activation, statistics, dropping."""
 
 import asyncio
 
@@ -160,7 +160,7 @@ class KnowledgeBaseLifeCycle:
         return is_counted
 
     async def status_of(self, knowledge_base: KnowledgeBase) -> KnowledgeBaseStatus:
-        """What it has come to; once active it stays so, whatever its documents meet."""
+        """Return the status; an active knowledge base stays active, whatever happens to its documents."""
         organization_id, kb_id = knowledge_base.organization_id, knowledge_base.id
         if knowledge_base.status is KnowledgeBaseStatus.ACTIVE:
             return KnowledgeBaseStatus.ACTIVE

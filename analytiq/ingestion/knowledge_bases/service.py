@@ -33,7 +33,7 @@ from analytiq.telemetry.checkpoints import checkpoint
 
 @dataclass(frozen=True, slots=True)
 class NewKnowledgeBase:
-    """What a caller asks for; `tag_ids` are known to exist. `embedding_model` None: the organization's default."""
+    """The settings of a new knowledge base; its `tag_ids` exist. `embedding_model` None: the default model."""
 
     name: str
     description: str
@@ -64,7 +64,7 @@ class ListedChunk:
 
     @property
     def chunk_id(self) -> str:
-        """Names it while its document is not indexed anew."""
+        """Return the id of the chunk, valid until its document is indexed again."""
         return f"{self.passage.generation_id}-{self.passage.chunk_index}"
 
 
@@ -157,7 +157,7 @@ class KnowledgeBases:
         return knowledge_base
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase:
-        """The knowledge base, its counts as they are at this moment."""
+        """Return the knowledge base, its counts as they are at this moment."""
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         if knowledge_base is None:
             raise unknown_knowledge_base(kb_id)
@@ -167,7 +167,7 @@ class KnowledgeBases:
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None
     ) -> tuple[list[KnowledgeBase], int]:
-        """A page of knowledge bases with the counts last written, and how many there are."""
+        """Return a page of knowledge bases with the counts last written, and the total count."""
         return await self._knowledge_bases.page(organization_id, skip=skip, limit=limit, name_search=name_search)
 
     async def standings_of(
@@ -226,7 +226,7 @@ class KnowledgeBases:
     async def documents(
         self, organization_id: str, kb_id: str, *, skip: int, limit: int
     ) -> tuple[list[IndexedDocument], int]:
-        """A page of the documents that are indexed, latest first, and how many there are.
+        """Return a page of the documents that are indexed, latest first, and the total count.
 
         One that was deleted a moment ago, whose entry is still to be removed, is left out of the page.
         """
@@ -252,7 +252,7 @@ class KnowledgeBases:
     async def chunks(
         self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
     ) -> tuple[list[ListedChunk], int]:
-        """A page of the chunks that are indexed now, by document and number, and how many there are.
+        """Return a page of the chunks that are indexed now, by document and number, and the total count.
 
         A document that is not in the knowledge base has none.
         """
@@ -268,7 +268,7 @@ class KnowledgeBases:
 
 
 def drop_request(organization_id: str, kb_id: str) -> JobRequest:
-    """The job that removes what a deleted knowledge base had."""
+    """Return the job that removes what a deleted knowledge base had."""
     return JobRequest(
         kind=JobKind.DROP_KB,
         organization_id=organization_id,

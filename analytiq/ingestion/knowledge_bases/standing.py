@@ -10,7 +10,7 @@ from analytiq.storage.repositories.kb_work import KnowledgeBaseWork, KnowledgeBa
 
 
 class KnowledgeBaseHealth(StrEnum):
-    """Whether every document of a knowledge base is searchable.
+    """The health of a knowledge base: the searchability of its documents.
 
     `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
     `failed`: all failed, or the knowledge base itself did.
@@ -37,7 +37,7 @@ class StandingKnowledgeBase:
 
     @property
     def health(self) -> KnowledgeBaseHealth:
-        """Judge the knowledge base; a failure outweighs work in progress, so that nobody overlooks it."""
+        """Return the health; a failure outweighs work in progress, so that it is not overlooked."""
         knowledge_base, failed = self.knowledge_base, self.members.failed
         if knowledge_base.status is KnowledgeBaseStatus.ERROR:
             return KnowledgeBaseHealth.FAILED

@@ -20,7 +20,7 @@ class GreyImage:
 
 @dataclass(frozen=True, slots=True)
 class RecognizedText:
-    """What an engine read, and how sure it is of it: 0 to 100."""
+    """The text read by an engine, with its confidence from 0 to 100."""
 
     text: str
     confidence: int

@@ -1,4 +1,4 @@
-"""Which languages' data Tesseract finds on this machine; without loading Tesseract."""
+"""The OCR languages installed for Tesseract, read without loading Tesseract."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ NO_LANGUAGES = frozenset({"osd", "equ"})
 
 
 def debian_data_dir() -> Path | None:
-    """The newest data directory that Debian's packages have filled, or None."""
+    """Return the newest data directory that Debian's packages have filled, or None."""
     found = sorted(DEBIAN_DATA_ROOT.glob("*/tessdata"))
     return found[-1] if found else None
 

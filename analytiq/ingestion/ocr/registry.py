@@ -12,7 +12,7 @@ BUILT_IN_ENGINES = (EntryPoint("tesseract", "analytiq.ingestion.ocr.tesseract:Te
 
 
 def load_engine(name: str) -> OcrEngineFactory:
-    """The class of the engine `name`, imported now.
+    """Return the class of the engine `name`, imported now.
 
     Raises:
         InvalidInputError: no engine has that name; the message lists those that exist.

@@ -31,7 +31,7 @@ QUARTER_TURNS = (Image.Transpose.ROTATE_90, Image.Transpose.ROTATE_180, Image.Tr
 
 
 def debian_packages(languages: Sequence[str]) -> str:
-    """The names of the Debian packages that carry the data of `languages`, joined by spaces."""
+    """Return the names of the Debian packages that carry the data of `languages`, joined by spaces."""
     return " ".join(f"tesseract-ocr-{language.replace('_', '-').lower()}" for language in languages)
 
 
@@ -114,7 +114,7 @@ def _words_of(table: str, image: GreyImage) -> Iterator[PlacedText]:
 
 
 def _turned_back(word: PlacedText, turn: Image.Transpose) -> PlacedText:
-    """The place of a word on the page as it was before the page was turned (Pillow turns against the clock)."""
+    """Return the place of a word on the page as it was before the page was turned (Pillow turns against the clock)."""
     box = word.box
     match turn:
         case Image.Transpose.ROTATE_90:

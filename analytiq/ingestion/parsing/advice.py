@@ -1,4 +1,4 @@
-"""What to do with a file that nobody reads."""
+"""Advice for unreadable files."""
 
 _SAVE_AS = "Open it and save it as {}, then upload that."
 _UNPACK = "Unpack it and upload the files in it."
@@ -37,7 +37,7 @@ _ADVICE = {
 
 
 def advice_for(content_type: str) -> str | None:
-    """Which files they are, that they cannot be read, and what to upload instead; None for types not known here."""
+    """Return a sentence that names the format and what to upload instead; None for unknown types."""
     kind, _, _ = content_type.partition("/")
     if kind in {"audio", "video"}:
         return f"Sound and films cannot be read. {_TEXT_OF_A_FILM}"

@@ -13,7 +13,7 @@ ReportProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class ParseOptions:
-    """What a parser may assume and must respect."""
+    """The options and limits of a parser."""
 
     max_pages: int = 10_000
     ocr_languages: tuple[str, ...] = ("eng",)
@@ -27,7 +27,7 @@ class ParseOptions:
 
 @dataclass(frozen=True, slots=True)
 class TypeHints:
-    """What a file's name and its sender say of its content type."""
+    """The hints at a file's content type from its name and its sender."""
 
     extension: str
     """With the dot, lower case."""

@@ -1,4 +1,4 @@
-"""What a cell of a spreadsheet shows, from what it holds and how it is formatted."""
+"""The displayed text of a spreadsheet cell, from its value and number format."""
 
 import re
 from datetime import date, datetime, time, timedelta
@@ -15,7 +15,7 @@ _MAX_DIGITS = 30
 
 
 def shown_value(value: object, number_format: str | None = None) -> str:
-    """The text of a cell: dates as ISO, amounts with their currency and decimals, percentages as such.
+    """Return the text of a cell: dates as ISO, amounts with their currency and decimals, percentages as such.
 
     Thousands are not grouped: which sign does it is a matter of who looks, and no part of the file.
     """

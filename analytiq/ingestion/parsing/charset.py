@@ -1,4 +1,4 @@
-"""From bytes to characters, when nobody says reliably what the bytes mean.
+"""Decoding of bytes without a reliable charset.
 
 The order is measured: byte order mark, UTF-8, the declared charset, a guess from the byte statistics, cp1252.
 """
@@ -67,7 +67,7 @@ def decode_text(data: bytes, *, hint: str | None = None) -> DecodedText:
 
 
 def unmarked_utf16(data: bytes) -> str | None:
-    """The byte order of a UTF-16 text without a mark: in most alphabets every other byte is zero or small."""
+    """Return the byte order of a UTF-16 text without a mark: in most alphabets every other byte is zero or small."""
     head = data[:4096]
     if len(head) < 4 or len(data) % 2:
         return None

@@ -203,7 +203,7 @@ def _detach(server_pid: int) -> None:
 
 
 def _bind_to_server(server_pid: int) -> None:
-    """Die with the server, and never gain rights; without the server nobody could kill this process."""
+    """Die with the server and never gain rights: only the server can kill this process."""
     kernel.die_with_parent(signal.SIGKILL)
     kernel.forbid_new_privileges()
     if os.getppid() != server_pid:  # it died before the first call

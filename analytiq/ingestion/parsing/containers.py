@@ -38,7 +38,7 @@ _COMPOUND_STREAMS = (
 
 
 def zip_content_type(path: Path, head: bytes) -> str:
-    """The content type of a zip file: an office format by its parts, else `application/zip`."""
+    """Return the content type of a zip file: an office format by its parts, else `application/zip`."""
     declared = _declared_member(head)
     if declared is not None:
         return declared
@@ -55,7 +55,7 @@ def zip_content_type(path: Path, head: bytes) -> str:
 
 
 def compound_content_type(path: Path, head: bytes) -> str:
-    """The content type of an OLE compound file, by the names of its streams."""
+    """Return the content type of an OLE compound file, by the names of its streams."""
     directory = _compound_directory(path, head)
     for name, content_type in _COMPOUND_STREAMS:
         encoded = name.encode("utf-16-le")
@@ -65,7 +65,7 @@ def compound_content_type(path: Path, head: bytes) -> str:
 
 
 def is_encrypted_office_file(path: Path) -> bool:
-    """Whether this is an office file that was saved with a password: an OLE file around the encrypted zip."""
+    """Return True if this is an office file that was saved with a password: an OLE file around the encrypted zip."""
     with path.open("rb") as file:
         head = file.read(_DIRECTORY_BYTES)
     if not head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):

@@ -47,7 +47,7 @@ class CsvParser:
 
 
 def read_rows(text: str, *, delimiter: str) -> Iterator[list[str]]:
-    """The rows that hold anything, each cell on one line and without blanks around it."""
+    """Return the rows that hold anything, each cell on one line and without blanks around it."""
     csv.field_size_limit(MAX_CELL_CHARACTERS)
     for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True):
         cells = [_BLANKS.sub(" ", cell).strip() for cell in row]
@@ -56,7 +56,7 @@ def read_rows(text: str, *, delimiter: str) -> Iterator[list[str]]:
 
 
 def sniff_delimiter(text: str) -> str:
-    """The delimiter that cuts the most of the first rows into one and the same number of cells, above one."""
+    """Return the delimiter that cuts the most of the first rows into one and the same number of cells, above one."""
     sample = text[:SAMPLE_CHARACTERS]
     if sample.startswith("sep=") and len(sample) > 4:  # Excel's own note to itself
         return sample[4]
@@ -101,7 +101,7 @@ def render_row(row: Sequence[str], names: Sequence[str]) -> str:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns: short, different words that do not come back below them."""
+    """Return True if the first row names the columns: short, different words that do not come back below them."""
     if len(rows) < 2 or len(rows[0]) < 2:
         return False
     names = [name for name in rows[0] if name]
@@ -115,5 +115,5 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def looks_like_number(text: str) -> bool:
-    """Whether a cell is a number, an amount or a date, as names of columns are not."""
+    """Return True if a cell is a number, an amount or a date, as names of columns are not."""
     return _NUMBER_OR_DATE.fullmatch(text) is not None

@@ -1,4 +1,4 @@
-"""What stands beside a Word document's body: headers, footers, comments, text boxes without a fallback."""
+"""The parts of a Word document beside its body: headers, footers, comments, text boxes without a fallback."""
 
 import re
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ def _lost_text_boxes(archive: ZipFile, names: list[str]) -> Iterator[str]:
 
 
 def _text_of(root: Element) -> str:
-    """The text of an element's paragraphs, a line each; deleted text is in other elements and stays out."""
+    """Return the text of an element's paragraphs, a line each; deleted text is in other elements and stays out."""
     lines: list[str] = []
     line: list[str] = []
     for element in root.iter("{*}p", "{*}t", "{*}tab", "{*}br"):
@@ -94,7 +94,7 @@ def _text_of(root: Element) -> str:
 
 
 def _in_fallback(element: Element, root: Element) -> bool:
-    """Whether the text is the second, compatible copy of a text that stands in the first one too."""
+    """Return True if the text is the second, compatible copy of a text that stands in the first one too."""
     for ancestor in element.iterancestors():
         if ancestor is root:
             return False

@@ -140,7 +140,7 @@ def _charset(part: Part) -> str | None:
 
 
 def _file_name(part: Part) -> str:
-    """What a part is called; empty if it is no file."""
+    """Return the file name of a part; empty if the part is no file."""
     for parameter, header in (("filename", "Content-Disposition"), ("name", "Content-Type")):
         value = part.get_param(parameter, header=header)
         if value:
@@ -150,7 +150,7 @@ def _file_name(part: Part) -> str:
 
 
 def _header(message: Part, wanted: str) -> str:
-    """A header's text on one line. The raw value: the library replaces bytes that are not ASCII."""
+    """Return a header's text on one line. The raw value: the library replaces bytes that are not ASCII."""
     for name, value in message.raw_items():
         if name.lower() == wanted.lower():
             return _BLANKS.sub(" ", _decoded(str(value))).strip()
@@ -158,7 +158,7 @@ def _header(message: Part, wanted: str) -> str:
 
 
 def _decoded(raw: str) -> str:
-    """Encoded words and bare bytes as characters; an unknown charset is guessed."""
+    """Decode encoded words and raw bytes; guess an unknown charset."""
     if "=?" not in raw:
         return _from_bytes(raw.encode("utf-8", errors="surrogateescape"), None)
     try:

@@ -68,7 +68,7 @@ def _package_name(archive: ZipFile) -> str:
 
 
 def _chapters(package: Element, folder: str) -> Iterator[str]:
-    """The members of the spine, each once."""
+    """Return the members of the spine, each once."""
     files = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
         for item in package.iter("{*}item")

@@ -1,4 +1,4 @@
-"""What kind of file is this? Bytes first, then the name, then what the sender declared.
+"""Detection of a file's content type: by its bytes, then its name, then the sender's header.
 
 Binary formats are told by their bytes alone, so a wrong extension changes nothing. Text formats look alike as
 bytes, so there the name decides, then the sender; a file that is neither known binary nor text is octets.
@@ -125,7 +125,7 @@ def detect_content_type(
     declared: str | None = None,
     registry: ParserRegistry | None = None,
 ) -> str:
-    """The canonical content type of a file.
+    """Return the canonical content type of a file.
 
     Args:
         path: The stored bytes.
@@ -179,7 +179,7 @@ def detect(path: Path, hints: TypeHints) -> str:
 
 
 def canonical_content_type(declared: str | None) -> str | None:
-    """A declared Content-Type without parameters and under its usual name; None where it says nothing."""
+    """Return a declared Content-Type without parameters and under its usual name; None where it says nothing."""
     if not declared:
         return None
     bare = declared.partition(";")[0].strip().lower()
@@ -190,7 +190,7 @@ def canonical_content_type(declared: str | None) -> str | None:
 
 
 def looks_like_text(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of a text in any charset."""
+    """Return True if the first bytes of a file are those of a text in any charset."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(head[: len(head) // 2 * 2]):
         return True
     if b"\x00" in head:
@@ -213,7 +213,7 @@ def _binary_content_type(head: bytes, path: Path) -> str | None:
 
 
 def _refined_container(container: str, extension: str, named: str | None, claimed: str | None) -> str:
-    """A container whose parts tell nothing, as of a truncated office file: its name or its sender may."""
+    """Return the type of a container with unrecognizable parts, by its name or the sender's header."""
     guessed = named or mimetypes.guess_type(f"file{extension}", strict=False)[0]
     for candidate in (guessed, claimed):
         if candidate is not None and (candidate.startswith("application/vnd.") or candidate == "application/msword"):
@@ -233,7 +233,7 @@ def _media_content_type(head: bytes) -> str | None:
 
 
 def _unknown_binary(extension: str, named: str | None, claimed: str | None) -> str:
-    """A binary file without a magic that we know: its name or its sender may know, but it is no text."""
+    """Return the type of a binary file without a known signature, by its name or the sender's header; never text."""
     guessed = named or mimetypes.guess_type(f"file{extension}", strict=False)[0]
     for candidate in (guessed, claimed):
         if candidate is not None and not _is_text_type(candidate):
@@ -254,7 +254,7 @@ def _text_content_type(head: bytes, named: str | None, claimed: str | None) -> s
 
 
 def _begins_as_email(start: bytes) -> bool:
-    """Whether headers stand before the first blank line, three of them those of a message."""
+    """Return True if headers stand before the first blank line, three of them those of a message."""
     headers = _FOLD.sub(b" ", start.lstrip().replace(b"\r\n", b"\n").partition(b"\n\n")[0])
     names = [line.partition(b":")[0].lower() for line in headers.split(b"\n")[:100]]
     if not all(_HEADER_NAME.fullmatch(name) for name in names[:-1]):

@@ -55,7 +55,7 @@ def decode_html(data: bytes, *, declared: str | None) -> str:
 
 
 def readable_text(html: str) -> str:
-    """The article; else the page as Markdown; else its bare visible text, whichever first holds enough."""
+    """Return the article, else the page as Markdown, else its visible text: the first with enough text."""
     visible = visible_text(html)
     enough = MIN_ARTICLE_SHARE * len(visible)
     article = _article(html)

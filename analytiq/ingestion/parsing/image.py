@@ -81,7 +81,7 @@ def guarded() -> Generator[None]:
 
 
 def grey_image(frame: Image.Image) -> GreyImage:
-    """A frame as a person sees it: turned as its EXIF says, on white where it is transparent, in grey."""
+    """Return a frame as a person sees it: turned as its EXIF says, on white where it is transparent, in grey."""
     upright = ImageOps.exif_transpose(frame)
     if upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info:
         opaque = Image.new("RGBA", upright.size, "white")
@@ -99,7 +99,7 @@ def grey_image(frame: Image.Image) -> GreyImage:
 
 
 def _reading_scale(width: int, height: int) -> float:
-    """How much to enlarge or shrink a picture so that Tesseract reads it well and within its memory."""
+    """Return the scale of a picture at which Tesseract reads well and within its memory."""
     longer = max(width, height)
     if longer < SMALL_SIDE_PIXELS:
         return min(MAX_ENLARGEMENT, ENLARGED_SIDE_PIXELS / longer)
@@ -107,7 +107,7 @@ def _reading_scale(width: int, height: int) -> float:
 
 
 def _dots_per_inch(frame: Image.Image, scale: float) -> int:
-    """The declared resolution where it is believable; screenshots say 72 or nothing, some scanners say 1."""
+    """Return the declared resolution where it is believable; screenshots say 72 or nothing, some scanners say 1."""
     declared = frame.info.get("dpi", (0, 0))
     try:
         value = round(float(declared[0]) * scale)

@@ -1,4 +1,4 @@
-"""How far a parser is shut off from the machine: what is required, what it may read, what the kernel lacks."""
+"""The isolation of parsers: required level, readable paths, missing kernel features."""
 
 import importlib
 import sys
@@ -55,7 +55,7 @@ def isolation_of(settings: ExtractionSettings) -> Isolation:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What a parser can do on this machine that it should not, and which parsers cannot be imported."""
+    """The faults of parser isolation on this machine, and the parsers that cannot be imported."""
 
     remaining: tuple[str, ...] = ()
     """Empty where parsers are isolated."""

@@ -42,7 +42,7 @@ _TYPOGRAPHY = frozenset("«»„“”‚‘’–—…•€£§°©®™·¿�
 
 
 def latin_charset(data: bytes) -> tuple[str, float]:
-    """The charset under which the bytes look most like one language of the Latin alphabet.
+    """Return the charset under which the bytes look most like one language of the Latin alphabet.
 
     Returns:
         One of LATIN_CHARSETS, and the share of the characters beyond ASCII that the language explains.
@@ -54,7 +54,7 @@ def latin_charset(data: bytes) -> tuple[str, float]:
 
 
 def _fit(high_bytes: Counter[int], charset: str) -> float:
-    """The greatest share of the characters beyond ASCII that one language of the charset explains."""
+    """Return the greatest share of the characters beyond ASCII that one language of the charset explains."""
     total = high_bytes.total()
     return max(
         sum(count for byte, count in high_bytes.items() if _belongs(byte, charset, alphabet)) / max(total, 1)

@@ -1,4 +1,4 @@
-"""What the parsing of one document may cost; set in the child before it touches the document."""
+"""The resource limits of parsing one document, set in the child before it opens the document."""
 
 import resource
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def apply_limits(limits: ParseLimits) -> None:
 
 
 def mapped_bytes() -> int:
-    """The address space of the calling process; 0 where the system does not tell (macOS)."""
+    """Return the address space of the calling process; 0 where the system does not tell (macOS)."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:

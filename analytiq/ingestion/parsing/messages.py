@@ -1,4 +1,4 @@
-"""What the sandbox's three processes say to each other: JSON, as the child may be in a stranger's hands.
+"""The messages of the sandbox's three processes: JSON, because a document may control the child.
 
     caller ──ForkRequest + two descriptors──▶ server            (one socket for all documents)
     caller ◀──Started, Progress…, Ended────── server and child  (one socket for each document)
@@ -110,7 +110,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """So many pages are done, of so many."""
+    """The number of finished pages, and of all pages."""
 
     kind: Literal["progress"]
     done: int
@@ -164,7 +164,7 @@ _ERRORS: dict[str, type[PermanentError | InvalidInputError]] = {
 
 
 def error_of(failure: Failure, path: Path | None) -> PermanentError | InvalidInputError:
-    """The error that the child reported; one that it may not report counts as a corrupt file.
+    """Return the error that the child reported; one that it may not report counts as a corrupt file.
 
     Libraries name the file that they read: a path of this machine, which means nothing to whoever sent it.
     """
@@ -173,7 +173,7 @@ def error_of(failure: Failure, path: Path | None) -> PermanentError | InvalidInp
 
 
 def failure_of(error: BaseException, *, parser: str) -> Failure:
-    """How the child reports what its parser raised."""
+    """Return the child's report of its parser's error."""
     if type(error).__name__ in _ERRORS:
         return Failure(type(error).__name__, str(error))
     if isinstance(error, ImportError):  # of a module that the parser loads when it needs it

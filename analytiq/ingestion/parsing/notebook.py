@@ -49,7 +49,7 @@ def _parts(cell: dict[str, object], language: str) -> Iterator[str]:
 
 
 def _printed(output: dict[str, object]) -> str:
-    """The words of an output: its plain form, not the page or the picture beside it, nor a trace in colours."""
+    """Return the words of an output: its plain form, not the page or the picture beside it, nor a trace in colours."""
     if output.get("output_type") in {"error", "pyerr"}:
         return f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
     return _text(output.get("text")) or _text(_member(output.get("data"), "text/plain"))
@@ -62,7 +62,7 @@ def _language(notebook: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A text that may be written as a list of its lines."""
+    """Return a text that may be written as a list of its lines."""
     if isinstance(value, list):
         return "".join(line for line in cast("list[object]", value) if isinstance(line, str))
     return value if isinstance(value, str) else ""

@@ -88,7 +88,7 @@ def _slide(slide: Element) -> str:
 
 
 def _rows(table: Element, budget: CellBudget) -> Iterator[Sequence[str]]:
-    """The rows of a table with those of its groups; repeated ones as often as they show something."""
+    """Return the rows of a table with those of its groups; repeated ones as often as they show something."""
     for row in table.iter("{*}table-row"):
         if next(row.iterancestors("{*}table")) is not table:
             continue  # of a table inside a cell
@@ -170,7 +170,7 @@ _RENDERERS: dict[str, Callable[[Element], str]] = {"h": _heading, "p": _paragrap
 
 
 def _characters(paragraph: Element) -> str:
-    """The text of a paragraph; a note stands in brackets where its sign is, a text box elsewhere."""
+    """Return the text of a paragraph; a note stands in brackets where its sign is, a text box elsewhere."""
     parts = [paragraph.text or ""]
     for child in paragraph.iterchildren():
         name = _name(child) if isinstance(child.tag, str) else ""
@@ -195,5 +195,5 @@ def _name(element: Element) -> str:
 
 
 def _attribute(element: Element, name: str) -> str:
-    """An attribute by its name in whichever namespace; empty where there is none."""
+    """Return an attribute by its name in whichever namespace; empty where there is none."""
     return next((value for key, value in element.attrib.items() if etree.QName(key).localname == name), "")

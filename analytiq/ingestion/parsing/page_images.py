@@ -37,12 +37,12 @@ class PageImageReader:
         return ParsedPage(page_number, read.text, TextSource.OCR)
 
     def place(self, image: GreyImage) -> tuple[PlacedText, ...]:
-        """The words of one page and where they stand; none without language data."""
+        """Return the words of one page and where they stand; none without language data."""
         engine = self._opened()
         return engine.recognize(image, with_words=True).words if engine.languages else ()
 
     def can_read(self) -> bool:
-        """Whether any of the wished-for languages has data, so that rendering a page is worth it."""
+        """Return True if any of the wished-for languages has data, so that rendering a page is worth it."""
         return bool(self._opened().languages)
 
     def skip(self, page_number: int) -> ParsedPage:
@@ -51,7 +51,7 @@ class PageImageReader:
         return ParsedPage(page_number, "", TextSource.NEEDS_OCR)
 
     def warnings(self) -> tuple[str, ...]:
-        """What the document's owner should know about the pages read so far."""
+        """Return the warnings about the pages read so far."""
         doubts: tuple[str, ...] = ()
         if self._doubtful:
             doubts = (f"{describe_pages(self._doubtful)} read badly: compare the words with the page.",)
@@ -88,6 +88,6 @@ def describe_pages(page_numbers: Sequence[int]) -> str:
 
 
 def scale_to_limit(width: float, height: float, scale: float) -> float:
-    """The largest scale up to `scale` at which a page keeps within MAX_PAGE_PIXELS."""
+    """Return the largest scale up to `scale` at which a page keeps within MAX_PAGE_PIXELS."""
     pixels = width * height * scale * scale
     return scale if pixels <= MAX_PAGE_PIXELS else scale * (MAX_PAGE_PIXELS / pixels) ** 0.5

@@ -141,7 +141,7 @@ def _read_scan(page: pdfium.PdfPage, page_number: int, reader: PageImageReader) 
 
 
 def rendered(page: pdfium.PdfPage) -> GreyImage:
-    """A page as it is shown, turned as its rotation says."""
+    """Return a page as it is shown, turned as its rotation says."""
     width, height = page.get_size()
     scale = scale_to_limit(width, height, RENDER_DOTS_PER_INCH / POINTS_PER_INCH)
     render = cast("Callable[..., pdfium.PdfBitmap]", page.render)

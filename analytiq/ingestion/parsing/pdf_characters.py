@@ -1,4 +1,4 @@
-"""What pdfium's characters need before they are text: ligatures put in order, hyphens joined, noise seen."""
+"""Corrections of pdfium's characters: ligatures ordered, hyphens joined, noise detected."""
 
 # pyright: reportUnknownMemberType=false
 # pypdfium2 ships without types.
@@ -54,7 +54,7 @@ def _alef_lam_pairs(text_page: pdfium.PdfTextPage, text: str) -> Iterator[tuple[
 
 
 def mostly_unmapped(text_page: pdfium.PdfTextPage, text: str) -> bool:
-    """Whether most glyphs have no known character, so that only their picture can be read."""
+    """Return True if most glyphs have no known character, so that only their picture can be read."""
     total = text_page.count_chars()
     step = max(total // SAMPLED_CHARACTERS, 1)
     sampled = range(0, total, step)

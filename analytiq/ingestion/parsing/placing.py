@@ -1,4 +1,4 @@
-"""Where the words of a page stand: runs in the child, beside the parsers that read the same page.
+"""The positions of a page's words: runs in the child, beside the parsers of the same page.
 
 The letters come in the order in which the parser has read them, so that they can be laid beside the stored text.
 """
@@ -28,7 +28,7 @@ DEVICE_UNITS = 1_000_000
 
 
 def place_words(path: Path, content_type: str, page_number: int, options: ParseOptions, *, is_image: bool) -> PageWords:
-    """The words of a page of a PDF or of a picture.
+    """Return the words of a page of a PDF or of a picture.
 
     Args:
         path: of the file.
@@ -99,6 +99,6 @@ def _box_of(page: pdfium.PdfPage, left: float, top: float, right: float, bottom:
 
 
 def clipped(left: float, top: float, right: float, bottom: float) -> Box | None:
-    """The part of a rectangle that lies on the page; None where nothing of it does."""
+    """Return the part of a rectangle that lies on the page; None where nothing of it does."""
     box = Box(max(left, 0.0), max(top, 0.0), min(right, 1.0), min(bottom, 1.0))
     return box if box.left < box.right and box.top < box.bottom else None

@@ -29,7 +29,7 @@ class PlainTextParser:
 
 
 def parse_utf8(data: bytes) -> ParsedDocument | None:
-    """What the sandboxed parser would make of text that is plainly UTF-8; None where that is to be found out.
+    """Parse plain UTF-8 text without the sandbox; return None if the content needs detection.
 
     It saves the child process (8 ms of processor time) for the commonest of files, and needs none: strict
     decoding guesses nothing, and takes time and memory in proportion to the length.

@@ -72,7 +72,7 @@ def _notes(tree: Element) -> str:
 
 
 def _shapes(tree: Element, depth: int = 0) -> Iterator[Element]:
-    """The shapes of a slide, those of groups in the place of the group."""
+    """Return the shapes of a slide, those of groups in the place of the group."""
     for child in tree.iterchildren("{*}sp", "{*}graphicFrame", "{*}grpSp", "{*}AlternateContent"):
         name = etree.QName(child).localname
         if name == "grpSp":
@@ -104,7 +104,7 @@ def _lines(shape: Element) -> Iterator[str]:
 
 
 def _paragraphs(element: Element) -> Iterator[str]:
-    """The paragraphs below an element that hold text, in their order; deeper levels of a list are indented."""
+    """Return the paragraphs below an element that hold text, in their order; deeper levels of a list are indented."""
     for paragraph in element.iter("{*}p"):
         text = "".join(_characters(paragraph)).strip()
         if text:
@@ -119,7 +119,7 @@ def _characters(paragraph: Element) -> Iterator[str]:
 
 
 def _related(slide: Any) -> Iterator[str]:
-    """What lies in parts of their own: charts, diagrams (SmartArt), comments."""
+    """Return the texts of separate parts: charts, diagrams (SmartArt), comments."""
     comments: list[str] = []
     for relation in slide.part.rels.values():
         if relation.is_external:

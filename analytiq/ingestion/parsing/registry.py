@@ -1,4 +1,4 @@
-"""Which parser reads which content type.
+"""The registry of parsers by content type.
 
 A format is one module with one class. The built-in ones are listed here as `module:Class` with what the class
 says of itself, so that the process that looks a parser up need not import it; other packages bring theirs by
@@ -106,11 +106,11 @@ class ParserRegistry:
         return tuple(sorted({entry.reference for entry in self._by_content_type.values()}))
 
     def content_type_of_extension(self, extension: str) -> str | None:
-        """The preferred content type of a file name ending (with the dot, lower case)."""
+        """Return the preferred content type of a file name ending (with the dot, lower case)."""
         return self._type_of_extension.get(extension)
 
     def entry_for(self, content_type: str) -> ParserEntry:
-        """The parser of a content type; any other `text/` type is read as plain text.
+        """Return the parser of a content type; any other `text/` type is read as plain text.
 
         Raises:
             UnsupportedFormatError: nobody reads it; the message says what to upload instead, or lists what can be read.

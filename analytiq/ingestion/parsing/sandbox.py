@@ -98,7 +98,7 @@ async def place_words_in_child(
     limits: ParseLimits,
     isolation: Isolation = BEST_EFFORT,
 ) -> PageWords:
-    """The words of one page of a file, and where they stand; raises what `parse_in_child` does."""
+    """Return the words of one page of a file, and where they stand; raises what `parse_in_child` does."""
     task = PlaceTask(path, default_registry().entry_for(page.content_type).reference, options, page)
     outcome = await _outcome_of(task, limits, isolation)
     if outcome.words is None:
@@ -231,7 +231,7 @@ def _server_died(server: Server) -> TransientError:
 
 
 def _error_of_exit(exit_code: int, limits: ParseLimits) -> AnalytiqError:
-    """What a child's death says of its document."""
+    """Return the error of a document whose child died."""
     if exit_code == -signal.SIGXCPU:
         reason = ""
         if limits.file_bytes is not None:

@@ -19,7 +19,7 @@ def sanitize_text(text: str) -> str:
 
 
 def sanitize_document(document: ParsedDocument) -> ParsedDocument:
-    """The same document with every text made storable."""
+    """Make every text of the document storable."""
     pages = tuple(_sanitize_page(page) for page in document.pages)
     return ParsedDocument(pages, tuple(sanitize_text(warning) for warning in document.warnings))
 

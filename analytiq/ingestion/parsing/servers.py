@@ -1,4 +1,4 @@
-"""This process's forking server: started at the first document, after it has died, and after so many documents."""
+"""The fork server of this process: started at the first document, after its death, and after a number of documents."""
 
 import atexit
 import contextlib
@@ -112,7 +112,7 @@ _server_lock = threading.Lock()
 
 
 def running_server() -> Server:
-    """Return the server that takes the next task, started now where there is none or its time is over."""
+    """Return the server for the next task; start one if none runs or its lifetime is over."""
     global _server
     with _server_lock:
         preload = True

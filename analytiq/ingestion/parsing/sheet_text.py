@@ -40,7 +40,7 @@ class CellBudget:
 
 
 def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
-    """A sheet's page: its name as a heading, then its rows as lines.
+    """Return a sheet's page: its name as a heading, then its rows as lines.
 
     Args:
         title: The sheet's name.
@@ -51,12 +51,12 @@ def render_sheet(title: str, rows: Iterable[Sequence[str]]) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text of a cell without line breaks, and without blanks around it."""
+    """Return the text of a cell without line breaks, and without blanks around it."""
     return _BLANKS.sub(" ", text).strip()
 
 
 def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of rows among which blank ones part tables, and in which single cells are titles."""
+    """Return the lines of rows among which blank ones part tables, and in which single cells are titles."""
     names: Sequence[str] = ()
     for block in _blocks(rows):
         sample = list(islice(block, SAMPLE_ROWS))
@@ -79,7 +79,7 @@ def table_lines(rows: Iterable[Sequence[str]]) -> Iterator[str]:
 
 
 def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[Iterator[Sequence[str]]]:
-    """The runs of rows between blank rows; each is to be used up before the next is asked for."""
+    """Return the runs of rows between blank rows; each is to be used up before the next is asked for."""
     source = iter(rows)
     for row in source:
         if any(row):
@@ -98,7 +98,7 @@ def _filled(row: Sequence[str]) -> int:
 
 
 def _may_be_names(row: Sequence[str]) -> bool:
-    """Whether a row that stands alone between blank ones can name the columns of what follows."""
+    """Return True if a row that stands alone between blank ones can name the columns of what follows."""
     names = [cell for cell in row if cell]
     return len(names) == len(set(names)) > 1 and not any(_is_no_name(name) for name in names)
 
@@ -121,5 +121,5 @@ def _is_no_name(text: str) -> bool:
 
 
 def _fits(row: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a table that goes on below a blank row is still as wide as its names."""
+    """Return True if a table that goes on below a blank row is still as wide as its names."""
     return not any(row[len(names) :])

@@ -33,7 +33,7 @@ def visible_text(html: str) -> str:
 
 
 def _after(html: str, tag: re.Match[str], name: str) -> int:
-    """Where the text goes on after a tag: past its end, or past the whole of an invisible element."""
+    """Return the offset after a tag, or after an invisible element."""
     if tag[0] == "<!--":
         return _past(html, "-->", tag.end())
     end = _past(html, ">", tag.end())

@@ -78,7 +78,7 @@ def _warnings(hidden: Sequence[str], *, lacks_values: bool) -> Iterator[str]:
 
 
 def _lacks_values(archive: ZipFile) -> bool:
-    """Whether a formula was never computed, as in workbooks that a program wrote; it would be silently empty."""
+    """Return True if a formula was never computed, as in workbooks that a program wrote; it would be silently empty."""
     if "xl/workbook.bin" in archive.namelist():
         raise UnsupportedFormatError("Binary workbooks (.xlsb) cannot be read: save the workbook as .xlsx.")
     sheets = [member for member in archive.infolist() if member.filename.startswith("xl/worksheets/")]

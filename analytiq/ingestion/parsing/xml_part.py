@@ -6,7 +6,7 @@ Element = etree._Element  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] 
 
 
 def parsed_xml(content: bytes) -> Element:
-    """The root of a part; no stranger's entity is expanded and nothing is fetched.
+    """Return the root of a part; no stranger's entity is expanded and nothing is fetched.
 
     Raises:
         etree.XMLSyntaxError: damaged, or beyond lxml's own limits of depth and size.

@@ -53,7 +53,7 @@ class Tags:
         return tag
 
     async def get(self, organization_id: str, tag_id: str) -> Tag:
-        """The tag with this id."""
+        """Return the tag with this id."""
         tag = await self._tags.get(organization_id, tag_id)
         if tag is None:
             raise _unknown(tag_id)
@@ -62,7 +62,7 @@ class Tags:
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None, descending: bool
     ) -> tuple[list[Tag], int]:
-        """A page of tags by name, and how many there are."""
+        """Return a page of tags by name, and the total count."""
         return await self._tags.page(
             organization_id, skip=skip, limit=limit, name_search=name_search, descending=descending
         )
@@ -98,7 +98,7 @@ class Tags:
         await run_in_transaction(self._connection, commit)
 
     async def require(self, organization_id: str, tag_ids: Sequence[str], *, field: str = "tag_ids") -> list[str]:
-        """The tag ids without repetitions, if all exist in the organization.
+        """Return the tag ids without repetitions, if all exist in the organization.
 
         Raises:
             InvalidInputError: names each one that does not.

@@ -1,4 +1,4 @@
-"""Which document a file becomes: a new one, one that is there already, or the next version of one."""
+"""The placement of a file: a new document, an existing one, or its next version."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Placing:
         self._storage = storage
 
     async def already_there(self, placement: Placement, policy: DuplicatePolicy) -> Document | None:
-        """The document that makes the upload superfluous: by one read, without a transaction."""
+        """Return the document that makes the upload superfluous: by one read, without a transaction."""
         if policy is DuplicatePolicy.CREATE:
             return None
         identity = identity_of(placement.document_name, placement.stored.sha256)
@@ -77,7 +77,7 @@ class Placing:
         return None if policy is DuplicatePolicy.REPLACE and _replacing_matters(placement, document) else document
 
     async def choose(self, placement: Placement, policy: DuplicatePolicy) -> Place:
-        """The transaction to run.
+        """Return the transaction to run.
 
         Raises:
             ConflictError: several documents have the name, and none has these bytes.
@@ -139,7 +139,7 @@ class Placing:
     async def _replace(
         self, session: Session, placement: Placement, target: Document
     ) -> tuple[Document, UploadOutcome]:
-        """The next version: the old text is served until the new one is ready."""
+        """Return the next version: the old text is served until the new one is ready."""
         now = await self._documents.get(target.organization_id, target.id, session=session)
         if now is None or now.document_name != placement.document_name:
             raise ConflictError("the document to replace was deleted or renamed meanwhile; upload again")
@@ -194,7 +194,7 @@ class Placing:
 
 
 def _replacing_matters(placement: Placement, document: Document) -> bool:
-    """Whether replacing a document by its own bytes would change anything; a failed extraction is tried anew."""
+    """Return True if replacing a document by its own bytes would change anything; a failed extraction is tried anew."""
     return (
         document.state is DocumentState.FAILED
         or (placement.tag_ids is not None and placement.tag_ids != document.tag_ids)
@@ -203,7 +203,7 @@ def _replacing_matters(placement: Placement, document: Document) -> bool:
 
 
 def _merged(placement: Placement, document: Document) -> dict[str, Any]:
-    """The changes that add the upload's tags and metadata to those of a document, and an origin where it has none.
+    """Return the changes that add the upload's tags, metadata and origin to a document.
 
     Raises:
         InvalidInputError: the document would have more metadata than one may have.

@@ -192,13 +192,13 @@ class Uploads:
         await self._undo(staged.upload)
 
     async def _undo(self, upload: Upload) -> None:
-        """The row goes last: while it is there, the reconciler knows of bytes that are left after a crash."""
+        """Delete the row last: it tells the reconciler of bytes left after a crash."""
         if await self._uploads.give_up(upload):
             await self._files.delete_unfinished(upload.file_id)
             await self._uploads.forget(upload)
 
     async def _renewing(self, upload: Upload, source: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The same bytes; renews the lease as they come, so that a slow upload is not taken for a dead one."""
+        """Pass the bytes through and renew the lease, so that a slow upload is not taken for abandoned."""
         loop = asyncio.get_running_loop()
         renewed_at = loop.time()
         async for block in source:
@@ -210,7 +210,7 @@ class Uploads:
 
 
 async def _read_head(source: AsyncIterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
-    """The first blocks of a file until they exceed `max_bytes`, and whether they are the whole of it."""
+    """Return the first blocks of a file until they exceed `max_bytes`, and whether they are the whole of it."""
     head = bytearray()
     async for block in source:
         head += block

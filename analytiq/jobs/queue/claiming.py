@@ -68,7 +68,7 @@ class Claims:
         return None
 
     def ended(self, job: Job, seconds: float) -> None:
-        """Free the slot of a job that ended after so long."""
+        """Free the slot of an ended job and note its duration."""
         self._book.end(job.organization_id, seconds)
         self._news.set()
 
@@ -88,7 +88,7 @@ class Claims:
         self._news.clear()
 
     def defer(self, job: Job, seconds: float) -> None:
-        """Leave the job's lane alone for so long: what delays it delays the others of its lane too.
+        """Defer the job's lane: the cause of the delay affects the other jobs of the lane too.
 
         At most LONGEST_DEFERRAL_SECONDS: what comes into the lane meanwhile may meet a provider that has recovered.
         """

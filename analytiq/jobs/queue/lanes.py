@@ -35,7 +35,7 @@ class Lane:
 
     @property
     def is_heavy(self) -> bool:
-        """Whether its jobs take long."""
+        """Return True if the jobs of the lane are expensive."""
         return self.lane_id.endswith(HEAVY)
 
 
@@ -80,7 +80,7 @@ class LaneBook:
         return sum(len(organization.lanes) for organization in self._organizations.values())
 
     def note(self, lane_id: str, organization_id: str, priority: int) -> None:
-        """A job of the lane is due, or soon will be."""
+        """Note that a job of the lane is due now or soon."""
         organization = self._organizations.get(organization_id)
         if organization is None:
             # A newcomer begins where the others are: having been idle gives no claim to be served alone.
@@ -128,7 +128,7 @@ class LaneBook:
             self._remember(organization_id, max(self._turns, self._past.get(organization_id, 0.0)) + turns)
 
     def served(self, lane: Lane, priority: int) -> None:
-        """The lane had its turn, with a job of this priority."""
+        """Note that the lane had its turn, with a job of this priority."""
         organization = self._organizations.get(lane.organization_id)
         if organization is None:
             return
@@ -140,7 +140,7 @@ class LaneBook:
         self._turns = max(self._turns, organization.turns - 1)
 
     def empty(self, lane: Lane, version: int) -> None:
-        """The lane was found empty; `version` is what its was before it was looked at: it may have been noted since."""
+        """Remove an empty lane, unless it was noted again since `version` was read."""
         organization = self._organizations.get(lane.organization_id)
         if organization is None or lane.version != version:
             return
@@ -154,7 +154,7 @@ class LaneBook:
         lane.blocked_until = max(lane.blocked_until, until)
 
     def unblock(self, lane_id: str, organization_id: str) -> None:
-        """What the lane was blocked for is over."""
+        """Unblock the lane."""
         organization = self._organizations.get(organization_id)
         if organization is not None and lane_id in organization.lanes:
             organization.lanes[lane_id].blocked_until = 0.0

@@ -1,4 +1,4 @@
-"""What people do with an organization's jobs: look at them, run dead ones again, stop others."""
+"""Operations on an organization's jobs: list, replay, cancel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class DocumentLog:
 
 @dataclass(frozen=True, slots=True)
 class KindCounts:
-    """How many of an organization's jobs of a kind wait, run, or were given up."""
+    """The numbers of an organization's waiting, running and dead jobs of a kind."""
 
     kind: JobKind
     waiting: int
@@ -61,7 +61,7 @@ class KindCounts:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """How many jobs are given up now, and how many running ones are being stopped."""
+    """The numbers of cancelled waiting jobs and of running jobs being stopped."""
 
     cancelled: int
     stopping: int
@@ -99,11 +99,11 @@ class Jobs:
         self._on_settled = on_settled
 
     async def page(self, organization_id: str, query: JobQuery, *, skip: int, limit: int) -> JobPage:
-        """A page of jobs that wait, run or were given up, latest change first, and how many match."""
+        """Return a page of jobs that wait, run or were given up, latest change first, and how many match."""
         return await self._jobs.page(organization_id, query, skip=skip, limit=limit)
 
     async def names_in(self, organization_id: str, jobs: Sequence[Job]) -> SubjectNames:
-        """How what the jobs are about is called, by two questions at most; what is gone has no name."""
+        """Return the names of the documents and KBs of jobs, by at most two queries; deleted ones have none."""
         document_ids = {job.subject.document_id for job in jobs if job.subject.document_id}
         kb_ids = {job.subject.kb_id for job in jobs if job.subject.kb_id}
         return SubjectNames(
@@ -112,7 +112,7 @@ class Jobs:
         )
 
     async def counts(self, organization_id: str) -> list[KindCounts]:
-        """How many jobs of each kind there are; kinds without any are left out."""
+        """Count the jobs of each kind; omit kinds without jobs."""
         found = await self._jobs.counts(organization_id)
         kinds = {kind for kind, _ in found}
 
@@ -126,11 +126,11 @@ class Jobs:
         ]
 
     async def errors(self, organization_id: str, query: JobQuery) -> list[ErrorGroup]:
-        """The dead jobs that match, by what made them fail; most frequent first, MOST_ERRORS at most."""
+        """Return the dead jobs that match, by what made them fail; most frequent first, MOST_ERRORS at most."""
         return await self._jobs.dead_by_error(organization_id, query, limit=MOST_ERRORS)
 
     async def get(self, organization_id: str, job_id: str) -> JobWithAttempts:
-        """The job with this id.
+        """Return the job with this id.
 
         Raises:
             NotFoundError: it is done, or was never asked for, or belongs to another organization.
@@ -140,12 +140,12 @@ class Jobs:
         return JobWithAttempts(job, attempts)
 
     async def of_document(self, organization_id: str, document_id: str) -> list[Job]:
-        """The document's jobs that wait, run or were given up, oldest first."""
+        """Return the document's jobs that wait, run or were given up, oldest first."""
         jobs = await self._jobs.of_document(organization_id, document_id)
         return sorted(jobs, key=lambda job: (job.created_at, job.id))
 
     async def log_of_document(self, organization_id: str, document_id: str, *, skip: int, limit: int) -> DocumentLog:
-        """What was done for a document, and what is still to do."""
+        """Return the finished and pending jobs of a document."""
         # The jobs first: one that ends in between is then shown twice rather than nowhere.
         jobs = await self.of_document(organization_id, document_id)
         attempts, count = await self._history.of_document(organization_id, document_id, skip=skip, limit=limit)
@@ -258,7 +258,7 @@ class Jobs:
                 return found
 
     async def _let_wait(self, organization_id: str, extractions: Sequence[Job]) -> None:
-        """Show the documents of dead extractions as waiting again; before their replay, since they may run at once.
+        """Mark the documents of dead extractions as waiting, before their replay can run.
 
         Not those that are extracted by now: another request has revived their job, and nobody would extract again.
         """

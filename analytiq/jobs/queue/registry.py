@@ -76,7 +76,7 @@ class WorkerRegistry:
             await self.announce()
 
     async def withdraw(self) -> None:
-        """The process ends; where the database does not answer, its row is forgotten by itself."""
+        """Remove the row of the ending process; an unreachable database forgets the row by its expiry."""
         try:
             await self._workers.withdraw(self._runner.worker)
         except DatabaseError:
@@ -100,7 +100,7 @@ class WorkerRegistry:
 
 
 def _concurrency_of(stored: object) -> int | None:
-    """The number that was stored, if it is one to go by: a worker must neither stop nor drown by a slip."""
+    """Return the number that was stored, if it is one to go by: a worker must neither stop nor drown by a slip."""
     if isinstance(stored, bool) or not isinstance(stored, int):
         return None
     return stored if 1 <= stored <= MOST_JOBS_AT_ONCE else None

@@ -1,4 +1,4 @@
-"""What becomes of a job whose handler raised: one table, by class."""
+"""The outcome of a failed job, by the class of its error, in one table."""
 
 import random
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Bury:
 
 @dataclass(frozen=True, slots=True)
 class Abandon:
-    """Write nothing: the job is somebody else's now."""
+    """Write nothing: another worker has the job now."""
 
 
 def plan(
@@ -90,7 +90,7 @@ def plan_of(job: Job, error: BaseException, *, max_attempts: int) -> Retry | Bur
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What is told of an error; an unforeseen one shows its class only, since its text may hold anything."""
+    """Describe an error; an unexpected one by its class only, because its text may hold secrets."""
     stack = stack_of(error)
     if isinstance(error, AnalytiqError):
         return Failure(code=error.code, detail=error.detail, at=clock.now(), stack=stack)

@@ -102,7 +102,7 @@ class QueueRunner:
         await self._history.flush()
 
     def resize(self, concurrency: int) -> None:
-        """Run so many jobs at once from now on; jobs that run already are finished."""
+        """Set the number of concurrent jobs; running jobs finish."""
         if concurrency != self._concurrency:
             log.info("queue.resized", concurrency=concurrency)
             self._concurrency = concurrency
@@ -111,12 +111,12 @@ class QueueRunner:
 
     @property
     def running_jobs(self) -> int:
-        """How many jobs this process is running now."""
+        """Count the jobs that this process is running."""
         return len(self._running)
 
     @property
     def concurrency(self) -> int:
-        """How many jobs this process runs at once, at most."""
+        """Return the maximum number of concurrent jobs of this process."""
         return self._concurrency
 
     def _fill_slots(self, group: asyncio.TaskGroup) -> None:
@@ -135,7 +135,7 @@ class QueueRunner:
         self._has_changed.clear()
 
     async def stop(self, *, drain_seconds: float) -> None:
-        """Claim nothing more; let running jobs end for so long, then return them to the queue."""
+        """Stop claiming; wait for running jobs for a time, then return them to the queue."""
         self._is_stopping = True
         self._has_changed.set()
         self._claims.wake()
@@ -185,7 +185,7 @@ class QueueRunner:
                 await self._claims.wait(wanted)
 
     async def _serve(self, wanted: Wanted) -> bool:
-        """Claim a job and run it to its end; False where there is none."""
+        """Claim a job and run it to its end; return False without one."""
         try:
             job = await self._claims.claim(wanted)
         except DatabaseError:
@@ -371,7 +371,7 @@ class QueueRunner:
         return True
 
     async def _heartbeat(self, running: RunningJob, work: asyncio.Task[None]) -> None:
-        """Renew the lease; stop the work once it is lost, or somebody wants it stopped."""
+        """Renew the lease; stop the work when the lease is lost or the job is cancelled."""
         lease = self._settings.lease_seconds
         while True:
             await asyncio.sleep(min(lease / 3, LONGEST_HEARTBEAT_SECONDS))

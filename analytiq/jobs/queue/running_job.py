@@ -74,7 +74,7 @@ class RunningJob:
         self.failure = failure
 
     def note_finished(self) -> None:
-        """That transaction is committed."""
+        """Note that the finishing transaction is committed."""
         self.is_finished = True
 
 

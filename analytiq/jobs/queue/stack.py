@@ -1,4 +1,4 @@
-"""Where an attempt failed, told without what must not leave the machine.
+"""The stack of a failed attempt, without data that must not leave the machine.
 
 An organization reads the stacks of its own jobs. They name files by their place in a package, not on a disk, and
 quote no message of an error that we do not make ourselves: those hold hosts, paths and texts of documents. The
@@ -23,7 +23,7 @@ _ROOTS = [
 
 
 def stack_of(error: BaseException) -> str:
-    """The error, its causes before it, each with the places that it came through."""
+    """Return the error, its causes before it, each with the places that it came through."""
     return "\n".join(_lines(error, set()))[-LONGEST_STACK:]
 
 
@@ -49,7 +49,7 @@ def _lines(error: BaseException, told: set[int]) -> Iterator[str]:
 
 
 def _place(filename: str) -> str:
-    """A file's place in its package; packages may lie within the standard library's directory."""
+    """Return a file's place in its package; packages may lie within the standard library's directory."""
     path = PurePath(filename)
     for root in _ROOTS:
         if path.is_relative_to(root):

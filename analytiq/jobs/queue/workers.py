@@ -1,4 +1,4 @@
-"""Who works, as an organization may see it: the processes are the system's, the jobs its own."""
+"""The workers as an organization may see them: all processes, but only its own jobs."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ MOST_JOBS = 100
 
 @dataclass(frozen=True, slots=True)
 class WorkerWithJobs:
-    """A process that is there, and the jobs of one organization that it runs."""
+    """A live worker process with its running jobs of one organization."""
 
     worker: Worker
     running: RunningJobs
@@ -26,7 +26,7 @@ class Workers:
         self._workers = workers
 
     async def of(self, organization_id: str) -> list[WorkerWithJobs]:
-        """The processes that are there, by name, each with the organization's jobs that it runs."""
+        """Return the live worker processes by name, each with its running jobs of the organization."""
         present = await self._workers.seen_within(SILENT_SECONDS)
         names = [worker.id for worker in present]
         running = await self._workers.running(organization_id, names, most=MOST_JOBS)

@@ -53,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class KbOfSnapshot:
-    """What the keys of cached embeddings are made from."""
+    """The inputs of the cache keys of a knowledge base in a snapshot."""
 
     kb_id: str
     embedding_model: str
@@ -84,7 +84,7 @@ class _Ids:
         self._counts.append(count)
 
     def batches(self, size: int) -> Iterator[tuple[list[ObjectId], int]]:
-        """Some ids, and how many rows hang on all of these."""
+        """Return some ids, and the number of their dependent rows."""
         for start in range(0, len(self._counts), size):
             raw = self._ids[start * 12 : (start + size) * 12]
             ids = [ObjectId(bytes(raw[at : at + 12])) for at in range(0, len(raw), 12)]
@@ -93,7 +93,7 @@ class _Ids:
 
 @dataclass(slots=True)
 class _Named:
-    """What the snapshot's rows name."""
+    """The ids that the rows of a snapshot refer to."""
 
     kbs: list[KbOfSnapshot] = field(default_factory=list[KbOfSnapshot])
     files: _Ids = field(default_factory=_Ids)
@@ -118,12 +118,12 @@ class ArchiveSource:
         return [OrganizationName(str(row["_id"]), str(row["name"])) async for row in cursor]
 
     async def schema_version(self) -> int:
-        """The version that the database was migrated to."""
+        """Return the version that the database was migrated to."""
         row: Row | None = await self._database["schema_migrations"].find_one({"_id": "migrations"})
         return int(row["version"]) if row else 0
 
     async def own_addresses(self) -> list[str]:
-        """The addresses of providers that are not the well-known ones, of any organization."""
+        """Return the addresses of providers that are not the well-known ones, of any organization."""
         found: list[Any] = await self._database["llm_providers"].distinct("api_base")
         return sorted({str(address) for address in found if address})
 
@@ -164,7 +164,7 @@ class ArchiveSource:
             yield piece
 
     async def of_installation(self, organization_ids: Sequence[str]) -> AsyncGenerator[Piece, None]:
-        """What belongs to no organization: the platform's providers, embeddings that nobody is known to have paid."""
+        """Return the rows without an organization: platform providers and embeddings without a known payer."""
         async for piece in self._read("llm_providers", {"organization_id": None}):
             yield piece
         query: Row = {"payer_organization_id": {"$nin": list(organization_ids)}, "scope": "global"}
@@ -337,7 +337,7 @@ def decode_rows(rows: bytes) -> list[Row]:
 
 
 def count_rows(rows: bytes) -> int:
-    """How many BSON documents lie one after the other.
+    """Count the concatenated BSON documents.
 
     Raises:
         ValueError: their lengths do not add up.

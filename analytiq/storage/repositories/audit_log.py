@@ -40,7 +40,7 @@ class AuditLogRepository:
         skip: int,
         limit: int,
     ) -> tuple[list[AuditEntry], int]:
-        """A page of entries within [since, until), latest first, and how many there are."""
+        """Return a page of entries within [since, until), latest first, and the total count."""
         query: Row = {"organization_id": organization_id}
         if action is not None:
             query["action"] = action

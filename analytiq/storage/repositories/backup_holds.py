@@ -58,7 +58,7 @@ class BackupHoldRepository:
         return None if row is None else str(row["reason"])
 
     async def is_anything_held(self) -> bool:
-        """Whether any organization is held: what has no owner may belong to it."""
+        """Return True if any organization has a retention hold: rows without an owner may belong to it."""
         return await self._majority.find_one(_live(), {"_id": 1}) is not None
 
     async def require_free(self, organization_id: str) -> None:

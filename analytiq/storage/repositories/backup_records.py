@@ -41,7 +41,7 @@ class BackupRecordRepository:
         await self._collection.delete_one(_key(record))
 
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[BackupRecord], int]:
-        """A page of the organization's records, latest first, and how many there are."""
+        """Return a page of the organization's records, latest first, and the total count."""
         query: Row = {"organization_id": organization_id}
         is_lost: Row = {
             "$and": [

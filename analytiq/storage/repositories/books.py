@@ -1,4 +1,4 @@
-"""What the cache, the ledger and the accounts say, as of one moment: what must balance is read from all of them."""
+"""A consistent reading of the cache, the ledger and the accounts, to check that they balance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class BooksRepository:
         self._accounts = connection.database["spu_accounts"]
 
     async def read(self) -> Books:
-        """The sums of all organizations."""
+        """Return the sums of all organizations."""
         async with self._client.start_session(snapshot=True) as session:
             accounts: list[Row] = [row async for row in self._accounts.find({}, session=session)]
             return Books(
@@ -53,7 +53,7 @@ class BooksRepository:
             )
 
     async def lost(self, session: Session, organization_id: str, embedding_model: str) -> int:
-        """How many embeddings the organization was charged for that are not in the cache, and were not let go."""
+        """Count the organization's charged embeddings that are neither cached nor recorded as removed."""
         cached = await self._cache.count_documents(
             {"payer_organization_id": organization_id, "embedding_model": embedding_model}, session=session
         )

@@ -52,13 +52,13 @@ class ChangeStreamRepository:
         self._database = connection.database
 
     async def now(self) -> ChangeMoment:
-        """The latest place in the history."""
+        """Return the latest place in the history."""
         hello: Row = await self._database.command("hello")
         latest: Timestamp = hello["operationTime"]
         return ChangeMoment(latest.time, latest.inc)
 
     async def watch(self, after: ChangeMoment) -> AsyncGenerator[list[Change]]:
-        """What changes after that place, and an empty list where nothing did for some seconds.
+        """Yield the changes after the given place, and an empty list after some quiet seconds.
 
         Rows are not looked up by the server: a row that changes ten times in a second is read once.
         """

@@ -43,7 +43,7 @@ class ChatRepository:
     async def thread(
         self, organization_id: str, thread_id: str, *, session: Session | None = None
     ) -> ChatThread | None:
-        """The organization's thread with this id."""
+        """Return the organization's thread with this id."""
         query = _own(organization_id, thread_id)
         row: Row | None = await self._threads.find_one(query, session=session) if query else None
         return decode(ChatThread, row) if row else None
@@ -51,7 +51,7 @@ class ChatRepository:
     async def threads(
         self, organization_id: str, owners: Sequence[str | None], *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of these owners' threads, the one that was last written in first, and how many there are."""
+        """Return a page of these owners' threads, last written first, and the total count."""
         query: Row = {"organization_id": organization_id, "owner": {"$in": list(owners)}}
         if kb_id is not None:
             query["kb_ids"] = kb_id
@@ -150,7 +150,7 @@ class ChatRepository:
         return decode(ChatMessage, row) if row else None
 
     async def message(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage | None:
-        """The thread's message with this id."""
+        """Return the thread's message with this id."""
         query = _own(organization_id, message_id)
         row: Row | None = await self._messages.find_one({**query, "thread_id": thread_id}) if query else None
         return decode(ChatMessage, row) if row else None
@@ -158,13 +158,13 @@ class ChatRepository:
     async def messages(
         self, organization_id: str, thread_id: str, *, skip: int, limit: int
     ) -> tuple[list[ChatMessage], int]:
-        """A page of a thread's messages, oldest first, and how many there are."""
+        """Return a page of a thread's messages, oldest first, and the total count."""
         query: Row = {"organization_id": organization_id, "thread_id": thread_id}
         cursor = self._messages.find(query).sort([("number", 1)]).skip(skip).limit(limit)
         return [decode(ChatMessage, row) async for row in cursor], await self._messages.count_documents(query)
 
     async def latest(self, organization_id: str, thread_id: str, *, before: int, limit: int) -> list[ChatMessage]:
-        """The last messages before the one with this number, oldest first; without passages."""
+        """Return the last messages before the one with this number, oldest first; without passages."""
         query: Row = {"organization_id": organization_id, "thread_id": thread_id, "number": {"$lt": before}}
         cursor = (
             self._messages.find(query, {"passages": 0, "steps": 0, "reasoning": 0}).sort([("number", -1)]).limit(limit)
@@ -228,7 +228,7 @@ class ChatRepository:
         )
 
     async def note_listener(self, organization_id: str, message_id: str) -> None:
-        """Tell the process that answers that somebody reads in another one."""
+        """Note that a reader in another process follows the answer."""
         await self._messages.update_one(
             {**_own(organization_id, message_id), "state": AnswerState.RUNNING.value},
             {"$set": {"listened_at": clock.now()}},
@@ -284,7 +284,7 @@ class ChatRepository:
 
 
 def _own(organization_id: str, id_: str) -> Row:
-    """The query of one row; empty where the id is none, which callers take for nothing found."""
+    """Return the query of one row, or an empty query for an invalid id."""
     ids = object_ids([id_])
     return {"_id": ids[0], "organization_id": organization_id} if ids else {}
 

@@ -32,7 +32,7 @@ class ChunkPageRepository:
     async def page(
         self, organization_id: str, kb_id: str, *, document_id: str | None, skip: int, limit: int
     ) -> tuple[list[Passage], int]:
-        """A page of chunks in order of document id and chunk number, and how many there are in all."""
+        """Return a page of chunks in order of document id and chunk number, and the total count."""
         match: Row = {"kb_id": kb_id, "organization_id": organization_id}
         if document_id is not None:
             match["document_id"] = document_id
@@ -45,7 +45,7 @@ class ChunkPageRepository:
             return await self._passages(organization_id, kb_id, parts, session), total
 
     async def _counted(self, organization_id: str, kb_id: str, session: AsyncClientSession) -> int:
-        """The chunks of a knowledge base: as its row says, where nothing was committed since they were counted.
+        """Return the number of chunks of a knowledge base, from its row if that is current.
 
         While documents come and go it is the sum over its entries, from the index alone.
         """

@@ -40,11 +40,11 @@ class TextsAt:
         self._read = read
 
     async def changes(self, *, after: int) -> list[IndexChange]:
-        """What commits after epoch `after` have changed, in order; may have a gap, which the reader must see."""
+        """Return the changes of the commits after epoch `after`, in order; the reader must detect gaps."""
         return await self._read.changes(after)
 
     def texts(self, generation_ids: Collection[str] | None) -> AsyncIterator[list[ChunkText]]:
-        """The chunks of the generations that are indexed now, or (None) of all, in batches."""
+        """Return the chunks of the generations that are indexed now, or (None) of all, in batches."""
         return self._read.texts(generation_ids)
 
 
@@ -101,7 +101,7 @@ class ChunkTextRepository:
 
     @asynccontextmanager
     async def reading(self, organization_id: str, kb_id: str) -> AsyncGenerator[TextsAt | None]:
-        """A consistent reading of what is indexed now; None where the knowledge base is gone."""
+        """Return a consistent reading of what is indexed now; None where the knowledge base is gone."""
         async with self._connection.client.start_session(snapshot=True) as session:
             reading = _Reading(self._connection, session, organization_id, kb_id)
             epoch = await reading.epoch()

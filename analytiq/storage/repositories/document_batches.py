@@ -38,7 +38,7 @@ class DocumentBatchRepository:
         after: Place | None,
         limit: int,
     ) -> list[Document]:
-        """The first documents after that place which the query selects, newest first."""
+        """Return the first selected documents after the given place, newest first."""
         conditions: list[Row] = [await matching(self._collection, organization_id, query, session)]
         if excluded:
             conditions.append({"_id": {"$nin": object_ids(set(excluded))}})

@@ -24,7 +24,7 @@ Order = list[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentQuery:
-    """Which documents a list shows, and in which order."""
+    """The filters and the order of a list of documents."""
 
     name_search: str | None = None
     folder: str | None = None
@@ -42,14 +42,14 @@ class DocumentQuery:
 
 
 def below(folder: str) -> Row:
-    """The condition on the names of documents in a folder: a range, which the index of names answers."""
+    """Return the condition on the names of documents in a folder: a range, which the index of names answers."""
     return {"$gte": f"{folder}/", "$lt": f"{folder}{_AFTER_SLASH}"}
 
 
 async def matching(
     collection: AsyncCollection[Row], organization_id: str, query: DocumentQuery, session: Session | None = None
 ) -> Row:
-    """The organization's documents that the query selects."""
+    """Return the organization's documents that the query selects."""
     wanted: Row = {"organization_id": organization_id}
     if query.name_search:
         wanted["document_name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
@@ -75,7 +75,7 @@ async def matching(
 async def page_of(
     collection: AsyncCollection[Row], organization_id: str, query: DocumentQuery, *, skip: int, limit: int
 ) -> tuple[list[Document], int]:
-    """A page of documents, and how many match in all."""
+    """Return a page of documents, and the total count of matches."""
     wanted = await matching(collection, organization_id, query)
     direction = -1 if query.descending else 1
     order = [(query.sort_field, direction), ("_id", direction)]

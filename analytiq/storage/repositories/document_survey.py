@@ -1,4 +1,4 @@
-"""What there is of documents, in ranges of keys, and of all organizations where none is given; for the reconciler."""
+"""A survey of documents in ranges of keys, of one or all organizations, for the reconciler."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from analytiq.storage.repositories.rows import Row, decode
 
 @dataclass(frozen=True, slots=True)
 class DocumentPointers:
-    """What a document's row names: its file of so many bytes, and its extracted text if it has one."""
+    """The file (with its size) and the extracted text that a document's row refers to."""
 
     organization_id: str
     document_id: str
@@ -41,7 +41,7 @@ class DocumentSurvey:
     async def members_after(
         self, organization_id: str, tag_ids: Collection[str], *, after: str, limit: int
     ) -> list[tuple[str, str]]:
-        """The next members with text behind a document id, as (document id, text hash), in order of id."""
+        """Return the next members with text behind a document id, as (document id, text hash), in order of id."""
         query = _members(organization_id, tag_ids)
         if after:
             query["_id"] = {"$gt": object_id(after)}
@@ -64,7 +64,7 @@ class DocumentSurvey:
     async def pointers_after(
         self, organization_id: str | None, *, after: str, limit: int
     ) -> list[tuple[str, DocumentPointers]]:
-        """The next documents behind a key, of any organization or of one; each with its key."""
+        """Return the next documents behind a key, of any organization or of one; each with its key."""
         field = "_id" if organization_id is None else "identity"
         query: Row = {} if organization_id is None else {"organization_id": organization_id}
         if after:
@@ -73,7 +73,7 @@ class DocumentSurvey:
         return [(str(row[field]), _pointers(row)) async for row in cursor]
 
     async def count(self, organization_id: str | None, *, at_most: int) -> int:
-        """How many documents there are, of an organization or of all, counted up to a number."""
+        """Count the documents of one or all organizations, up to a limit."""
         query: Row = {} if organization_id is None else {"organization_id": organization_id}
         return await self._majority.count_documents(query, limit=at_most)
 

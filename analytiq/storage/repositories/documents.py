@@ -85,7 +85,7 @@ class DocumentRepository:
         return decode(Document, existing) if existing else None
 
     async def get(self, organization_id: str, document_id: str, *, session: Session | None = None) -> Document | None:
-        """The organization's document with this id."""
+        """Return the organization's document with this id."""
         ids = object_ids([document_id])
         if not ids:
             return None
@@ -101,12 +101,12 @@ class DocumentRepository:
         return [decode(Document, row) async for row in self._collection.find(query)]
 
     async def with_identity(self, organization_id: str, identity: str) -> Document | None:
-        """The organization's document with these bytes under this name, as a majority holds it."""
+        """Return the organization's document with these bytes under this name, as a majority holds it."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "identity": identity})
         return decode(Document, row) if row else None
 
     async def named(self, organization_id: str, document_name: str, *, limit: int = 10) -> list[Document]:
-        """The organization's documents of exactly this name, newest first."""
+        """Return the organization's documents of exactly this name, newest first."""
         query = {"organization_id": organization_id, "document_name": document_name}
         cursor = self._collection.find(query).sort("_id", -1).limit(limit)
         return [decode(Document, row) async for row in cursor]
@@ -114,7 +114,7 @@ class DocumentRepository:
     async def page(
         self, organization_id: str, query: DocumentQuery, *, skip: int, limit: int
     ) -> tuple[list[Document], int]:
-        """A page of documents, and how many match in all."""
+        """Return a page of documents, and the total count of matches."""
         return await page_of(self._collection, organization_id, query, skip=skip, limit=limit)
 
     async def change(
@@ -151,7 +151,7 @@ class DocumentRepository:
             yield DocumentMetadata(str(row["_id"]), str(row["document_name"]), row["metadata"])
 
     async def with_ids(self, session: Session, organization_id: str, document_ids: Sequence[str]) -> list[Document]:
-        """The organization's documents among these."""
+        """Return the organization's documents among these."""
         query: Row = {"_id": {"$in": object_ids(list(document_ids))}, "organization_id": organization_id}
         return [decode(Document, row) async for row in self._collection.find(query, session=session)]
 

@@ -54,7 +54,7 @@ class CacheRow:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """What a look-up found: key → embedding; and the keys whose last use is to be noted (`note_use`)."""
+    """The result of a look-up: embeddings by key, and the keys whose last use is to be noted (`note_use`)."""
 
     embeddings: dict[str, NDArray[np.float32]]
     stale_keys: list[str]
@@ -114,7 +114,7 @@ class EmbeddingCacheRepository:
         return result.upserted_count
 
     async def size(self) -> CacheSize:
-        """How much is cached."""
+        """Return the number and size of cached embeddings."""
         cursor = await self._collection.aggregate([{"$collStats": {"storageStats": {}}}])
         stats: list[Row] = [row["storageStats"] async for row in cursor]
         if not stats:
@@ -122,7 +122,7 @@ class EmbeddingCacheRepository:
         return CacheSize(rows=int(stats[0].get("count", 0)), bytes=int(stats[0].get("size", 0)))
 
     async def least_recently_used(self, *, limit: int, before: datetime) -> list[str]:
-        """The keys that were not used for longest, of those not used since `before`."""
+        """Return the keys that were not used for longest, of those not used since `before`."""
         cursor = self._collection.find({"last_used_at": {"$lt": before}}, {"_id": 1}).sort("last_used_at", 1)
         return [str(row["_id"]) async for row in cursor.limit(limit)]
 

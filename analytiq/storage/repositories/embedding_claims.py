@@ -1,4 +1,4 @@
-"""Collection `embedding_claims`: who is about to embed which text, so that nobody else pays for it meanwhile.
+"""Collection `embedding_claims`: leased claims on texts, so that only one worker pays for each text.
 
 Apart from `embedding_cache`, so that each row there is an embedding that somebody paid for: a claim is none, and
 would have to be left out of every count, look-up, bound and archive.
@@ -28,7 +28,7 @@ class EmbeddingClaimRepository:
         self._collection = connection.database["embedding_claims"].with_options(write_concern=WriteConcern(w=1))
 
     async def take(self, keys: Sequence[str], token: str, *, lease_seconds: float) -> set[str]:
-        """Claim what nobody holds, or whose lease has ended; returns which of the keys the token has now."""
+        """Claim the keys that are free or expired; return the keys that the token holds now."""
         # A row that is being made has no lease yet: that sorts before every date.
         is_free: Row = {"$lt": ["$lease_expires_at", "$$NOW"]}
         claim: Row = {
@@ -50,7 +50,7 @@ class EmbeddingClaimRepository:
         return {str(row["_id"]) async for row in cursor}
 
     async def held(self, keys: Collection[str]) -> set[str]:
-        """Those of the keys on which somebody has a claim that has not run out; a read, for those who wait."""
+        """Return the keys with an unexpired claim, for waiting workers."""
         alive: Row = {"_id": {"$in": list(keys)}, "$expr": {"$gte": ["$lease_expires_at", "$$NOW"]}}
         return {str(row["_id"]) async for row in self._collection.find(alive, {"_id": 1})}
 

@@ -56,29 +56,29 @@ class ErasureRepository:
             ) from error
 
     async def get(self, erasure_id: str) -> Erasure | None:
-        """The erasure with this id, of whatever organization; for operators and for the job that runs it."""
+        """Return the erasure with this id, of whatever organization; for operators and for the job that runs it."""
         ids = object_ids([erasure_id])
         row: Row | None = await self._majority.find_one({"_id": ids[0]}) if ids else None
         return decode(Erasure, row) if row else None
 
     async def of_organization(self, organization_id: str, erasure_id: str) -> Erasure | None:
-        """The organization's erasure with this id."""
+        """Return the organization's erasure with this id."""
         found = await self.get(erasure_id)
         return found if found is not None and found.organization_id == organization_id else None
 
     async def page(self, organization_id: str | None, *, skip: int, limit: int) -> tuple[list[Erasure], int]:
-        """A page of erasures, of one organization or of all, latest first, and how many there are."""
+        """Return a page of erasures, of one organization or of all, latest first, and the total count."""
         query: Row = {} if organization_id is None else {"organization_id": organization_id}
         cursor = self._collection.find(query).sort([("requested_at", -1), ("_id", -1)]).skip(skip).limit(limit)
         return [decode(Erasure, row) async for row in cursor], await self._collection.count_documents(query)
 
     async def open_of(self, organization_id: str) -> Erasure | None:
-        """The erasure of the whole organization that is under way."""
+        """Return the erasure of the whole organization that is under way."""
         row: Row | None = await self._majority.find_one({"organization_id": organization_id, "is_open": True})
         return decode(Erasure, row) if row else None
 
     async def finished_since(self, organization_id: str, moment: datetime) -> list[Erasure]:
-        """What was erased of the organization since then, dry runs apart."""
+        """Return the organization's erasures since the moment, without dry runs."""
         query: Row = {
             "organization_id": organization_id,
             "is_dry_run": False,
@@ -136,7 +136,7 @@ class ErasureRepository:
         return result.matched_count == 1
 
     async def finish(self, erasure: Erasure, *, is_watched: bool) -> bool:
-        """It is proved; False where the lease is lost."""
+        """Mark the erasure as proved; return False if the lease is lost."""
         result = await self._collection.update_one(
             _held(erasure),
             {
@@ -177,7 +177,7 @@ class ErasureRepository:
 
 
 def _key(name: str) -> str:
-    """A collection's name as a field's: dots would make paths."""
+    """Return a collection's name as a field's: dots would make paths."""
     return name.replace(".", "_")
 
 

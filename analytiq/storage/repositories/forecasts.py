@@ -1,4 +1,4 @@
-"""What a knowledge base would have to embed: its documents' lengths, a sample of them, and known dimensions."""
+"""The inputs of a forecast: lengths of documents, a sample of texts, and known dimensions."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class TextTotals:
 
 @dataclass(frozen=True, slots=True)
 class SampledText:
-    """Where a document's text lies."""
+    """The location of a document's text."""
 
     text_id: str
     characters: int

@@ -48,7 +48,7 @@ class IdempotencyRepository:
         )
 
     async def release(self, answer: KeptAnswer) -> None:
-        """The call failed in a way that may pass: let the next one try."""
+        """Return the call failed in a way that may pass: let the next one try."""
         await self._collection.delete_one({"_id": answer.id, "organization_id": answer.organization_id})
 
     async def page_of_encrypted(self, after: str | None, limit: int) -> list[KeptAnswer]:
@@ -57,7 +57,7 @@ class IdempotencyRepository:
         return [decode(KeptAnswer, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
 
     async def replace_body(self, answer: KeptAnswer, body: bytes) -> None:
-        """The same answer, encrypted anew."""
+        """Return the same answer, encrypted anew."""
         await self._collection.update_one(
             {"_id": answer.id, "organization_id": answer.organization_id, "body": answer.body},
             {"$set": {"body": body}},

@@ -48,7 +48,7 @@ class IndexEntryRepository:
     async def get(
         self, organization_id: str, kb_id: str, document_id: str, *, session: Session | None = None
     ) -> IndexEntry | None:
-        """The entry of one pair."""
+        """Return the entry of one pair."""
         row: Row | None = await self._collection.find_one(
             {"kb_id": kb_id, "document_id": document_id, "organization_id": organization_id}, session=session
         )
@@ -91,7 +91,7 @@ class IndexEntryRepository:
         )
 
     async def of_document(self, organization_id: str, document_id: str) -> list[IndexEntry]:
-        """The entries of a document in all knowledge bases."""
+        """Return the entries of a document in all knowledge bases."""
         cursor = self._collection.find({"document_id": document_id, "organization_id": organization_id})
         return [decode(IndexEntry, row) async for row in cursor]
 
@@ -110,12 +110,12 @@ class IndexEntryRepository:
         return {entry.document_id: entry for entry in entries}
 
     async def in_all_knowledge_bases(self, organization_id: str, document_ids: Collection[str]) -> list[IndexEntry]:
-        """The entries of several documents in all knowledge bases."""
+        """Return the entries of several documents in all knowledge bases."""
         query: Row = {"document_id": {"$in": list(document_ids)}, "organization_id": organization_id}
         return [decode(IndexEntry, row) async for row in self._collection.find(query)]
 
     async def page(self, organization_id: str, kb_id: str, *, skip: int, limit: int) -> tuple[list[IndexEntry], int]:
-        """A page of a knowledge base's entries, latest first, and how many there are in all."""
+        """Return a page of a knowledge base's entries, latest first, and the total count."""
         query = {"kb_id": kb_id, "organization_id": organization_id}
         cursor = self._collection.find(query).sort([("indexed_at", -1), ("_id", -1)]).skip(skip).limit(limit)
         entries = [decode(IndexEntry, row) async for row in cursor]
@@ -152,7 +152,7 @@ class IndexEntryRepository:
     async def between(
         self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
     ) -> list[IndexEntry]:
-        """The first entries of documents with ids in (after, until], in order of id; None: to the end."""
+        """Return the first entries of documents with ids in (after, until], in order of id; None: to the end."""
         query: Row = {"kb_id": kb_id, "document_id": _key_range(after, until), "organization_id": organization_id}
         cursor = self._majority.find(query).sort("document_id", 1).limit(limit)
         return [decode(IndexEntry, row) async for row in cursor]
@@ -198,7 +198,7 @@ class GenerationRepository:
         await self._by_primary.insert_one(encode(generation))
 
     async def get(self, organization_id: str, generation_id: str) -> Generation | None:
-        """The generation with this id."""
+        """Return the generation with this id."""
         row: Row | None = await self._collection.find_one(
             {"_id": object_id(generation_id), "organization_id": organization_id}
         )
@@ -236,7 +236,7 @@ class GenerationRepository:
     async def of_pair(
         self, organization_id: str, kb_id: str, document_id: str, states: Collection[GenerationState]
     ) -> list[Generation]:
-        """The pair's generations in these states."""
+        """Return the pair's generations in these states."""
         cursor = self._collection.find(
             {
                 "kb_id": kb_id,
@@ -281,7 +281,7 @@ class GenerationRepository:
     async def current_between(
         self, organization_id: str, kb_id: str, *, after: str, until: str | None, limit: int
     ) -> list[Generation]:
-        """The first current generations of documents with ids in (after, until], in order of document id."""
+        """Return the first current generations of documents with ids in (after, until], in order of document id."""
         query: Row = {
             "kb_id": kb_id,
             "document_id": _key_range(after, until),

@@ -32,11 +32,11 @@ AFRESH: Row = {
 
 
 def due_of(kinds: Collection[JobKind], lane: str | None) -> Row:
-    """The query for due jobs that nobody has."""
+    """Return the query for due jobs that nobody has."""
     due: Row = {"state": JobState.AVAILABLE.value, "kind": {"$in": [kind.value for kind in kinds]}, **DUE}
     return due if lane is None else {"lane": lane, **due}
 
 
 def in_seconds(seconds: float) -> Row:
-    """The server's time in so many seconds."""
+    """Return the server's time in so many seconds."""
     return {"$add": ["$$NOW", int(seconds * 1000)]}

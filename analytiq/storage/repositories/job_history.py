@@ -32,11 +32,11 @@ class JobHistoryRepository:
     async def of_document(
         self, organization_id: str, document_id: str, *, skip: int, limit: int
     ) -> tuple[list[JobAttempt], int]:
-        """A page of the attempts at a document's jobs, latest first, and how many there are."""
+        """Return a page of the attempts at a document's jobs, latest first, and the total count."""
         return await self._page({"organization_id": organization_id, "subject.document_id": document_id}, skip, limit)
 
     async def of_job(self, organization_id: str, job_id: str, *, limit: int) -> list[JobAttempt]:
-        """The latest attempts at a job."""
+        """Return the latest attempts at a job."""
         attempts, _ = await self._page({"organization_id": organization_id, "job_id": job_id}, 0, limit)
         return attempts
 

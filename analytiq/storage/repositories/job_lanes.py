@@ -28,7 +28,7 @@ class JobLanes:
         self._collection = connection.database["jobs"]
 
     async def has_due(self, kinds: Collection[JobKind], lane: str | None = None) -> bool:
-        """Whether a job of these kinds is due and nobody has it."""
+        """Return True if a job of these kinds is due and nobody has it."""
         return await self._collection.find_one(due_of(kinds, lane), {"_id": 1}) is not None
 
     async def all_lanes(self) -> list[LaneNews]:
@@ -50,7 +50,7 @@ class JobLanes:
             after = str(row["lane"])
 
     async def lanes_due_since(self, moment: datetime) -> list[LaneNews]:
-        """The lanes of jobs that became due after `moment`, which is the server's time.
+        """Return the lanes of jobs that became due after `moment`, which is the server's time.
 
         Whatever makes a job available makes it due from then on, so nothing escapes who asks again and again.
         """
@@ -70,13 +70,13 @@ class JobLanes:
         return [replace(_news({**row, "lane": row["_id"]}), is_woken=row["is_woken"]) async for row in cursor]
 
     async def server_time(self) -> datetime:
-        """The time by the clock that decides when jobs are due."""
+        """Return the time by the clock that decides when jobs are due."""
         hello: Row = await self._collection.database.command("hello")
         moment: datetime = hello["localTime"]
         return moment
 
     async def watch_enqueues(self) -> AsyncGenerator[LaneNews]:
-        """The lane of each job that is asked for or woken from now on, by a change stream."""
+        """Return the lane of each job that is asked for or woken from now on, by a change stream."""
         asked_for: Row = {
             "$or": [
                 {"operationType": "insert"},

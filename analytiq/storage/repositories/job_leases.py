@@ -120,7 +120,7 @@ class JobLeases:
         return await self._set_if_held(job, {"progress": progress.model_dump()})
 
     async def finish(self, job: Job, *, session: Session | None = None) -> None:
-        """The work is done: forget the row, or make it available again where it was asked for meanwhile.
+        """Return the work is done: forget the row, or make it available again where it was asked for meanwhile.
 
         Raises:
             LeaseLostError: another worker has it; in a transaction this aborts what the stale one wrote.

@@ -95,7 +95,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
             await self._collection.bulk_write(writes, ordered=False, session=session)
 
     async def get(self, job_id: str) -> Job | None:
-        """The row with this deduplication key."""
+        """Return the row with this deduplication key."""
         row: Row | None = await self._collection.find_one({"_id": job_id})
         return decode(Job, row) if row else None
 
@@ -108,7 +108,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return JobPage(jobs, min(count, MOST_COUNTED), total_count_is_at_least=count > MOST_COUNTED)
 
     async def of_organization(self, organization_id: str, job_id: str) -> Job | None:
-        """The organization's job with this id."""
+        """Return the organization's job with this id."""
         row: Row | None = await self._collection.find_one({"_id": job_id, "organization_id": organization_id})
         return decode(Job, row) if row else None
 
@@ -145,7 +145,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return JobState(row["state"]) if row else None
 
     async def waiting(self, organization_id: str, query: JobQuery) -> AsyncGenerator[list[Job], None]:
-        """The organization's jobs that match and wait, in batches; what changes meanwhile is not seen again."""
+        """Return the organization's jobs that match and wait, in batches; what changes meanwhile is not seen again."""
         wanted = {**_matching(organization_id, query), "state": JobState.AVAILABLE.value}
         batch: list[Job] = []
         # Latest change first: what is asked for again after this began lies behind the cursor.
@@ -182,7 +182,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return {str(row["_id"]) async for row in self._collection.find(query, {"_id": 1})}
 
     async def dead_by_error(self, organization_id: str, query: JobQuery, *, limit: int) -> list[ErrorGroup]:
-        """The organization's dead jobs that match, by their error's code; most frequent first."""
+        """Return the organization's dead jobs that match, by their error's code; most frequent first."""
         wanted = {**_matching(organization_id, query), "state": JobState.DEAD.value}
         cursor = await self._collection.aggregate(
             [
@@ -255,7 +255,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [decode(Job, row) async for row in self._collection.find(query)]
 
     async def documents_being_synced(self, organization_id: str, kb_id: str) -> list[str]:
-        """The documents of which a sync with the knowledge base is running now."""
+        """Return the documents of which a sync with the knowledge base is running now."""
         query: Row = {
             "subject.kb_id": kb_id,
             "organization_id": organization_id,
@@ -265,7 +265,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         return [str(row["subject"]["document_id"]) async for row in self._collection.find(query, {"subject": 1})]
 
     async def has_untried_sync(self, organization_id: str, kb_id: str, *, enqueued_until: datetime) -> bool:
-        """Whether a sync of the knowledge base, first asked for until then, has not been tried once.
+        """Return True if a sync of the knowledge base, first asked for until then, has not been tried once.
 
         One that has failed, or has cost a worker, was tried, though it waits or runs again.
         """

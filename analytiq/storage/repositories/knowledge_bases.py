@@ -86,7 +86,7 @@ class KnowledgeBaseRepository:
             )
 
     async def get(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
-        """The organization's knowledge base with this id, read at majority (design 2.3)."""
+        """Return the organization's knowledge base with this id, read at majority (design 2.3)."""
         ids = object_ids([kb_id])
         if not ids:
             return None
@@ -114,7 +114,7 @@ class KnowledgeBaseRepository:
         return None if row is None else tuple(str(tag_id) for tag_id in row["tag_ids"])
 
     async def get_deleting(self, organization_id: str, kb_id: str) -> KnowledgeBase | None:
-        """The row of a knowledge base that is being deleted."""
+        """Return the row of a knowledge base that is being deleted."""
         row: Row | None = await self._collection.find_one(
             {
                 "_id": object_id(kb_id),
@@ -127,7 +127,7 @@ class KnowledgeBaseRepository:
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None
     ) -> tuple[list[KnowledgeBase], int]:
-        """A page of knowledge bases, newest first, and how many match in all."""
+        """Return a page of knowledge bases, newest first, and the total count of matches."""
         query: Row = {"organization_id": organization_id, "status": _SHOWN}
         if name_search:
             query["name"] = {"$regex": re.escape(name_search), "$options": "i"}
@@ -136,7 +136,7 @@ class KnowledgeBaseRepository:
         return found, await self._collection.count_documents(query)
 
     async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[KnowledgeBase]:
-        """The knowledge bases that have one of the tags."""
+        """Return the knowledge bases that have one of the tags."""
         if not tag_ids:
             return []
         query = {"organization_id": organization_id, "tag_ids": {"$in": list(tag_ids)}, "status": _SHOWN}
@@ -282,7 +282,7 @@ class KnowledgeBaseRepository:
         return [decode(KnowledgeBase, row) async for row in self._collection.find(query)]
 
     async def uses_of_tag(self, organization_id: str, tag_id: str) -> list[str]:
-        """The names of the knowledge bases that gather the tag."""
+        """Return the names of the knowledge bases that gather the tag."""
         query = {"organization_id": organization_id, "tag_ids": tag_id, "status": _SHOWN}
         return [str(row["name"]) async for row in self._collection.find(query, {"name": 1})]
 
@@ -330,7 +330,7 @@ class EpochRepository:
         )  # fmt: skip
 
     async def read(self, kb_id: str, *, session: Session | None = None) -> Epoch | None:
-        """The present epoch, on the primary at majority; None once deletion has begun."""
+        """Return the present epoch, on the primary at majority; None once deletion has begun."""
         # A transaction says itself how it reads.
         collection = self._majority if session is None else self._epochs
         row: Row | None = await collection.find_one({"_id": object_id(kb_id)}, session=session)
@@ -372,7 +372,7 @@ class EpochRepository:
                 yield str(change["fullDocument"]["kb_id"])
 
     async def latest_change(self, kb_id: str, *, session: Session | None = None) -> int:
-        """The last epoch of the log, at majority; 0 where the log is empty."""
+        """Return the last epoch of the log, at majority; 0 where the log is empty."""
         collection = self._majority_changes if session is None else self._changes
         row: Row | None = await collection.find_one(
             {"kb_id": kb_id}, {"epoch": 1}, sort=[("epoch", -1)], session=session
@@ -380,7 +380,7 @@ class EpochRepository:
         return 0 if row is None else int(row["epoch"])
 
     async def added_after(self, epoch: Epoch) -> frozenset[str]:
-        """The generations that commits after this epoch have put in, at majority."""
+        """Return the generations that commits after this epoch have put in, at majority."""
         later = {"kb_id": epoch.kb_id, "epoch": {"$gt": epoch.epoch}, "added": {"$ne": None}}
         cursor = self._majority_changes.find(later, {"added": 1}).limit(MOST_LATER_CHANGES)
         return frozenset([str(row["added"]) async for row in cursor])

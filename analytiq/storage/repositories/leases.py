@@ -81,7 +81,7 @@ class LeaseRepository:
             await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
 
     async def is_due(self, name: str, chore: str, *, interval_seconds: float) -> bool:
-        """Whether a periodic chore that is done under the lease was last done so long ago, or never."""
+        """Return True if a periodic chore that is done under the lease was last done so long ago, or never."""
         done_at = f"$chores.{chore}"
         earliest: Row = {"$subtract": ["$$NOW", int(interval_seconds * 1000)]}
         query: Row = {"_id": name, "$expr": {"$lte": [{"$ifNull": [done_at, earliest]}, earliest]}}

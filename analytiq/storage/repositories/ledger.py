@@ -35,7 +35,7 @@ class LedgerRepository:
         self._collection = connection.database["spu_ledger"]
 
     async def has(self, session: Session, reservation_id: str) -> bool:
-        """Whether the reservation is settled, or was given up."""
+        """Return True if the reservation is settled, or was given up."""
         return (
             await self._collection.find_one({"_id": object_id(reservation_id)}, {"_id": 1}, session=session) is not None
         )
@@ -88,7 +88,7 @@ class LedgerRepository:
         until: datetime | None,
         most: int,
     ) -> list[UsageGroup]:
-        """The groups with most SPUs within [since, until), largest first, `most` at most."""
+        """Return the groups with most SPUs within [since, until), largest first, `most` at most."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"organization_id": organization_id, **_within("charged_at", since, until)}},
@@ -142,7 +142,7 @@ class LedgerRepository:
 
 
 class SavingsRepository:
-    """What the cache saved: a row for each organization, day, knowledge base, operation and model, counted up."""
+    """The savings of the cache, summed by organization, day, knowledge base, operation and model."""
 
     def __init__(self, connection: MongoConnection) -> None:
         # A failover that loses the last milliseconds' savings loses a figure that nobody pays by.

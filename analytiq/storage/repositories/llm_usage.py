@@ -30,7 +30,7 @@ class LlmUsageRepository:
         await self._collection.insert_one(encode(usage))
 
     async def of_run(self, organization_id: str, run_id: str) -> RunUsage:
-        """What a prompt's run has used of chat models, whatever became of its attempts."""
+        """Return the chat model usage of a prompt's run, over all attempts."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"organization_id": organization_id, "run_id": run_id}},
@@ -83,7 +83,7 @@ class LlmUsageRepository:
         ]
 
     async def cost_usd(self, organization_id: str, *, since: datetime) -> float:
-        """What the organization's calls since then have cost, as far as prices are known."""
+        """Return the cost of the organization's calls since the moment, as far as prices are known."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"organization_id": organization_id, "used_at": {"$gte": since}}},

@@ -33,7 +33,7 @@ class OrganizationRepository:
         await self._collection.insert_one(encode(organization))
 
     async def get(self, organization_id: str, *, session: Session | None = None) -> Organization | None:
-        """The organization with this id."""
+        """Return the organization with this id."""
         ids = object_ids([organization_id])
         row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(Organization, row) if row else None
@@ -65,7 +65,7 @@ class OrganizationRepository:
         return result.matched_count == 1
 
     async def first(self) -> Organization | None:
-        """The oldest organization: the one that the first start made."""
+        """Return the oldest organization: the one that the first start made."""
         row: Row | None = await self._collection.find_one({}, sort=[("_id", 1)])
         return decode(Organization, row) if row else None
 
@@ -90,24 +90,24 @@ class AccessTokenRepository:
         await self._collection.insert_one(encode(token))
 
     async def with_hash(self, token_hash: str) -> AccessToken | None:
-        """The token with this hash, revoked and expired ones included."""
+        """Return the token with this hash, revoked and expired ones included."""
         row: Row | None = await self._collection.find_one({"token_hash": token_hash})
         return decode(AccessToken, row) if row else None
 
     async def get(self, organization_id: str, token_id: str, session: Session | None = None) -> AccessToken | None:
-        """The organization's token with this id."""
+        """Return the organization's token with this id."""
         ids = object_ids([token_id])
         query: Row = {"_id": {"$in": ids}, "organization_id": organization_id}
         row: Row | None = await self._collection.find_one(query, session=session)
         return decode(AccessToken, row) if row else None
 
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> list[AccessToken]:
-        """A page of an organization's tokens, newest first."""
+        """Return a page of an organization's tokens, newest first."""
         cursor = self._collection.find({"organization_id": organization_id})
         return [decode(AccessToken, row) async for row in cursor.sort("created_at", -1).skip(skip).limit(limit)]
 
     async def count(self, organization_id: str) -> int:
-        """How many tokens the organization has, revoked ones included."""
+        """Count the organization's tokens, revoked ones included."""
         return await self._collection.count_documents({"organization_id": organization_id})
 
     async def revoke(self, organization_id: str, token_id: str) -> bool:

@@ -24,7 +24,7 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class ResultQuery:
-    """Which results of a prompt a list shows; what is None does not narrow it."""
+    """The filters of a list of results; None does not filter."""
 
     version: int | None = None
     document_id: str | None = None
@@ -46,7 +46,7 @@ class PromptResultRepository:
         *,
         session: Session | None = None,
     ) -> PromptResult | None:
-        """The result of a version for a document."""
+        """Return the result of a version for a document."""
         row: Row | None = await self._collection.find_one(
             {**_key(prompt_id, version, document_id), "organization_id": organization_id}, session=session
         )
@@ -85,7 +85,7 @@ class PromptResultRepository:
     async def page(
         self, organization_id: str, prompt_id: str, query: ResultQuery, *, skip: int, limit: int
     ) -> tuple[list[PromptResult], int]:
-        """A page of results, oldest first, and how many match in all."""
+        """Return a page of results, oldest first, and the total count of matches."""
         wanted = _matching(organization_id, prompt_id, query)
         cursor = self._collection.find(wanted).sort("_id", 1).skip(skip).limit(limit)
         return [decode(PromptResult, row) async for row in cursor], await self._collection.count_documents(wanted)

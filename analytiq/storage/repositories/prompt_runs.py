@@ -35,7 +35,7 @@ _WITHOUT_TEXTS: Row = {"steps": 0, "answer": 0, "input_text": 0}
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Which runs a list shows; what is None or empty does not narrow it."""
+    """The filters of a list of runs; None or empty does not filter."""
 
     prompt_id: str | None = None
     version: int | None = None
@@ -45,7 +45,7 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ends."""
+    """The outcome of a run."""
 
     status: RunStatus
     answer: str | None = None
@@ -119,7 +119,7 @@ class PromptRunRepository:
         }
 
     async def get(self, organization_id: str, run_id: str) -> PromptRun | None:
-        """The organization's run with this id."""
+        """Return the organization's run with this id."""
         ids = object_ids([run_id])
         if not ids:
             return None
@@ -129,7 +129,7 @@ class PromptRunRepository:
     async def page(
         self, organization_id: str, query: RunQuery, *, skip: int, limit: int
     ) -> tuple[list[PromptRun], int]:
-        """A page of runs without their steps, latest first, and how many match in all."""
+        """Return a page of runs without their steps, latest first, and the total count of matches."""
         wanted: Row = {"organization_id": organization_id}
         for name, value in (
             ("prompt_id", query.prompt_id), ("version", query.version), ("document_id", query.document_id),
@@ -165,7 +165,7 @@ class PromptRunRepository:
     async def unfinished(
         self, organization_id: str, prompt_id: str, *, batch_size: int
     ) -> AsyncGenerator[list[PromptRun]]:
-        """A prompt's runs that wait or run, without their steps, in batches."""
+        """Return a prompt's runs that wait or run, without their steps, in batches."""
         query: Row = {"organization_id": organization_id, "prompt_id": prompt_id, "status": _UNFINISHED}
         batch: list[PromptRun] = []
         async for row in self._collection.find(query, _WITHOUT_STEPS, batch_size=batch_size):

@@ -30,7 +30,7 @@ INDEXES = {
 
 @dataclass(frozen=True, slots=True)
 class PromptQuery:
-    """Which prompts a list shows; what is None does not narrow it."""
+    """The filters of a list of prompts; None does not filter."""
 
     name_search: str | None = None
     tag_id: str | None = None
@@ -66,7 +66,7 @@ class PromptRepository:
             raise _name_taken(name)
 
     async def get(self, organization_id: str, prompt_id: str, *, session: Session | None = None) -> Prompt | None:
-        """The organization's prompt with this id."""
+        """Return the organization's prompt with this id."""
         ids = object_ids([prompt_id])
         if not ids:
             return None
@@ -77,7 +77,7 @@ class PromptRepository:
     async def page(
         self, organization_id: str, query: PromptQuery, *, skip: int, limit: int
     ) -> tuple[list[Prompt], int]:
-        """A page of prompts by name, and how many match in all."""
+        """Return a page of prompts by name, and the total count of matches."""
         wanted: Row = {"organization_id": organization_id}
         if query.name_search:
             wanted["name"] = {"$regex": re.escape(query.name_search), "$options": "i"}
@@ -90,7 +90,7 @@ class PromptRepository:
         return found, await self._prompts.count_documents(wanted)
 
     async def with_tags(self, organization_id: str, tag_ids: Collection[str]) -> list[Prompt]:
-        """The prompts that run by themselves on documents with one of the tags."""
+        """Return the prompts that run by themselves on documents with one of the tags."""
         if not tag_ids:
             return []
         query = {"organization_id": organization_id, "configuration.tag_ids": {"$in": list(tag_ids)}}
@@ -99,7 +99,7 @@ class PromptRepository:
     async def using(
         self, session: Session, organization_id: str, *, tag_id: str | None = None, kb_id: str | None = None
     ) -> list[Prompt]:
-        """The prompts whose latest version names the tag, or the knowledge base, by name."""
+        """Return the prompts whose latest version names the tag, or the knowledge base, by name."""
         query: Row = {"organization_id": organization_id}
         if tag_id is not None:
             query["configuration.tag_ids"] = tag_id
@@ -161,7 +161,7 @@ class PromptRepository:
     async def versions(
         self, organization_id: str, prompt_id: str, *, skip: int, limit: int
     ) -> tuple[list[PromptVersion], int]:
-        """A page of the versions, latest first, and how many there are."""
+        """Return a page of the versions, latest first, and the total count."""
         query = {"organization_id": organization_id, "prompt_id": prompt_id}
         cursor = self._versions.find(query).sort("version", -1).skip(skip).limit(limit)
         return [decode(PromptVersion, row) async for row in cursor], await self._versions.count_documents(query)

@@ -20,7 +20,7 @@ class ProviderRepository:
         self._collection = connection.database["llm_providers"]
 
     async def find(self, organization_id: str, litellm_provider: str) -> LlmProvider | None:
-        """The organization's own provider, else the platform's."""
+        """Return the organization's own provider, else the platform's."""
         cursor = self._collection.find(
             {"litellm_provider": litellm_provider, "organization_id": {"$in": [organization_id, None]}}
         )
@@ -71,7 +71,7 @@ class ProviderRepository:
         return [decode(LlmProvider, row) async for row in self._collection.find(query).sort("_id", 1).limit(limit)]
 
     async def replace_token(self, provider: LlmProvider, token: str) -> None:
-        """The same key, encrypted anew; nothing happens where another has been stored meanwhile."""
+        """Return the same key, encrypted anew; nothing happens where another has been stored meanwhile."""
         await self._collection.update_one(
             {"_id": object_id(provider.id), "token": provider.token}, {"$set": {"token": token}}
         )

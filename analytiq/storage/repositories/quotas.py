@@ -58,7 +58,7 @@ class QuotaRepository:
         )
 
     async def expired(self, organization_id: str) -> list[OpenReservation]:
-        """The organization's reservations whose time is over, by the server's clock."""
+        """Return the organization's reservations whose time is over, by the server's clock."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": organization_id}},
@@ -70,7 +70,7 @@ class QuotaRepository:
         return [_reservation(organization_id, row["open"]) async for row in cursor]
 
     async def get(self, organization_id: str) -> SpuAccount | None:
-        """The organization's account, where there is one."""
+        """Return the organization's account, where there is one."""
         cursor = await self._collection.aggregate(
             [
                 {"$match": {"_id": organization_id}},
@@ -89,7 +89,7 @@ class QuotaRepository:
         )
 
     async def set_quota(self, organization_id: str, quota: int | None) -> None:
-        """Let the organization, which has an account, use so many SPUs in all; None: as many as it wants."""
+        """Set the quota of an existing account, in SPUs; None removes the limit."""
         await self._update(organization_id, [{"$set": {"quota": quota}}])
 
     async def add_to_quota(self, organization_id: str, spus: int) -> bool:

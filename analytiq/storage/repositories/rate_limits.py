@@ -89,7 +89,7 @@ class RateLimitRepository:
     async def block(
         self, organization_id: str, key: str, buckets: Mapping[str, Bucket], *, wait_ms: float, probe_ms: float
     ) -> None:
-        """Grant nothing of the row for so long, but a probe each `probe_ms`; see `gcra.block`."""
+        """Block the row for a time, except for one probe each `probe_ms` (see `gcra.block`)."""
         until: Row = {"$add": [_NOW, min(wait_ms, probe_ms)]}
         emptied: Row = {
             _full_at(name): {"$max": [_full_at_ms(name), {"$add": [until, (bucket.burst - 1) * bucket.interval_ms]}]}

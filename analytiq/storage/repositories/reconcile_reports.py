@@ -29,7 +29,7 @@ class ReconcileReportRepository:
         await self._collection.insert_one(encode(run), session=session)
 
     async def get(self, organization_id: str | None, run_id: str) -> ReconciliationRun | None:
-        """The organization's run with this id; None: a run over everything."""
+        """Return the organization's run with this id; None: a run over everything."""
         ids = object_ids([run_id])
         if not ids:
             return None
@@ -54,7 +54,7 @@ class ReconcileReportRepository:
         return result.matched_count == 1
 
     async def unfinished_over_everything(self, depth: Depth) -> ReconciliationRun | None:
-        """The latest pass of a leader whose process has ended before it had."""
+        """Return the latest pass of a leader whose process has ended before it had."""
         row: Row | None = await self._collection.find_one(
             {
                 "organization_id": None,

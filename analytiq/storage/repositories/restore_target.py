@@ -1,4 +1,4 @@
-"""Brings one organization's archived rows back, unseen until the end.
+"""The restore of one organization's archived rows, invisible until the end.
 
 Nothing of a restore can be seen before `activate`: the organization has no row, so that no token opens it, and its
 knowledge bases are `restoring`, which nobody shows and no job works on. Inserting a batch twice inserts it once, so
@@ -158,7 +158,7 @@ class RestoreTarget:
             await self._database["knowledge_bases"].bulk_write(updates, session=session)
 
     def _own(self, name: str, row: Row) -> Row:
-        """The row with its new ids.
+        """Return the row with its new ids.
 
         Raises:
             InvalidInputError: it is not of the organization that is restored.
@@ -207,7 +207,7 @@ class RestoreTarget:
             await self._require_same(name, [rows[int(failure["index"])] for failure in failures], error)
 
     async def _require_same(self, name: str, rows: Sequence[Row], error: BulkWriteError) -> None:
-        """What is there already must be what this restore inserted before it was killed."""
+        """Require that existing rows are those that this restore inserted before it was killed."""
         described = catalog.describe(name)
         field = described.owner or (described.parent[0] if described.parent else "_id")
         cursor = self._database[name].find({"_id": {"$in": [row["_id"] for row in rows]}})
@@ -300,7 +300,7 @@ def _identity(key: str, row: Row) -> EmbeddingIdentity:
 
 
 def _at(row: Row, path: str) -> object:
-    """The value at a path; an ObjectId as its hex digits."""
+    """Return the value at a path; an ObjectId as its hex digits."""
     place: Any = row
     for name in path.split("."):
         place = place.get(name) if isinstance(place, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

@@ -37,7 +37,7 @@ class IdMap:
         return self._salt is not None
 
     def new(self, value: Any) -> Any:
-        """The new form of an id: an ObjectId, its hex digits, or a list of either; None stays None."""
+        """Return the new form of an id: an ObjectId, its hex digits, or a list of either; None stays None."""
         if self._salt is None or value is None:
             return value
         if isinstance(value, ObjectId):
@@ -138,7 +138,7 @@ class RestoreRepository:
         return result.matched_count == 1
 
     async def note_section(self, run: RestoreRun, sections_done: int) -> bool:
-        """Remember that so many sections are in, by a majority; False where the lease is lost."""
+        """Record the number of restored sections at majority; return False if the lease is lost."""
         result = await self._collection.update_one(_held(run), {"$set": {"sections_done": sections_done}})
         return result.matched_count == 1
 

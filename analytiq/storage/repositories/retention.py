@@ -1,4 +1,4 @@
-"""What is to be deleted because of its age: organizations' settings, and the documents that are past them."""
+"""Retention: the settings of organizations, and the documents past their limit."""
 
 import re
 from datetime import datetime
@@ -21,7 +21,7 @@ class RetentionRepository:
         self._runs = connection.database["prompt_runs"]
 
     async def set_days(self, organization_id: str, days: int | None) -> bool:
-        """Delete the organization's documents after so many days; None: never. False where there is none."""
+        """Set the days after which documents are deleted (None: never); return False without an organization."""
         result = await self._organizations.update_one(
             {"_id": object_id(organization_id, what="organization")}, {"$set": {"document_retention_days": days}}
         )
@@ -60,7 +60,7 @@ class RetentionRepository:
         return deleted.deleted_count
 
     async def selected(self, organization_id: str, selection: DocumentSelection, *, limit: int) -> list[str]:
-        """The ids of documents that fit, lowest first."""
+        """Return the ids of documents that fit, lowest first."""
         cursor = self._documents.find(_query(organization_id, selection), {"_id": 1}).sort("_id", 1).limit(limit)
         return [str(row["_id"]) async for row in cursor]
 

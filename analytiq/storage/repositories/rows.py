@@ -1,4 +1,4 @@
-"""How a stored model becomes a row, and the other way round."""
+"""Conversion between stored models and rows."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ StoredModel = TypeVar("StoredModel", bound=Stored)
 
 
 def decode(model: type[StoredModel], row: Mapping[str, Any]) -> StoredModel:
-    """A row as a model; `_id` becomes `id`, as 24 hex digits where it is an ObjectId."""
+    """Return a row as a model; `_id` becomes `id`, as 24 hex digits where it is an ObjectId."""
     values = dict(row)
     if "_id" in values:
         values["id"] = str(values.pop("_id"))
@@ -21,7 +21,7 @@ def decode(model: type[StoredModel], row: Mapping[str, Any]) -> StoredModel:
 
 
 def encode(stored: Stored) -> Row:
-    """A model as a row; an `id` becomes an ObjectId `_id`."""
+    """Return a model as a row; an `id` becomes an ObjectId `_id`."""
     row: Row = stored.model_dump()
     if "id" in row:
         row["_id"] = object_id(row.pop("id"))

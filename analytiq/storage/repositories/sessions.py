@@ -45,12 +45,12 @@ class SessionRepository:
         await self._collection.insert_one(encode(session))
 
     async def with_hash(self, secret_hash: str) -> UserSession | None:
-        """The session with this secret, expired ones included."""
+        """Return the session with this secret, expired ones included."""
         row: Row | None = await self._majority.find_one({"secret_hash": secret_hash})
         return decode(UserSession, row) if row else None
 
     async def open_of(self, user_id: str, now: datetime, *, skip: int, limit: int) -> tuple[list[UserSession], int]:
-        """A page of those of the person that have not expired, the one used last first, and how many there are."""
+        """Return a page of those of the person that have not expired, the one used last first, and the total count."""
         query: Row = {"user_id": user_id, "expires_at": {"$gt": now}}
         cursor = self._majority.find(query).sort([("last_seen_at", -1), ("_id", -1)]).skip(skip).limit(limit)
         return [decode(UserSession, row) async for row in cursor], await self._majority.count_documents(query)
@@ -87,12 +87,12 @@ class InvitationRepository:
         await self._collection.insert_one(encode(invitation))
 
     async def with_hash(self, secret_hash: str, session: Session | None = None) -> Invitation | None:
-        """The invitation with this secret, used and expired ones included."""
+        """Return the invitation with this secret, used and expired ones included."""
         row: Row | None = await self._collection.find_one({"secret_hash": secret_hash}, session=session)
         return decode(Invitation, row) if row else None
 
     async def get(self, organization_id: str, invitation_id: str) -> Invitation | None:
-        """The organization's invitation with this id."""
+        """Return the organization's invitation with this id."""
         query: Row = {"_id": {"$in": object_ids([invitation_id])}, "organization_id": organization_id}
         row: Row | None = await self._collection.find_one(query)
         return decode(Invitation, row) if row else None
@@ -104,7 +104,7 @@ class InvitationRepository:
         return [decode(Invitation, row) async for row in cursor]
 
     async def accept(self, session: Session, invitation_id: str, at: datetime) -> bool:
-        """Use it up; False where somebody has already."""
+        """Mark the invitation as accepted; return False if it was accepted before."""
         result = await self._collection.update_one(
             {"_id": object_id(invitation_id), "accepted_at": None}, {"$set": {"accepted_at": at}}, session=session
         )
@@ -113,7 +113,7 @@ class InvitationRepository:
     async def open_of(
         self, organization_id: str, now: datetime, *, skip: int, limit: int
     ) -> tuple[list[Invitation], int]:
-        """A page of those that can still be accepted, latest first, and how many there are."""
+        """Return a page of those that can still be accepted, latest first, and the total count."""
         query: Row = {"organization_id": organization_id, "accepted_at": None, "expires_at": {"$gt": now}}
         cursor = self._collection.find(query).sort("_id", -1).skip(skip).limit(limit)
         return [decode(Invitation, row) async for row in cursor], await self._collection.count_documents(query)

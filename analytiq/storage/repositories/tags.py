@@ -39,7 +39,7 @@ class TagRepository:
             raise _name_taken(tag.name) from error
 
     async def get(self, organization_id: str, tag_id: str) -> Tag | None:
-        """The organization's tag with this id."""
+        """Return the organization's tag with this id."""
         ids = object_ids([tag_id])
         if not ids:
             return None
@@ -59,7 +59,7 @@ class TagRepository:
     async def page(
         self, organization_id: str, *, skip: int, limit: int, name_search: str | None, descending: bool
     ) -> tuple[list[Tag], int]:
-        """A page of tags by name, and how many there are in all."""
+        """Return a page of tags by name, and the total count."""
         query: Row = {"organization_id": organization_id}
         if name_search:
             query["name"] = {"$regex": re.escape(name_search), "$options": "i"}

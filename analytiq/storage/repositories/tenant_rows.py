@@ -51,7 +51,7 @@ class TenantRows:
         return sorted(found)
 
     async def collections(self) -> list[str]:
-        """What is to be gone through, in order; all collections of vectors count as one."""
+        """Return the collections to process, in order; all collections of vectors count as one."""
         names = await self._database.list_collection_names()
         present = {VECTORS_PREFIX if name.startswith(VECTORS_PREFIX) else name for name in names}
         kept = {collection.name for collection in catalog.COLLECTIONS if collection.keeping is Keeping.KEPT}
@@ -104,12 +104,12 @@ class TenantRows:
         return await self._delete("embedding_cache", query)
 
     async def count_cache(self, scope: str, *, payer: str | None = None) -> int:
-        """How many rows `delete_cache` would delete."""
+        """Count the rows that `delete_cache` would delete."""
         query: Row = {"scope": scope} if payer is None else {"scope": scope, "payer_organization_id": payer}
         return await self._majority["embedding_cache"].count_documents(query)
 
     async def count(self, organization_id: str, *, kb_ids: Sequence[str], options: ErasureOptions) -> dict[str, int]:
-        """What is there of the organization that `options` do not keep: collection → rows, of every collection."""
+        """Count the organization's rows by collection, except for rows kept by `options`."""
         found: dict[str, int] = {}
         for name in await self.collections():
             count = await self._count(organization_id, name, kb_ids, options)
@@ -276,7 +276,7 @@ class TenantRows:
 
 
 def _owned(name: str, organization_id: str) -> Row:
-    """The organization's rows of a collection; one that nobody has described is looked at in both usual ways."""
+    """Return the organization's rows of a collection; one that nobody has described is looked at in both usual ways."""
     described = catalog.find(name)
     if described is None:
         return {"$or": [{"organization_id": organization_id}, {"metadata.organization_id": organization_id}]}

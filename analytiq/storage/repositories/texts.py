@@ -58,7 +58,7 @@ class TextRepository:
         self._segments = connection.database["document_text_segments"]
 
     async def stage(self, organization_id: str, document_id: str, text: DocumentText) -> tuple[str, str]:
-        """Write a text that nobody reads yet; returns (text id, text hash)."""
+        """Write a text without readers yet; return (text id, text hash)."""
         text_id = new_id()
         segments = _segments(text.text)
         await self._heads.insert_one(
@@ -105,7 +105,7 @@ class TextRepository:
             )
 
     async def pages(self, organization_id: str, text_id: str) -> tuple[PageSpan, ...]:
-        """Where each page lies.
+        """Return the offsets of each page.
 
         Raises:
             TransientError: the text was replaced meanwhile; read the document again.
@@ -118,7 +118,7 @@ class TextRepository:
         return tuple(_span(page) for page in head["pages"])
 
     async def read(self, organization_id: str, text_id: str) -> DocumentText:
-        """The whole text.
+        """Return the whole text.
 
         Raises:
             TransientError: it was replaced meanwhile; read the document again.
@@ -232,7 +232,7 @@ class TextRepository:
         return [StagedText(row["organization_id"], row["document_id"], str(row["_id"])) async for row in cursor]
 
     async def segmented_after(self, *, after: str, limit: int) -> list[StagedText]:
-        """The next texts behind a text id that have segments, by a loose scan of their index."""
+        """Return the next texts behind a text id that have segments, by a loose scan of their index."""
         cursor = await self._segments.aggregate(
             [
                 {"$match": {"text_id": {"$gt": after}}},

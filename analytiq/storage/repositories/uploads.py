@@ -32,7 +32,7 @@ class UploadRepository:
         return result.matched_count == 1
 
     async def finish(self, session: Session, upload: Upload) -> bool:
-        """The upload is done, within the caller's transaction; False where it was given up as abandoned."""
+        """Return the upload is done, within the caller's transaction; False where it was given up as abandoned."""
         result = await self._collection.delete_one(_under_way(upload), session=session)
         return result.deleted_count == 1
 
@@ -54,7 +54,7 @@ class UploadRepository:
         return [decode(Upload, row) async for row in self._collection.find(query).limit(limit)]
 
     async def get(self, organization_id: str, upload_id: str) -> Upload | None:
-        """The organization's upload with this id."""
+        """Return the organization's upload with this id."""
         row: Row | None = await self._collection.find_one(
             {"_id": object_id(upload_id), "organization_id": organization_id}
         )

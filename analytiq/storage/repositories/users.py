@@ -48,27 +48,27 @@ class UserRepository:
             raise ConflictError(f"somebody signs in as {user.email} already", code="email_taken") from error
 
     async def get(self, user_id: str, session: Session | None = None) -> User | None:
-        """The person with this id."""
+        """Return the person with this id."""
         ids = object_ids([user_id])
         row: Row | None = await self._collection.find_one({"_id": ids[0]}, session=session) if ids else None
         return decode(User, row) if row else None
 
     async def with_email(self, email: str, session: Session | None = None) -> User | None:
-        """The person who signs in with this address, lower-cased."""
+        """Return the person who signs in with this address, lower-cased."""
         row: Row | None = await self._collection.find_one({"email": email}, session=session)
         return decode(User, row) if row else None
 
     async def with_subject(self, issuer: str, subject: str) -> User | None:
-        """The person whom an OIDC provider knows by this subject."""
+        """Return the person whom an OIDC provider knows by this subject."""
         row: Row | None = await self._collection.find_one({"oidc_issuer": issuer, "oidc_subject": subject})
         return decode(User, row) if row else None
 
     async def with_ids(self, user_ids: list[str]) -> list[User]:
-        """The people with these ids."""
+        """Return the people with these ids."""
         return [decode(User, row) async for row in self._collection.find({"_id": {"$in": object_ids(user_ids)}})]
 
     async def join(self, session: Session, user_id: str) -> bool:
-        """Note that the person joins an organization, so that nobody deletes them as a member of none; False: gone."""
+        """Protect a joining person from deletion as a person without organizations; return False if gone."""
         result = await self._collection.update_one(
             {"_id": object_id(user_id)}, {"$inc": {"joined": 1}}, session=session
         )
@@ -88,7 +88,7 @@ class UserRepository:
         )
 
     async def rehash(self, user_id: str, *, old: str, new: str) -> None:
-        """The same password under today's cost, unless it was changed meanwhile."""
+        """Return the same password under today's cost, unless it was changed meanwhile."""
         await self._collection.update_one(
             {"_id": object_id(user_id), "password_hash": old}, {"$set": {"password_hash": new}}
         )
@@ -107,21 +107,21 @@ class UserRepository:
 
 
 class MemberRepository:
-    """Who is in which organization, as what."""
+    """The members of organizations with their roles."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["members"]
         self._organizations = connection.database["organizations"]
 
     async def get(self, organization_id: str, user_id: str, session: Session | None = None) -> Member | None:
-        """The person's part in the organization."""
+        """Return the person's part in the organization."""
         row: Row | None = await self._collection.find_one(
             {"organization_id": organization_id, "user_id": user_id}, session=session
         )
         return decode(Member, row) if row else None
 
     async def of_organization(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Member], int]:
-        """A page of members, oldest first, and how many there are."""
+        """Return a page of members, oldest first, and the total count."""
         query: Row = {"organization_id": organization_id}
         cursor = self._collection.find(query).sort("_id", 1).skip(skip).limit(limit)
         return [decode(Member, row) async for row in cursor], await self._collection.count_documents(query)
@@ -153,7 +153,7 @@ class MemberRepository:
         return await self._collection.find_one(query, {"_id": 1}) is not None
 
     async def owners(self, session: Session, organization_id: str) -> list[str]:
-        """The owners' ids, in a transaction that conflicts with any other that asks."""
+        """Return the owners' ids, in a transaction that conflicts with any other that asks."""
         await self._organizations.update_one(
             {"_id": object_id(organization_id)}, {"$inc": {"members_revision": 1}}, session=session
         )

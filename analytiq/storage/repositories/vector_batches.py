@@ -29,7 +29,7 @@ _Columns = dict[str, NDArray[Any]]
 
 
 def generations_in(batch: bytes, document_of: Mapping[str, str]) -> list[GenerationVectors]:
-    """The rows of a batch in runs of one generation, in the order of the batch.
+    """Return the rows of a batch in runs of one generation, in the order of the batch.
 
     Args:
         batch: documents in BSON, one after the other, with the fields of MIRRORED; they need not be equally long.

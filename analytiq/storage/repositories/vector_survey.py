@@ -1,4 +1,4 @@
-"""What is there of knowledge bases' vectors, from indexes and counters wherever these tell; for the reconciler."""
+"""A survey of knowledge bases' vectors, from indexes and counters where possible, for the reconciler."""
 
 import uuid
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from analytiq.storage.repositories.vectors import VECTOR_INDEXES, collection_nam
 
 @dataclass(frozen=True, slots=True)
 class CollectionState:
-    """What is there of a knowledge base's collection; no `vectors_uuid`: nothing."""
+    """The state of a knowledge base's collection; without `vectors_uuid` it does not exist."""
 
     vectors_uuid: str | None
     has_indexes: bool
@@ -24,7 +24,7 @@ class CollectionState:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How many vectors a generation has, and the first and last of their chunk indexes."""
+    """The number of vectors of a generation, with the first and last chunk index."""
 
     count: int
     first: int
@@ -46,11 +46,11 @@ class VectorSurvey:
         self._database = connection.database
 
     async def estimated_count(self, kb_id: str) -> int:
-        """How many vectors the server's counter says there are, in no time; wrong after a crash of it only."""
+        """Return the server's estimate of the number of vectors, wrong only after a crash of the server."""
         return await self._database[collection_name(kb_id)].estimated_document_count()
 
     async def describe_collection(self, kb_id: str) -> CollectionState:
-        """Which collection is there, and whether it has its indexes."""
+        """Describe the collection and its indexes."""
         listed = await self._database.list_collections(filter={"name": collection_name(kb_id)})
         rows: list[Row] = [dict(row) async for row in listed]
         if not rows:
@@ -79,7 +79,7 @@ class VectorSurvey:
         return {str(row["_id"]): Extent(int(row["count"]), int(row["first"]), int(row["last"])) async for row in cursor}
 
     async def generation_ids_after(self, kb_id: str, *, after: str, limit: int) -> list[str]:
-        """The generations of the next `limit` vectors behind a generation id, in order of id; covered."""
+        """Return the generations of the next `limit` vectors behind a generation id, in order of id; covered."""
         query: Row = {"generation_id": {"$gt": after}}
         cursor = self._database[collection_name(kb_id)].find(query, {"_id": 0, "generation_id": 1}, allow_disk_use=True)
         cursor = cursor.sort([("generation_id", 1), ("chunk_index", 1)]).limit(limit)
@@ -99,7 +99,7 @@ class VectorSurvey:
     async def chunk_hashes_after(
         self, organization_id: str, kb_id: str, *, after: str, limit: int
     ) -> list[tuple[str, str]]:
-        """The next vectors behind a key, as (key, chunk hash)."""
+        """Return the next vectors behind a key, as (key, chunk hash)."""
         query: Row = {"organization_id": organization_id}
         if after:
             query["_id"] = {"$gt": object_id(after)}
@@ -107,7 +107,7 @@ class VectorSurvey:
         return [(str(row["_id"]), str(row["chunk_hash"])) async for row in cursor]
 
     async def embeddings(self, organization_id: str, kb_id: str, keys: Collection[str]) -> list[StoredEmbedding]:
-        """The vectors with these keys that are still there."""
+        """Return the vectors with these keys that are still there."""
         query: Row = {"_id": {"$in": object_ids(set(keys))}, "organization_id": organization_id}
         cursor = self._database[collection_name(kb_id)].find(query, {"chunk_hash": 1, "embedding": 1})
         return [StoredEmbedding(str(row["chunk_hash"]), from_bindata(row["embedding"])) async for row in cursor]

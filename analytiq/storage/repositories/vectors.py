@@ -41,7 +41,7 @@ _NAMESPACE_GONE = (26, 361)
 
 @dataclass(frozen=True, slots=True)
 class IndexedGeneration:
-    """What `document_index` says of a document at one moment."""
+    """The index entry of a document at one moment."""
 
     generation_id: str
     document_id: str
@@ -58,29 +58,29 @@ class VectorsAt:
 
 
 class VectorSink(Protocol):
-    """Takes vectors in as they arrive, so that nobody holds all of them twice."""
+    """A receiver of vectors in parts, so that memory never holds all vectors twice."""
 
     def expect(self, rows: int) -> None:
         """So many rows are about to come, as far as the index entries tell."""
         ...
 
     async def receive(self, parts: Sequence[GenerationVectors]) -> None:
-        """Some rows; a generation may come in several parts."""
+        """Return some rows; a generation may come in several parts."""
         ...
 
 
 def to_bindata(vector: NDArray[np.float32]) -> Binary:
-    """A vector as BinData float32: 2.1 times smaller and 6 to 8 times faster to write than an array."""
+    """Return a vector as BinData float32: 2.1 times smaller and 6 to 8 times faster to write than an array."""
     return Binary(FLOAT32_HEADER + np.ascontiguousarray(vector, dtype="<f4").tobytes(), _VECTOR_SUBTYPE)
 
 
 def from_bindata(value: bytes) -> NDArray[np.float32]:
-    """The way back; shape (dimensions,)."""
+    """Return the way back; shape (dimensions,)."""
     return np.frombuffer(value, dtype="<f4", offset=len(FLOAT32_HEADER))
 
 
 def collection_name(kb_id: str) -> str:
-    """The seed's name for the collection of a knowledge base."""
+    """Return the seed's name for the collection of a knowledge base."""
     return f"kb_vectors_{kb_id}"
 
 
@@ -106,13 +106,13 @@ class VectorRepository:
         await self._database.drop_collection(collection_name(kb_id))
 
     async def kb_ids(self) -> list[str]:
-        """The knowledge bases that have a collection."""
+        """Return the knowledge bases that have a collection."""
         prefix = collection_name("")
         names = await self._database.list_collection_names(filter={"name": {"$regex": f"^{prefix}[0-9a-f]{{24}}$"}})
         return [name.removeprefix(prefix) for name in names]
 
     async def is_empty(self, kb_id: str) -> bool:
-        """Whether the collection has no vector."""
+        """Return True if the collection has no vector."""
         return await self._database[collection_name(kb_id)].find_one({}, {"_id": 1}) is None
 
     async def stage(self, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
@@ -172,7 +172,7 @@ class VectorRepository:
             raise OperationFailure(str(errors[0].get("errmsg")), int(errors[0].get("code", 0)), answer)
 
     async def count(self, kb_id: str, generation_id: str) -> int:
-        """How many vectors the generation has, from the index alone."""
+        """Count the vectors of the generation, from the index alone."""
         return await self._database[collection_name(kb_id)].count_documents({"generation_id": generation_id})
 
     async def delete_generation(self, organization_id: str, kb_id: str, generation_id: str) -> int:
@@ -214,7 +214,7 @@ class VectorRepository:
     async def read_changes(
         self, organization_id: str, kb_id: str, sink: VectorSink, *, after: int, known: Collection[str]
     ) -> VectorsAt | None:
-        """What commits after epoch `after` have changed, with the vectors that are indexed now and not `known`.
+        """Return the changes of commits after epoch `after`, with the indexed vectors that are not `known`.
 
         Returns None where the knowledge base is gone. The changes may have a gap, which the reader must see.
         """
@@ -275,7 +275,7 @@ class VectorRepository:
 
 
 def passage_of(row: Row) -> Passage:
-    """A chunk from its row."""
+    """Return a chunk from its row."""
     return Passage(
         document_id=str(row["document_id"]),
         generation_id=str(row["generation_id"]),
@@ -290,7 +290,7 @@ def passage_of(row: Row) -> Passage:
 
 
 def _batches(documents: Iterable[Row]) -> Iterator[list[RawBSONDocument]]:
-    """The rows, encoded, in batches that fit into a command whatever their texts and metadata weigh."""
+    """Return the rows, encoded, in batches that fit into a command whatever their texts and metadata weigh."""
     batch: list[RawBSONDocument] = []
     size = 0
     for document in documents:

@@ -53,11 +53,11 @@ class WorkerRepository:
         await self._collection.update_one({"_id": name}, [{"$set": row}], upsert=True)
 
     async def withdraw(self, name: str) -> None:
-        """The process ends."""
+        """Return the process ends."""
         await self._collection.delete_one({"_id": name})
 
     async def seen_within(self, seconds: float) -> list[Worker]:
-        """The processes that were there so recently, by name."""
+        """Return the processes that were there so recently, by name."""
         earliest: Row = {"$subtract": ["$$NOW", int(seconds * 1000)]}
         cursor = self._collection.find({"$expr": {"$gte": ["$seen_at", earliest]}}).sort("_id", 1)
         return [decode(Worker, row) async for row in cursor]
@@ -89,13 +89,13 @@ class WorkerRepository:
 
 
 class RuntimeSettingRepository:
-    """What is set while the system runs, for all of its processes."""
+    """The settings that are changed at run time, for all processes."""
 
     def __init__(self, connection: MongoConnection) -> None:
         self._collection = connection.database["runtime_settings"]
 
     async def worker_concurrency(self) -> object:
-        """What the row holds, None where there is none: people write it by hand too, so it may be anything."""
+        """Return the stored value of any type (operators edit the row), or None."""
         row: Row | None = await self._collection.find_one({"_id": _CONCURRENCY_ID})
         return None if row is None else row.get("value")
 
@@ -110,7 +110,7 @@ class RuntimeSettingRepository:
         await self._collection.update_one({"_id": f"default_{use}_model"}, {"$set": {"value": model}}, upsert=True)
 
     async def set_worker_concurrency(self, value: int | None) -> None:
-        """Let each worker run so many jobs at once; None: as its own settings say."""
+        """Set the number of concurrent jobs of each worker; None restores the workers' own settings."""
         if value is None:
             await self._collection.delete_one({"_id": _CONCURRENCY_ID})
         else:

@@ -83,7 +83,7 @@ class SearchServer:
 
 
 def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
-    """The index of the embeddings, and of every path that they are filtered by.
+    """Return the index of the embeddings, and of every path that they are filtered by.
 
     Raises:
         InvalidInputError: MongoDB cannot index vectors of so many dimensions in that way.
@@ -107,7 +107,7 @@ def vector_index(dimensions: int, quantization: Quantization) -> SearchIndex:
 
 
 def word_index() -> SearchIndex:
-    """The index of the texts: English stems, pairs of characters, and codes as they are written."""
+    """Return the index of the texts: English stems, pairs of characters, and codes as they are written."""
     whole = {
         "name": WHOLE,
         "tokenizer": {"type": "whitespace"},
@@ -130,7 +130,7 @@ def word_index() -> SearchIndex:
 
 
 def serves(state: SearchIndexState, wanted: SearchIndex) -> bool:
-    """Whether an index has what is wanted of it; it may have more, and the server may name its defaults."""
+    """Return True if an index has what is wanted of it; it may have more, and the server may name its defaults."""
     return _has(state.definition, wanted.definition)
 
 
@@ -254,7 +254,7 @@ def said(error: OperationFailure) -> str:
 
 
 def not_queryable(kb_id: str, name: str, state: SearchIndexState | None) -> StoreLoadingError:
-    """The index cannot be asked yet."""
+    """Return the index cannot be asked yet."""
     seen = "missing" if state is None else f"{state.status}{f' ({state.detail})' if state.detail else ''}"
     return StoreLoadingError(
         f"the search index {name!r} of the knowledge base {kb_id} cannot be asked yet: it is {seen}; try again in a"

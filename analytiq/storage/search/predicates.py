@@ -99,6 +99,6 @@ def complement(operand: Verdict) -> Verdict:
 
 
 def one_of(path: Path, values: Iterable[Scalar]) -> Verdict:
-    """Some value at the path is among these."""
+    """Return some value at the path is among these."""
     kept = tuple(values)
     return OneOf(path, kept) if kept else False

@@ -50,7 +50,7 @@ def _beginning(question: str) -> str:
 
 
 def way(analyzer: str) -> Stage:
-    """The text, cut into words in one of the ways besides the plain one."""
+    """Return the text, cut into words in one of the ways besides the plain one."""
     return {"value": CHUNK_TEXT, "multi": analyzer}
 
 

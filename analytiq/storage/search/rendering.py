@@ -15,7 +15,7 @@ ANYTHING: Stage = {"exists": {"path": Path.ORGANIZATION_ID.value}}
 
 
 def vector_search_filter(predicate: Predicate) -> Stage:
-    """The `filter` of `$vectorSearch`."""
+    """Return the `filter` of `$vectorSearch`."""
     match predicate:
         case Condition(path, comparator, value):
             return {path.value: {comparator: value}}
@@ -30,7 +30,7 @@ def vector_search_filter(predicate: Predicate) -> Stage:
 
 
 def search_operator(predicate: Predicate) -> Stage:
-    """A clause of `$search`; it adds to the score unless it stands in a `filter`."""
+    """Return a clause of `$search`; it adds to the score unless it stands in a `filter`."""
     match predicate:
         case Condition(path, "$eq", value):
             return {"equals": {"path": path.value, "value": value}}

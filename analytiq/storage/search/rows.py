@@ -74,7 +74,7 @@ class SearchRowRepository:
         limit: int,
         candidates: int | None,
     ) -> list[FoundChunk]:
-        """The nearest chunks, best first; `candidates` None: by an exact scan of those that pass.
+        """Return the nearest chunks, best first; `candidates` None: by an exact scan of those that pass.
 
         Raises:
             TransientError: the server refuses or does not answer; with the code REFUSED it may be that its index is
@@ -96,7 +96,7 @@ class SearchRowRepository:
     async def by_words(
         self, organization_id: str, kb_id: str, question: str, *, verdict: Verdict, limit: int
     ) -> list[FoundChunk]:
-        """The chunks with the highest scores, best first.
+        """Return the chunks with the highest scores, best first.
 
         Raises:
             TransientError: as of `nearest`.
@@ -228,7 +228,7 @@ def _word_stage(organization_id: str, question: str, verdict: Verdict) -> Stage 
 
 
 def _within(organization_id: str, verdict: Verdict) -> Predicate | None:
-    """The organization's chunks among those that pass; None where none can."""
+    """Return the organization's chunks among those that pass; None where none can."""
     own = Condition(Path.ORGANIZATION_ID, "$eq", organization_id)
     within = every([own, verdict])
     return None if isinstance(within, bool) else within

@@ -1,4 +1,4 @@
-"""What a process without rights can still do: tried, since a container's filter may hide what the kernel offers."""
+"""Attempts of forbidden actions in a process without rights, because a container's filter can hide kernel features."""
 
 import os
 import socket

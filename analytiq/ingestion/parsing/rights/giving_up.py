@@ -10,7 +10,7 @@ from analytiq.ingestion.parsing.rights import kernel, landlock, seccomp
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What the kernel offers; a container's own filter may hide it."""
+    """The isolation features of the kernel; a container's filter can hide them."""
 
     landlock_version: int
     """0: none."""
