@@ -13,7 +13,7 @@ from time import perf_counter
 
 from pydantic import SecretStr
 
-from analytiq.assistants.agent.conversation import messages_of, opening
+from analytiq.assistants.prompts.conversation import messages_of, opening
 from analytiq.assistants.prompts.runs import RunSubject
 from analytiq.inference.llm.base import Options
 from analytiq.inference.llm.service import Purpose

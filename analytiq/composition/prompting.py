@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from analytiq.assistants.agent.loop import AgentLoop
-from analytiq.assistants.agent.running import PromptRunning, RunRows
 from analytiq.assistants.prompts.export import ResultExport
 from analytiq.assistants.prompts.results import PromptResults
+from analytiq.assistants.prompts.running import PromptRunning, RunRows
 from analytiq.assistants.prompts.runs import PromptRuns
 from analytiq.assistants.prompts.service import Prompts
 from analytiq.assistants.prompts.triggers import PromptTriggers
@@ -51,7 +50,7 @@ def new_prompting(rows: Repositories, chat: ChatService, search: Search, setting
             rows.jobs,
             rows.holds,
         ),
-        running=PromptRunning(rows.connection, run_rows, chat, AgentLoop(chat, search, rows.prompt_runs), settings),
+        running=PromptRunning(rows.connection, run_rows, chat, search, settings),
         results=PromptResults(rows.prompt_results),
         export=ResultExport(rows.prompt_results, rows.documents),
     )

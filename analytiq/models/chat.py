@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from analytiq.models.document import Failure
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.stored import Stored
 
 
@@ -108,24 +109,6 @@ class AnswerEnd(StrEnum):
     """The model said nothing."""
 
 
-class ChatPassage(Stored):
-    """What the model was shown; it cites by `number`, which counts from 1 within an answer."""
-
-    number: int
-    kb_id: str
-    document_id: str
-    source: str
-    chunk_index: int
-    first_page: int
-    last_page: int
-    start: int
-    end: int
-    relevance: float
-    content: str
-    text_hash: str | None = None
-    """Of the text that the offsets count in; None: recorded before hashes were kept."""
-
-
 class ChatCitation(Stored):
     """What an answer rests on: the sentence of a passage that fits the citing sentence best.
 
@@ -144,7 +127,7 @@ class ChatCitation(Stored):
     quote: str
     marks: tuple[tuple[int, int], ...] = ()
     text_hash: str | None = None
-    """As of ChatPassage."""
+    """As in `ShownPassage`."""
 
 
 class StepKind(StrEnum):
@@ -192,7 +175,7 @@ class ChatMessage(Stored):
     ended_by: AnswerEnd | None = None
     question: str = ""
     steps: tuple[ChatStep, ...] = ()
-    passages: tuple[ChatPassage, ...] = ()
+    passages: tuple[ShownPassage, ...] = ()
     citations: tuple[ChatCitation, ...] = ()
     is_grounded: bool | None = None
     document_ids: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from analytiq.models.document import Failure
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.stored import Stored
 
 
@@ -39,24 +40,6 @@ class RecordedCall(Stored):
     arguments: str
 
 
-class RunPassage(Stored):
-    """What a search showed to the model. `number` is what it cites by, the same for the same chunk in all of a run."""
-
-    number: int
-    kb_id: str
-    document_id: str
-    source: str
-    chunk_index: int
-    first_page: int
-    last_page: int
-    start: int
-    end: int
-    relevance: float
-    content: str
-    text_hash: str | None = None
-    """Of the text that the offsets count in; None: recorded before hashes were kept."""
-
-
 class RunStep(Stored):
     """One step of a run; together they are its whole conversation with the model.
 
@@ -79,7 +62,7 @@ class RunStep(Stored):
     call_id: str | None = None
     tool_name: str | None = None
     error: str | None = None
-    passages: tuple[RunPassage, ...] = ()
+    passages: tuple[ShownPassage, ...] = ()
     spus: int = 0
 
 

@@ -11,13 +11,13 @@ from analytiq.models.chat import (
     AnswerState,
     ChatCitation,
     ChatMessage,
-    ChatPassage,
     ChatRole,
     ChatStep,
     ChatThread,
     ChatUsage,
     StepKind,
 )
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
 from api.schemas.documents import FailureResponse
 from api.schemas.wire import NO_CONTROLS, NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
@@ -173,7 +173,7 @@ class ChatPassageResponse(ResponseBody):
     is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: ChatPassage, texts: CurrentTexts) -> "ChatPassageResponse":
+    def of(cls, passage: ShownPassage, texts: CurrentTexts) -> "ChatPassageResponse":
         """From the stored shape."""
         is_current = texts.is_current(passage.document_id, passage.text_hash)
         return cls.model_validate({**passage.model_dump(), "is_current": is_current})

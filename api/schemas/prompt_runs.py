@@ -5,10 +5,11 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from analytiq.assistants.agent.conversation import result_text
+from analytiq.assistants.prompts.conversation import result_text
 from analytiq.assistants.prompts.export import answer_of
 from analytiq.assistants.prompts.runs import MOST_DOCUMENTS, RunSubject
-from analytiq.models.prompt_run import PromptResult, PromptRun, RunPassage, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.models.prompt_run import PromptResult, PromptRun, RunStatus, RunStep, RunUsage, StepKind
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import CurrentTexts
 from api.schemas.documents import FailureResponse
 from api.schemas.wire import NO_NUL, IsCurrent, Moment, RequestBody, ResponseBody, TextHash
@@ -73,7 +74,7 @@ class RunPassageResponse(ResponseBody):
     is_current: IsCurrent
 
     @classmethod
-    def of(cls, passage: RunPassage, texts: CurrentTexts) -> "RunPassageResponse":
+    def of(cls, passage: ShownPassage, texts: CurrentTexts) -> "RunPassageResponse":
         """From the stored shape."""
         is_current = texts.is_current(passage.document_id, passage.text_hash)
         return cls.model_validate({**passage.model_dump(), "is_current": is_current})

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analytiq.assistants.chat.marks import marks_of, without_marks
-from analytiq.models.chat import ChatPassage
+from analytiq.models.shown_passage import ShownPassage
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’)\]]*\s+|\n+|(?<=[。！？])")
 _LONG_LINE = 40
@@ -24,13 +24,13 @@ LENGTH_PENALTY = 0.02
 class Cited:
     """A passage that is cited, where in it, and where in the answer; all in characters of the passage or answer."""
 
-    passage: ChatPassage
+    passage: ShownPassage
     start: int
     end: int
     marks: tuple[tuple[int, int], ...]
 
 
-def cited(answer: str, passages: Sequence[ChatPassage]) -> list[Cited]:
+def cited(answer: str, passages: Sequence[ShownPassage]) -> list[Cited]:
     """The passages that an answer cites, in the order of their first mark; numbers of no passage are left out."""
     known = {passage.number: passage for passage in passages}
     marks: dict[int, list[tuple[int, int]]] = {}

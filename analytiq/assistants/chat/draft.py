@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from analytiq.assistants.chat.marks import code_restored
-from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatPassage, ChatStep, ChatUsage, StepKind
+from analytiq.assistants.engine.passages import numbered, numbers_of
+from analytiq.models.chat import AnswerEnd, ChatCitation, ChatMessage, ChatStep, ChatUsage, StepKind
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.search.request import SearchResult
 
 MOST_REASONING = 100_000
@@ -16,7 +18,6 @@ class Draft:
     def __init__(self, message: ChatMessage, on_change: Callable[[ChatMessage], None]) -> None:
         self._message = message
         self._on_change = on_change
-        self._numbers: dict[tuple[str, str, int], int] = {}
 
     @property
     def message(self) -> ChatMessage:
@@ -61,22 +62,17 @@ class Draft:
         )
         self._change(steps=(*self._message.steps, step))
 
-    def number(self, results: Sequence[SearchResult]) -> list[ChatPassage]:
-        """Passages with the numbers that they are cited by; one that was found before keeps its number."""
+    def number(self, results: Sequence[SearchResult]) -> list[ShownPassage]:
+        """Return passages numbered to be cited; a chunk that was found before keeps its number and its content."""
         known = {passage.number: passage for passage in self._message.passages}
-        numbered: list[ChatPassage] = []
-        for result in results:
-            key = (result.kb_id, result.document_id, result.chunk_index)
-            number = self._numbers.get(key, len(self._numbers) + 1)
-            self._numbers[key] = number
-            numbered.append(known.get(number) or _passage(number, result))
-        return numbered
+        passages = numbered(results, numbers_of(self._message.passages))
+        return [known.get(passage.number, passage) for passage in passages]
 
     def add_passages(
         self,
         call_id: str,
         query: str,
-        passages: Sequence[ChatPassage],
+        passages: Sequence[ShownPassage],
         *,
         notes: Sequence[str],
         error: str | None = None,
@@ -114,20 +110,3 @@ class Draft:
     def _change(self, **changes: object) -> None:
         self._message = self._message.model_copy(update=changes)
         self._on_change(self._message)
-
-
-def _passage(number: int, result: SearchResult) -> ChatPassage:
-    return ChatPassage(
-        number=number,
-        kb_id=result.kb_id,
-        document_id=result.document_id,
-        source=result.source,
-        chunk_index=result.chunk_index,
-        first_page=result.first_page,
-        last_page=result.last_page,
-        start=result.start,
-        end=result.end,
-        relevance=result.relevance,
-        content=result.content,
-        text_hash=result.text_hash,
-    )

@@ -4,9 +4,11 @@ import json
 from collections.abc import Sequence
 
 from analytiq.assistants.chat.marks import with_own_marks_apart, without_marks
+from analytiq.assistants.engine.passages import fit_characters, page_range
 from analytiq.inference.llm.base import Message, Role
 from analytiq.inference.llm.quoting import quoted
-from analytiq.models.chat import AnswerState, ChatMessage, ChatPassage, ChatRole
+from analytiq.models.chat import AnswerState, ChatMessage, ChatRole
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.search.request import Turn
 
 MAX_TURNS = 10
@@ -53,7 +55,7 @@ def turns_of(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
 def opening(
     question: str,
     searched: str,
-    passages: Sequence[ChatPassage],
+    passages: Sequence[ShownPassage],
     history: Sequence[Turn],
     *,
     searches_again: bool,
@@ -75,7 +77,7 @@ def opening(
 
 def continuation(question: str, cut: ChatMessage, history: Sequence[Turn]) -> list[Message]:
     """The messages that make the model go on with an answer that was cut."""
-    passages = fitting(cut.passages, most_characters=2 * PASSAGES_CHARACTERS)
+    passages = fit_characters(cut.passages, 2 * PASSAGES_CHARACTERS)
     return [
         *opening(question, cut.question or question, passages, history, searches_again=False),
         Message(Role.ASSISTANT, cut.content[-LONGEST_CUT:]),
@@ -83,7 +85,7 @@ def continuation(question: str, cut: ChatMessage, history: Sequence[Turn]) -> li
     ]
 
 
-def found_text(searched: str, passages: Sequence[ChatPassage], notes: Sequence[str] = ()) -> str:
+def found_text(searched: str, passages: Sequence[ShownPassage], notes: Sequence[str] = ()) -> str:
     """The passages as the model reads them; that there are none, where there are none."""
     if not passages:
         nothing = (
@@ -95,21 +97,8 @@ def found_text(searched: str, passages: Sequence[ChatPassage], notes: Sequence[s
     return "\n\n".join([*notes, heading, *map(_shown, passages)])
 
 
-def fitting(passages: Sequence[ChatPassage], *, most_characters: int = PASSAGES_CHARACTERS) -> list[ChatPassage]:
-    """The first passages, as many as the model is shown of one search; always one."""
-    kept: list[ChatPassage] = []
-    left = most_characters
-    for passage in passages:
-        left -= len(passage.content)
-        if kept and left < 0:
-            break
-        kept.append(passage)
-    return kept
-
-
-def _shown(passage: ChatPassage) -> str:
-    pages = f"page {passage.first_page}"
-    if passage.last_page != passage.first_page:
-        pages = f"pages {passage.first_page}–{passage.last_page}"
+def _shown(passage: ShownPassage) -> str:
+    word = "page" if passage.first_page == passage.last_page else "pages"
+    pages = f"{word} {page_range(passage, dash='–')}"
     source = with_own_marks_apart(quoted(passage.source))
     return f"[{passage.number}] {source}, {pages}:\n{with_own_marks_apart(passage.content)}"

@@ -9,11 +9,12 @@ from typing import Any
 import structlog
 
 from analytiq import clock
-from analytiq.assistants.chat.answering import Answering, require_budget
+from analytiq.assistants.chat.answering import Answering
 from analytiq.assistants.chat.draft import Draft
 from analytiq.assistants.chat.events import ALL_TOLD, Event, Position, events_after
 from analytiq.assistants.chat.live import LiveAnswer, StopReason
 from analytiq.assistants.chat.prompting import MAX_TURNS
+from analytiq.assistants.chat.recorder import require_budget
 from analytiq.assistants.chat.refusals import answer_running, cannot_continue, unknown_thread
 from analytiq.assistants.chat.threads import NewThread, Reader
 from analytiq.errors import InvalidInputError, NotFoundError, TransientError

@@ -1,4 +1,4 @@
-"""Keep prompts and their versions, run them by themselves or when asked, keep runs and results.
+"""Prompts, their versions, runs and results.
 
-The loop that asks the model is `analytiq.assistants.agent`.
+`running` is the job of a run: it lets the engine make the moves that `plan` decides, and `recorder` stores each step.
 """

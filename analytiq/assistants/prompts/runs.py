@@ -1,4 +1,4 @@
-"""Runs: asked for, looked at, cancelled. What they do is `analytiq.assistants.agent`."""
+"""Runs of prompts: request, read, cancel. `running` executes them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

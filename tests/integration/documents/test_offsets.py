@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from analytiq.assistants.chat.citing import cited
 from analytiq.composition import Application
 from analytiq.ingestion.chunking.registry import create_chunker
-from analytiq.models.chat import ChatPassage
 from analytiq.models.chunk import Chunk
+from analytiq.models.shown_passage import ShownPassage
 from analytiq.models.text import DocumentText, PageLocator, ParsedPage, join_pages
 from analytiq.retrieval.search.highlight import highlights
 from analytiq.storage.ids import new_id
@@ -54,7 +54,7 @@ def check_slices(plain: str, pages: Sequence[ParsedPage], text: DocumentText, ch
     assert (first, last) == (touched[0], touched[-1])
     for start, end in highlights("total Größe 🐳🐳 鯨は", chunk.text):
         assert plain[chunk.start + start : chunk.start + end] == chunk.text[start:end]
-    passage = ChatPassage(
+    passage = ShownPassage(
         number=1, kb_id="", document_id="", source="", chunk_index=0, first_page=first, last_page=last,
         start=chunk.start, end=chunk.end, relevance=1, content=chunk.text,
     )  # fmt: skip

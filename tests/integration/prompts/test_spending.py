@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from analytiq.assistants.agent import loop
+from analytiq.assistants.prompts import recorder
 from analytiq.assistants.prompts.requests import run_request
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import JobKind
@@ -56,7 +56,7 @@ async def test_call_of_a_run_that_is_broken_off_is_counted(tenant: Prompting, ch
 async def test_run_that_grows_beyond_what_a_row_holds_ends_before_the_next_call(
     tenant: Prompting, kb: KnowledgeBase, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "MOST_RECORDED_BYTES", 100_000)
+    monkeypatch.setattr(recorder, "MOST_RECORDED_BYTES", 100_000)
     chat_server.script(Say(tool_calls=[Call("search_knowledge_base", "x" * 20_000)] * 10))
     run = await tenant.run(await tenant.prompt(kb_id=kb.id), "When?")
     assert run.status is RunStatus.FAILED

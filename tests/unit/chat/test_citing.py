@@ -3,11 +3,11 @@
 import pytest
 
 from analytiq.assistants.chat.citing import cited, without_marks
-from analytiq.models.chat import ChatPassage
+from analytiq.models.shown_passage import ShownPassage
 
 
-def passage(number: int, content: str) -> ChatPassage:
-    return ChatPassage(
+def passage(number: int, content: str) -> ShownPassage:
+    return ShownPassage(
         number=number, kb_id="k", document_id="d", source="s", chunk_index=number, first_page=1, last_page=1,
         start=0, end=len(content), relevance=0.9, content=content,
     )  # fmt: skip

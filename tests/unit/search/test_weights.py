@@ -28,6 +28,12 @@ def test_more_known_words_never_weigh_less(one: float, other: float) -> None:
     assert weights_of(None, [low]).vector <= weights_of(None, [high]).vector
 
 
+@pytest.mark.parametrize(("share", "weight"), [(0.0, 0.0), (0.2, 0.125), (0.25, 0.156), (0.4, 0.25), (0.79, 0.494)])
+def test_weight_follows_the_formula_that_the_documentation_prints(share: float, weight: float) -> None:
+    """0.5 x min(1, share / 0.8): docs/explanation/search.md."""
+    assert weights_of(None, [share]).vector == weight
+
+
 def test_model_that_does_not_tell_counts_like_the_words() -> None:
     assert weights_of(None, []).vector == weights_of(None, [None]).vector == EQUAL_WEIGHT
     assert weights_of(None, [READ_SHARE]).vector == EQUAL_WEIGHT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.assistants.agent.answers import Rejected, judge
+from analytiq.assistants.prompts.answers import Rejected, judge
 
 SCHEMA = '{"type": "object", "properties": {"year": {"type": "integer"}}}'
 

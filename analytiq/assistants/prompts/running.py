@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import structlog
 
 from analytiq import clock
-from analytiq.assistants.agent.conversation import opening
-from analytiq.assistants.agent.loop import AgentLoop
-from analytiq.assistants.agent.plan import Finish
+from analytiq.assistants.engine.loop import Finish, run_to_end
+from analytiq.assistants.prompts.conversation import opening
+from analytiq.assistants.prompts.recorder import RunRecorder, RunServices
 from analytiq.assistants.prompts.requests import run_request
 from analytiq.assistants.prompts.results import replacing
 from analytiq.errors import InvalidInputError, LeaseLostError, NotFoundError, PermanentError
@@ -21,6 +21,7 @@ from analytiq.models.job import Job
 from analytiq.models.organization import Organization
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import UNFINISHED, PromptRun, RunStatus
+from analytiq.retrieval.search.service import Search
 from analytiq.settings import PromptSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentRepository
@@ -74,12 +75,12 @@ class PromptRunning:
     """The handler of runs."""
 
     def __init__(
-        self, connection: MongoConnection, rows: RunRows, chat: ChatService, loop: AgentLoop, settings: PromptSettings
+        self, connection: MongoConnection, rows: RunRows, chat: ChatService, search: Search, settings: PromptSettings
     ) -> None:
         self._connection = connection
         self._rows = rows
         self._chat = chat
-        self._loop = loop
+        self._services = RunServices(chat, search, rows.runs)
         self._settings = settings
 
     async def handle(self, running: RunningJob) -> None:
@@ -152,7 +153,9 @@ class PromptRunning:
             raise LeaseLostError(f"the run {run.id!r} was cancelled")
         await checkpoint("prompts.run_begun")
         first = opening(configuration, subject.text, name=subject.name, cut_after=subject.cut_after, boundary=run.id)
-        ended, move = await self._loop.run(organization, begun, configuration, first)
+        recorder = RunRecorder(self._services, organization, begun, configuration, first)
+        move = await run_to_end(recorder)
+        ended = recorder.run
         warnings = _warnings(subject, move.warning if isinstance(move, Finish) else None)
         if isinstance(move, Finish):
             is_structured = configuration.answer_schema is not None

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq import clock
-from analytiq.assistants.agent.plan import MAX_CALLS, Ask, CallTools, Correct, Fail, Finish, Move, Spent, plan
+from analytiq.assistants.engine.budget import LEAST_ANSWER_TOKENS
+from analytiq.assistants.engine.loop import Ask, CallTools, Fail, Finish, Move
 from analytiq.assistants.prompts.answer_schemas import check_answer_schema
+from analytiq.assistants.prompts.plan import MAX_CALLS, RESULT_TOKENS, Correct, Spent, plan
 from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RecordedCall, RunStep, StepKind
 
@@ -26,7 +28,7 @@ def found(call: str) -> RunStep:
 
 def next_move(
     configuration: PromptConfiguration, *steps: RunStep, spent: Spent | None = None, tokens: int = 10
-) -> Move:
+) -> Move | Correct:
     return plan(configuration, steps, spent or Spent(), conversation_tokens=tokens)
 
 
@@ -90,6 +92,15 @@ def test_no_search_is_offered_whose_passages_could_not_be_read_any_more() -> Non
     configuration = SEARCHING.model_copy(update={"token_budget": 5000})
     assert next_move(configuration, tokens=100) == Ask(may_search=True, max_tokens=4096)
     assert next_move(configuration, spent=Spent(tokens=3000), tokens=100) == Ask(may_search=False, max_tokens=1900)
+
+
+def test_search_is_offered_as_long_as_its_passages_and_two_more_answers_fit_into_the_budget() -> None:
+    # Used, the conversation twice (now and with the passages), one search's passages, two answers.
+    least = 1000 + 2 * 700 + RESULT_TOKENS + 2 * LEAST_ANSWER_TOKENS
+    enough = SEARCHING.model_copy(update={"token_budget": least})
+    scarce = SEARCHING.model_copy(update={"token_budget": least - 1})
+    assert next_move(enough, spent=Spent(tokens=1000), tokens=700) == Ask(may_search=True, max_tokens=3828)
+    assert next_move(scarce, spent=Spent(tokens=1000), tokens=700) == Ask(may_search=False, max_tokens=3827)
 
 
 @given(

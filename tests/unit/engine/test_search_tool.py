@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.assistants.agent.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
+from analytiq.assistants.engine.search_tool import MAX_TOP_K, SEARCH_TOOL, BoundedSearch, Refusal, read_call
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And
 

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analytiq.assistants.agent.answers import Rejected, judge
+from analytiq.assistants.engine.budget import LEAST_ANSWER_TOKENS, TokenBudget
+from analytiq.assistants.engine.loop import Ask, CallTools, Fail, Finish, Move, refuse_beyond
+from analytiq.assistants.engine.search_tool import Refusal
+from analytiq.assistants.prompts.answers import Rejected, judge
+from analytiq.inference.llm.base import ToolCall
 from analytiq.models.prompt import PromptConfiguration
-from analytiq.models.prompt_run import RecordedCall, RunStep, StepKind
+from analytiq.models.prompt_run import RunStep, StepKind
 
-LEAST_ANSWER_TOKENS = 64
-"""A call for which the budget leaves fewer is not made: it would be paid for, and cut."""
 BUDGETED_ANSWER_TOKENS = 4096
 """Of an answer under a budget, where the prompt names no `max_tokens`: providers refuse more than a model can give, and
 what is left of a budget often is."""
@@ -29,51 +31,15 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Ask the model. `may_search`: the tool is offered, else it is to answer now. `max_tokens` of its answer."""
-
-    may_search: bool
-    max_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class CallTools:
-    """Make the calls, at once. `refused`: call id → why it is not made (a code and a sentence)."""
-
-    calls: tuple[RecordedCall, ...]
-    refused: dict[str, tuple[str, str]]
-    tokens_each: int
-
-
-@dataclass(frozen=True, slots=True)
 class Correct:
-    """Tell the model what is wrong with its answer."""
+    """Tell the model the fault of its answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
-    """The answer is there."""
-
-    answer: str
-    warning: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """There will be no answer."""
-
-    code: str
-    detail: str
-
-
-Move = Ask | CallTools | Correct | Finish | Fail
-
-
 def plan(
     configuration: PromptConfiguration, steps: Sequence[RunStep], spent: Spent, *, conversation_tokens: int
-) -> Move:
+) -> Move | Correct:
     """Decide the next move.
 
     The model is asked at most `max_iterations` times, and once more to mend an answer; the last of these rounds and
@@ -91,7 +57,9 @@ def plan(
         return _ask(configuration, steps, spent, conversation_tokens)
     if last.tool_calls and not last.is_forced:
         answered = {step.call_id for step in after}
-        waiting = tuple(call for call in last.tool_calls if call.id not in answered)
+        waiting = tuple(
+            ToolCall(call.id, call.name, call.arguments) for call in last.tool_calls if call.id not in answered
+        )
         if waiting:
             return _call(configuration, waiting, spent)
         return _ask(configuration, steps, spent, conversation_tokens)
@@ -105,9 +73,9 @@ def _ask(
     is_corrected = any(step.kind is StepKind.CORRECTION for step in steps)
     may_search = configuration.kb_id is not None and not is_corrected and rounds + 1 < configuration.max_iterations
     budget = configuration.token_budget
-    if budget is None:
+    left = TokenBudget(budget, spent.tokens).left_after(conversation_tokens)
+    if budget is None or left is None:
         return Ask(may_search, configuration.max_tokens)
-    left = budget - spent.tokens - conversation_tokens
     if left < LEAST_ANSWER_TOKENS:
         return Fail(
             "token_budget_exceeded",
@@ -120,18 +88,13 @@ def _ask(
     return Ask(may_search and is_affordable, most)
 
 
-def _call(configuration: PromptConfiguration, waiting: tuple[RecordedCall, ...], spent: Spent) -> CallTools:
-    refused = {
-        call.id: ("too_many_calls", f"at most {MAX_CALLS} calls are made in a round; ask for it again if need be")
-        for call in waiting[MAX_CALLS:]
-    }
+def _call(configuration: PromptConfiguration, waiting: tuple[ToolCall, ...], spent: Spent) -> CallTools:
+    refused = refuse_beyond(waiting, MAX_CALLS)
     if configuration.spu_budget is not None:
-        # A question that was asked before is free; whether it was is known only afterwards.
+        # A question that was asked before is free, but only its search tells.
         left = max(0, configuration.spu_budget - spent.spus)
-        refused |= {
-            call.id: ("spu_budget_exceeded", "no further search is paid for; answer from what you have")
-            for call in waiting[min(left, MAX_CALLS) : MAX_CALLS]
-        }
+        unpaid = Refusal("spu_budget_exceeded", "No further search is paid for. Answer from what you have.")
+        refused |= {call.id: unpaid for call in waiting[min(left, MAX_CALLS) : MAX_CALLS]}
     made = max(1, min(len(waiting), MAX_CALLS))
     return CallTools(waiting, refused, min(RESULT_TOKENS, ROUND_TOKENS // made))
 

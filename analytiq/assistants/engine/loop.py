@@ -1,0 +1,182 @@
+"""The loop of a model that calls tools; a recorder decides its moves and stores what they brought."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from analytiq.assistants.engine.search_tool import SEARCH_TOOL, Refusal, read_call
+from analytiq.errors import AnalytiqError
+from analytiq.inference.llm.base import AnswerSchema, Options, ToolCall, ToolChoice
+from analytiq.retrieval.filters.tree import Filter
+from analytiq.retrieval.search.request import SearchRequest, SearchResponse
+from analytiq.tenancy.metering.counting import counting_spus
+
+TOO_MANY_CALLS = "too_many_calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the model. Without `may_search` it has to answer now; `max_tokens` bounds its answer."""
+
+    may_search: bool
+    max_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallTools:
+    """Make the tool calls of a round, at once. `refused`: call id → reason for not making the call.
+
+    `tokens_each`: room for the passages of one call; None leaves it to the recorder.
+    """
+
+    calls: tuple[ToolCall, ...]
+    refused: Mapping[str, Refusal] = field(default_factory=dict[str, Refusal])
+    tokens_each: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End with an answer."""
+
+    answer: str
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """End without an answer."""
+
+    code: str
+    detail: str
+
+
+Move = Ask | CallTools | Finish | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """The outcome of a tool call: a search's response, or the refusal that goes back to the model.
+
+    `notes` state the server's changes to the call.
+    """
+
+    call: ToolCall
+    query: str = ""
+    response: SearchResponse | None = None
+    notes: tuple[str, ...] = ()
+    refusal: Refusal | None = None
+    spus: int = 0
+    milliseconds: int = 0
+
+
+class Recorder(Protocol):
+    """A conversation with a model: decides its moves and stores what each brought."""
+
+    @property
+    def scope(self) -> Filter:
+        """The filter on all searches; the model may narrow it, never widen it."""
+        ...
+
+    @property
+    def refusable(self) -> tuple[type[AnalytiqError], ...]:
+        """Errors of a search that the model is told of; others end the loop."""
+        ...
+
+    async def next_move(self) -> Move:
+        """Decide the next move from what was recorded."""
+        ...
+
+    async def ask(self, move: Ask) -> None:
+        """Ask the model and record its answer."""
+        ...
+
+    async def search(self, request: SearchRequest) -> SearchResponse:
+        """Search for the model."""
+        ...
+
+    def note_outcome(self, outcome: ToolOutcome) -> None:
+        """Note the outcome of a call as soon as it is there."""
+        ...
+
+    async def record_round(self, move: CallTools, outcomes: Sequence[ToolOutcome]) -> None:
+        """Record a round's outcomes in the order of its calls; a call that failed has none."""
+        ...
+
+
+async def run_to_end(recorder: Recorder) -> Finish | Fail:
+    """Make the recorder's moves until one ends the conversation.
+
+    Raises:
+        AnalytiqError: the recorder, the model or a search failed, and the model is not told of it.
+    """
+    while True:
+        move = await recorder.next_move()
+        match move:
+            case Ask():
+                await recorder.ask(move)
+            case CallTools():
+                await _call(recorder, move)
+            case Finish() | Fail():
+                return move
+
+
+def options_for(
+    move: Ask, *, has_tool: bool, temperature: float | None, answer_schema: AnswerSchema | None = None
+) -> Options:
+    """Return the options of one call of the model.
+
+    The tool is offered in the last round too, with the choice of none: some providers refuse earlier calls of tools
+    that they do not see.
+    """
+    return Options(
+        tools=[SEARCH_TOOL] if has_tool else [],
+        tool_choice=ToolChoice.NONE if has_tool and not move.may_search else ToolChoice.AUTO,
+        answer_schema=answer_schema,
+        temperature=temperature,
+        max_tokens=move.max_tokens,
+    )
+
+
+def refuse_beyond(calls: Sequence[ToolCall], most: int) -> dict[str, Refusal]:
+    """Return a refusal for each call beyond the `most` calls of a round."""
+    reason = Refusal(TOO_MANY_CALLS, f"At most {most} calls are made in a round. Ask for this one again if needed.")
+    return {call.id: reason for call in calls[most:]}
+
+
+def since(began: float) -> int:
+    """Return the milliseconds since `began` on the event loop's clock."""
+    return round((asyncio.get_running_loop().time() - began) * 1000)
+
+
+async def _call(recorder: Recorder, move: CallTools) -> None:
+    """Make the calls; where one fails, the outcomes of the others are recorded first, since they are paid for."""
+    made = await asyncio.gather(
+        *(_outcome(recorder, call, move.refused.get(call.id)) for call in move.calls), return_exceptions=True
+    )
+    outcomes = [outcome for outcome in made if isinstance(outcome, ToolOutcome)]
+    if outcomes:
+        await recorder.record_round(move, outcomes)
+    for outcome in made:
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+async def _outcome(recorder: Recorder, call: ToolCall, refusal: Refusal | None) -> ToolOutcome:
+    outcome = ToolOutcome(call, refusal=refusal) if refusal is not None else await _searched(recorder, call)
+    recorder.note_outcome(outcome)
+    return outcome
+
+
+async def _searched(recorder: Recorder, call: ToolCall) -> ToolOutcome:
+    began = asyncio.get_running_loop().time()
+    read = read_call(call.name, call.arguments, scope=recorder.scope)
+    if isinstance(read, Refusal):
+        return ToolOutcome(call, refusal=read, milliseconds=since(began))
+    response, refusal = None, None
+    with counting_spus() as charged:
+        try:
+            response = await recorder.search(read.request)
+        except recorder.refusable as error:
+            refusal = Refusal(error.code, error.detail)
+    return ToolOutcome(call, read.request.query, response, read.notes, refusal, charged.spus, since(began))
