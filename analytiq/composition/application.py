@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -43,12 +43,14 @@ from analytiq.jobs.queue.registry import WorkerRegistry
 from analytiq.jobs.queue.runner import Handler, OnDead, QueueRunner
 from analytiq.jobs.queue.stops import Stops
 from analytiq.jobs.queue.workers import Workers
+from analytiq.jobs.scheduling.leadership import Leader
+from analytiq.jobs.scheduling.tasks import PeriodicTask, TenantTask
+from analytiq.jobs.scheduling.tenants import TenantTasks
 from analytiq.models.job import JobKind
 from analytiq.operations.erasure.retention import Retention
 from analytiq.operations.erasure.service import Erasures
 from analytiq.operations.live_events.hub import Watching
-from analytiq.operations.reconcile.assembly import new_leader
-from analytiq.operations.reconcile.leadership import Chore, Leader
+from analytiq.operations.reconcile.assembly import passes
 from analytiq.operations.reconcile.reconciler import Reconciler
 from analytiq.operations.reconcile.runs import Runs
 from analytiq.retrieval.lexical.choice import ChosenLexicalIndex
@@ -58,6 +60,7 @@ from analytiq.retrieval.search.explain import Explain
 from analytiq.retrieval.search.service import Search
 from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.settings import Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.backup_records import BackupRecordRepository
 from analytiq.storage.repositories.document_counts import DocumentCountRepository
@@ -66,6 +69,7 @@ from analytiq.storage.repositories.idempotency import IdempotencyRepository
 from analytiq.storage.repositories.job_history import JobHistoryRepository
 from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
+from analytiq.storage.repositories.leases import LeaseRepository
 from analytiq.storage.repositories.llm_usage import LlmUsageRepository
 from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
 from analytiq.tenancy.accounts.audit import AuditLog
@@ -85,7 +89,7 @@ from analytiq.tenancy.rate_limits.requests import RequestRates
 log = structlog.get_logger(__name__)
 
 AUDIT_LOG_SECONDS = 86_400.0
-"""Between the looks for entries of the audit log that are old enough to go."""
+"""Time between two deletions of old entries of the audit log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,16 +195,28 @@ class Application:
             problems=problems,
         )
 
-    def chores(self) -> list[Chore]:
-        """What one process does for all from time to time, beside the reconciler's passes."""
-        seconds = self.settings.reconciler.interval_seconds
+    def periodic_tasks(self) -> list[PeriodicTask]:
+        """Return the tasks that one process runs for all: the reconciler's passes first."""
+        settings = self.settings.reconciler
+
+        def task(name: str, seconds: float, work: Callable[[], Awaitable[object]]) -> PeriodicTask:
+            return PeriodicTask(name=name, interval_seconds=seconds, run=lambda _: work())
+
+        retention = TenantTask(
+            name="retention",
+            interval_of=lambda organization: (
+                settings.interval_seconds if organization.document_retention_days else None
+            ),
+            run=lambda organization, _: self.retention.apply(organization),
+        )
         return [
-            ("retention", seconds, lambda _: self.retention.apply()),
-            ("erasures", seconds, lambda _: self.erasures.keep_up()),
-            ("stopped providers", seconds, lambda _: self.resume_stopped()),
-            ("cache eviction", seconds, lambda _: self.cache_eviction.run()),
-            ("storage", self.settings.reconciler.full_interval_seconds, lambda _: self.storage.recount_all()),
-            ("audit log", AUDIT_LOG_SECONDS, lambda _: self.audit_log.forget_old()),
+            *passes(self.reconciliations, settings),
+            TenantTasks(Repositories(self.connection)).schedule(retention),
+            task("erasures", settings.interval_seconds, self.erasures.keep_up),
+            task("stopped providers", settings.interval_seconds, self.resume_stopped),
+            task("cache eviction", settings.interval_seconds, self.cache_eviction.run),
+            task("storage", settings.full_interval_seconds, self.storage.recount_all),
+            task("audit log", AUDIT_LOG_SECONDS, self.audit_log.forget_old),
         ]
 
     async def resume_stopped(self) -> None:
@@ -210,10 +226,10 @@ class Application:
                 organization = await self.organizations.get(organization_id)
                 await self.provider_accounts.try_stopped(organization, model)
 
-    def reconcile_leader(self) -> Leader:
-        """What a reconciler process does: passes and chores."""
-        settings = self.settings.reconciler
-        return new_leader(self.connection, self.reconciliations, self.chores(), settings)
+    def leader(self) -> Leader:
+        """Return the candidate for leadership that runs the periodic tasks in this process."""
+        lease_seconds = self.settings.reconciler.lease_seconds
+        return Leader(LeaseRepository(self.connection), self.periodic_tasks(), lease_seconds=lease_seconds)
 
     def in_background(self, work: Coroutine[None, None, None]) -> None:
         """Do something that its caller must not wait for, since the time would tell; it is awaited at the end."""

@@ -48,6 +48,7 @@ from analytiq.storage.repositories.sessions import InvitationRepository, OneTime
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
 from analytiq.storage.repositories.tags import TagRepository
 from analytiq.storage.repositories.tenant_rows import TenantRows
+from analytiq.storage.repositories.tenant_tasks import TenantTaskRepository
 from analytiq.storage.repositories.texts import TextRepository
 from analytiq.storage.repositories.uploads import UploadRepository
 from analytiq.storage.repositories.users import MemberRepository, UserRepository
@@ -147,6 +148,7 @@ class Repositories:
     tenant_rows = _lazily(TenantRows)
     reconcile_reports = _lazily(ReconcileReportRepository)
     leases = _lazily(LeaseRepository)
+    tenant_tasks = _lazily(TenantTaskRepository)
     books = _lazily(BooksRepository)
     change_stream = _lazily(ChangeStreamRepository)
     idempotency = _lazily(IdempotencyRepository)

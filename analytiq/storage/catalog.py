@@ -139,6 +139,7 @@ COLLECTIONS: tuple[Collection, ...] = (
     Collection("idempotency_keys", _OWN, Taken.NEVER),
     Collection("rate_limits", _OWN, Taken.NEVER),
     Collection("reconcile_reports", _OWN, Taken.NEVER),
+    Collection("tenant_tasks", _OWN, Taken.NEVER),
     Collection("backup_holds", _OWN, Taken.NEVER, keeping=Keeping.KEPT),
     Collection("restores", _OWN, Taken.NEVER),
     # Of this installation: an archive does not tell of others.

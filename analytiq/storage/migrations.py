@@ -45,6 +45,7 @@ from analytiq.storage.repositories import (
     sessions,
     storage_accounts,
     tags,
+    tenant_tasks,
     texts,
     uploads,
     users,
@@ -75,7 +76,7 @@ def declared_indexes() -> dict[str, list[IndexModel]]:
         embedding_cache, ledger, quotas, llm_usage, providers, rate_limits, idempotency, job_history, workers, files,
         backup_holds, restores, erasures, leases, reconcile_reports, embedding_claims, prompts, prompt_runs,
         prompt_results, chats, users, sessions, audit_log, storage_accounts,
-        backup_records,
+        backup_records, tenant_tasks,
     )  # fmt: skip
     for module in modules:
         declared.update(module.INDEXES)
@@ -131,6 +132,7 @@ MIGRATIONS = (
     Migration(20, "indexes of documents by their last change and by their state", _create_indexes),
     Migration(21, "unique names of knowledge bases", _create_indexes),
     Migration(22, "indexes that count a knowledge base's failed and empty documents", _create_indexes),
+    Migration(23, "last runs of organizations' periodic tasks", _create_indexes),
 )
 
 

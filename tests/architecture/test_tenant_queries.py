@@ -34,7 +34,7 @@ METHODS = {
         "InvitationRepository.accept",
     },
     "of one person, in all organizations": {"MemberRepository.of_user", "InvitationRepository.open_for"},
-    "for chores of the reconciler and for operators, over all organizations": {
+    "for periodic tasks and for operators, over all organizations": {
         "AuditLogRepository.forget_before", "BackupHoldRepository.is_anything_held", "BooksRepository.read",
         "DocumentSurvey.files_named_among", "DocumentSurvey.pointers",
         "ErasureRepository.get", "ErasureRepository.take", "ErasureRepository.open_again",
@@ -43,8 +43,9 @@ METHODS = {
         "KnowledgeBaseRepository.set_names_apart",
         "OrganizationRepository.first", "OrganizationRepository.all", "OrganizationRepository.existing",
         "ProviderRepository.of_platform", "ProviderRepository.page_of_all", "QuotaRepository.open_accounts",
-        "ReconcileReportRepository.unfinished_over_everything", "RetentionRepository.organizations",
+        "ReconcileReportRepository.unfinished_over_everything",
         "StorageAccountRepository.organization_ids",
+        "TenantTaskRepository.seconds_since",
         "TenantRows.collections", "TenantRows.delete_cache", "TenantRows.count_cache", "TextRepository.served_after",
         "TextRepository.segmented_after", "TextRepository.heads_among", "TextRepository.whole_among",
         "UploadRepository.file_ids_among",

@@ -151,7 +151,7 @@ class Processes:
     def reconciler(
         self, *faults: Fault, settings: dict[str, str] | None = None, constants: dict[str, Any] | None = None
     ) -> Process:
-        """A reconciler whose lease is as short as a worker's, and whose chores are done once."""
+        """A reconciler whose lease is as short as a worker's, and whose tasks run once."""
         environment = {
             **self._environment,
             "ANALYTIQ_RECONCILER__LEASE_SECONDS": self._environment["ANALYTIQ_QUEUE__LEASE_SECONDS"],

@@ -7,6 +7,7 @@ import structlog
 from analytiq import clock
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.ingestion.documents.service import Documents
+from analytiq.models.organization import Organization
 from analytiq.storage.repositories.retention import RetentionRepository
 
 log = structlog.get_logger(__name__)
@@ -35,23 +36,24 @@ class Retention:
         if not await self._rows.set_days(organization_id, days):
             raise NotFoundError(f"no organization has the id {organization_id!r}")
 
-    async def apply(self) -> int:
-        """Delete what is too old, of every organization; how many documents. For the reconciler."""
+    async def apply(self, organization: Organization) -> int:
+        """Delete what the organization no longer keeps; return the number of documents."""
+        days = organization.document_retention_days
+        if not days:
+            return 0
         deleted = 0
-        for organization in await self._rows.organizations():
-            days = organization.document_retention_days or MOST_DAYS
-            moment = clock.now() - timedelta(days=days)
-            expired = await self._rows.uploaded_before(organization.id, moment, limit=BOUND)
-            for document in expired:
-                try:
-                    await self._documents.delete(organization.id, document.id, request_id="retention")
-                except NotFoundError:
-                    continue
-                deleted += 1
-            # A text that was sent with a run is as much somebody's as a document.
-            runs = await self._rows.delete_runs_on_texts(organization.id, moment, limit=BOUND)
-            if runs:
-                log.info("retention.runs_deleted", organization_id=organization.id, runs=runs, days=days)
-            if expired:
-                log.info("retention.deleted", organization_id=organization.id, documents=len(expired), days=days)
+        moment = clock.now() - timedelta(days=days)
+        expired = await self._rows.uploaded_before(organization.id, moment, limit=BOUND)
+        for document in expired:
+            try:
+                await self._documents.delete(organization.id, document.id, request_id="retention")
+            except NotFoundError:
+                continue
+            deleted += 1
+        # A text that was sent with a run is as much somebody's as a document.
+        runs = await self._rows.delete_runs_on_texts(organization.id, moment, limit=BOUND)
+        if runs:
+            log.info("retention.runs_deleted", organization_id=organization.id, runs=runs, days=days)
+        if expired:
+            log.info("retention.deleted", organization_id=organization.id, documents=len(expired), days=days)
         return deleted

@@ -1,13 +1,12 @@
-"""Puts the reconciler together: its stages in their order, its repairs, its runs, its chores."""
-
-from collections.abc import Sequence
+"""Puts the reconciler together: its stages in their order, its repairs, its runs, its passes."""
 
 from analytiq.inference.embedding.models import EmbeddingModels
 from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.jobs.scheduling.fences import Fence
+from analytiq.jobs.scheduling.tasks import PeriodicTask
 from analytiq.models.reconciliation import Depth
 from analytiq.operations.reconcile.cache import CacheStage
 from analytiq.operations.reconcile.documents import LostPartStage, StuckDocumentStage
-from analytiq.operations.reconcile.fences import Fence
 from analytiq.operations.reconcile.knowledge_bases import (
     FoundationStage,
     HalfCreatedStage,
@@ -15,7 +14,6 @@ from analytiq.operations.reconcile.knowledge_bases import (
     SearchIndexStage,
     StatisticsStage,
 )
-from analytiq.operations.reconcile.leadership import Chore, Leader
 from analytiq.operations.reconcile.leftovers import FileStage, GenerationStage, StagedTextStage, TextStage, UploadStage
 from analytiq.operations.reconcile.pairs import PairStage
 from analytiq.operations.reconcile.reconciler import Reconciler
@@ -35,7 +33,6 @@ from analytiq.storage.repositories.embedding_cache import EmbeddingCacheReposito
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.jobs import JobRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
-from analytiq.storage.repositories.leases import LeaseRepository
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.storage.repositories.texts import TextRepository
 from analytiq.storage.repositories.uploads import UploadRepository
@@ -99,20 +96,18 @@ def new_runs(connection: MongoConnection, reconciler: Reconciler, settings: Reco
     return Runs(connection, reconciler, kept_days=settings.report_days)
 
 
-def new_leader(
-    connection: MongoConnection, runs: Runs, chores: Sequence[Chore], settings: ReconcilerSettings
-) -> Leader:
-    """What a reconciler process does: passes of both depths where these are enabled, and the chores of others."""
+def passes(runs: Runs, settings: ReconcilerSettings) -> list[PeriodicTask]:
+    """Return the periodic passes of both depths; none where they are disabled."""
+    if not settings.is_enabled:
+        return []
 
-    def a_pass(name: str, depth: Depth, interval_seconds: float) -> Chore:
-        async def do(fence: Fence) -> None:
+    def a_pass(name: str, depth: Depth, interval_seconds: float) -> PeriodicTask:
+        async def run(fence: Fence) -> None:
             await runs.run_over_everything(depth, fence)
 
-        return name, interval_seconds, do
+        return PeriodicTask(name=name, interval_seconds=interval_seconds, run=run)
 
-    passes = [
+    return [
         a_pass("pass", Depth.QUICK, settings.interval_seconds),
         a_pass("full_pass", Depth.FULL, settings.full_interval_seconds),
     ]
-    wanted = [*passes, *chores] if settings.is_enabled else list(chores)
-    return Leader(LeaseRepository(connection), wanted, lease_seconds=settings.lease_seconds)

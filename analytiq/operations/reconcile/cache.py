@@ -13,10 +13,10 @@ from analytiq.errors import InvalidInputError
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.cache_key import cache_key
 from analytiq.inference.embedding.models import ChosenModel, EmbeddingModels
+from analytiq.jobs.scheduling.fences import Fence
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.models.usage import Operation
-from analytiq.operations.reconcile.fences import Fence
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.stages import BATCH, Batch
 from analytiq.storage.client import MongoConnection

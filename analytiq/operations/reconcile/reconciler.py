@@ -7,9 +7,9 @@ from time import monotonic
 
 import structlog
 
+from analytiq.jobs.scheduling.fences import Fence, NoFence
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind, RunPosition
-from analytiq.operations.reconcile.fences import Fence, NoFence
 from analytiq.operations.reconcile.repairs import Repairs
 from analytiq.operations.reconcile.report import Drift, Report
 from analytiq.operations.reconcile.stages import EVERYTHING, Batch, KnowledgeBaseStage, Scope, SystemStage

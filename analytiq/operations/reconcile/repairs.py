@@ -11,10 +11,10 @@ from analytiq.errors import AnalytiqError
 from analytiq.ingestion.documents.requests import extract_request
 from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.ingestion.membership import kb_changed
+from analytiq.jobs.scheduling.fences import Fence
 from analytiq.models.job import JobRequest
 from analytiq.models.reconciliation import DriftKind
 from analytiq.operations.reconcile.cache import CacheStage
-from analytiq.operations.reconcile.fences import Fence
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import request_for
 from analytiq.retrieval.vector_stores.base import VectorStore

@@ -8,10 +8,10 @@ import structlog
 from analytiq import clock
 from analytiq.errors import AnalytiqError, LeaseLostError
 from analytiq.jobs.queue.runner import RunningJob
+from analytiq.jobs.scheduling.fences import Fence, JobFence
 from analytiq.models.document import Failure
 from analytiq.models.job import Progress
 from analytiq.models.reconciliation import Depth, FoundDrift, ReconciliationRun, RunState
-from analytiq.operations.reconcile.fences import Fence, JobFence
 from analytiq.operations.reconcile.reconciler import PassOptions, Reconciler, Step
 from analytiq.operations.reconcile.report import EXAMPLES, Drift, Report
 from analytiq.operations.reconcile.run_requests import RunRequests

@@ -80,16 +80,16 @@ class LeaseRepository:
         with contextlib.suppress(DuplicateKeyError):  # another process has just made it
             await self._collection.update_one({"_id": name}, {"$setOnInsert": {"token": None}}, upsert=True)
 
-    async def is_due(self, name: str, chore: str, *, interval_seconds: float) -> bool:
-        """Return True if a periodic chore that is done under the lease was last done so long ago, or never."""
-        done_at = f"$chores.{chore}"
+    async def is_due(self, name: str, task: str, *, interval_seconds: float) -> bool:
+        """Return True if a periodic task under the lease last ran `interval_seconds` ago, or never."""
+        last_run_at = f"$tasks.{task}"
         earliest: Row = {"$subtract": ["$$NOW", int(interval_seconds * 1000)]}
-        query: Row = {"_id": name, "$expr": {"$lte": [{"$ifNull": [done_at, earliest]}, earliest]}}
+        query: Row = {"_id": name, "$expr": {"$lte": [{"$ifNull": [last_run_at, earliest]}, earliest]}}
         return await self._collection.find_one(query, {"_id": 1}) is not None
 
-    async def note_done(self, name: str, token: str, chore: str) -> bool:
-        """Remember that a chore was done now; False where the lease is no longer ours."""
-        result = await self._collection.update_one(_held(name, token), [{"$set": {f"chores.{chore}": "$$NOW"}}])
+    async def note_run(self, name: str, token: str, task: str) -> bool:
+        """Store that a periodic task has just run; False where the lease is lost."""
+        result = await self._collection.update_one(_held(name, token), [{"$set": {f"tasks.{task}": "$$NOW"}}])
         return result.matched_count == 1
 
 

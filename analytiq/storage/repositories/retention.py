@@ -5,7 +5,6 @@ from datetime import datetime
 
 from analytiq.models.document import Document
 from analytiq.models.erasure import DocumentSelection
-from analytiq.models.organization import Organization
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id, object_ids
 from analytiq.storage.repositories.rows import Row, decode
@@ -26,11 +25,6 @@ class RetentionRepository:
             {"_id": object_id(organization_id, what="organization")}, {"$set": {"document_retention_days": days}}
         )
         return result.matched_count == 1
-
-    async def organizations(self) -> list[Organization]:
-        """Those that let documents go by age."""
-        cursor = self._organizations.find({"document_retention_days": {"$gt": 0}})
-        return [decode(Organization, row) async for row in cursor]
 
     async def uploaded_before(self, organization_id: str, moment: datetime, *, limit: int) -> list[Document]:
         """Documents whose present bytes were uploaded before `moment`, oldest document first.

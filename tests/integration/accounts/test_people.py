@@ -293,7 +293,7 @@ async def test_audit_log_forgets_what_is_too_old(
         monkeypatch.setattr(clock, "now", lambda days=days: began + timedelta(days=days))
         await application.audit_log.note(tenant.id, f"after_{days}_days", actor)
     monkeypatch.setattr(clock, "now", lambda: began + timedelta(days=400))
-    assert "audit log" in {name for name, _, _ in application.chores()}
+    assert "audit log" in {task.name for task in application.periodic_tasks()}
     assert await application.audit_log.forget_old() == 1
     entries, _ = await application.audit_log.page(tenant.id, skip=0, limit=10)
     assert [entry.action for entry in entries] == ["after_300_days"]

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from analytiq.composition import Application
 from analytiq.ingestion.documents.indexing_state import IndexingState
+from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.document import Document
 from analytiq.models.job import Job, JobState
 from analytiq.storage.client import MongoConnection
@@ -147,12 +148,12 @@ async def test_reconciler_finds_by_one_free_call_that_a_provider_is_back(
     embedding_server.rule(lambda _: Reply(429, retry_after=str(DAY)))
     waiting = await tenant.document("waiting.txt", prose("birds", 5))
     embedding_server.requests.clear()
-    (resume,) = [work for name, _, work in application.chores() if name == "stopped providers"]
-    await resume(lambda: False)  # type: ignore[arg-type]
+    (resume,) = [task.run for task in application.periodic_tasks() if task.name == "stopped providers"]
+    await resume(NoFence())
     assert await tenant.drain() == 0
     assert len(embedding_server.requests) == 1
     embedding_server.rule(lambda _: None)
-    await resume(lambda: False)  # type: ignore[arg-type]
+    await resume(NoFence())
     assert await books.spus() == 0
     await tenant.drain()
     assert {await state_of(tenant, failed), await state_of(tenant, waiting)} == {IndexingState.INDEXED}

@@ -404,6 +404,10 @@ async def test_process_that_lost_its_lease_stops(application: Application, tenan
         await application.erasures.run(requested.id)
 
 
+async def apply_retention(application: Application, tenant: Tenant) -> int:
+    return await application.retention.apply(await application.organizations.get(tenant.id))
+
+
 async def test_documents_past_their_days_are_deleted_and_younger_files_are_not(
     application: Application, tenant: Tenant
 ) -> None:
@@ -414,14 +418,14 @@ async def test_documents_past_their_days_are_deleted_and_younger_files_are_not(
     await database["docs"].update_many({"document_name": {"$ne": "young.txt"}}, {"$set": {"created_at": long_ago}})
     await database["fs.files"].update_many({"filename": {"$ne": "young.txt"}}, {"$set": {"uploadDate": long_ago}})
     await tenant.replace("replaced.txt", "newer words")
-    assert await application.retention.apply() == 0, "it is off by default"
+    assert await apply_retention(application, tenant) == 0, "it is off by default"
     await application.retention.set_days(tenant.id, 30)
-    assert await application.retention.apply() == 1
+    assert await apply_retention(application, tenant) == 1
     names = {row["document_name"] async for row in database["docs"].find({})}
     assert names == {"replaced.txt", "young.txt"}
     await application.retention.set_days(tenant.id, None)
     await database["fs.files"].update_many({}, {"$set": {"uploadDate": long_ago}})
-    assert await application.retention.apply() == 0
+    assert await apply_retention(application, tenant) == 0
 
 
 async def test_runs_on_texts_go_by_age_and_those_of_documents_and_unfinished_ones_stay(
@@ -445,10 +449,10 @@ async def test_runs_on_texts_go_by_age_and_those_of_documents_and_unfinished_one
             },
         ]
     )
-    await application.retention.apply()
+    await apply_retention(application, tenant)
     assert await runs.count_documents({}) == 5, "it is off by default"
     await application.retention.set_days(tenant.id, 30)
-    await application.retention.apply()
+    await apply_retention(application, tenant)
     left = {row["input_text"] async for row in runs.find({})}
     assert left == {"unfinished", "recent", "of a document", "another's"}
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from analytiq import clock
 from analytiq.composition import Application
+from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
-from analytiq.operations.reconcile.fences import NoFence
 from analytiq.operations.reconcile.reconciler import PassOptions
 from analytiq.operations.reconcile.stages import Scope
 from analytiq.storage.client import MongoConnection

@@ -1,28 +1,16 @@
-"""The lease, and what the process does that holds it."""
+"""Passes as periodic tasks of the leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.errors import LeaseLostError, TransientError
-from analytiq.operations.reconcile import leadership
-from analytiq.operations.reconcile.assembly import new_leader
-from analytiq.operations.reconcile.fences import Fence
-from analytiq.operations.reconcile.leadership import Chore, Leader
+from analytiq.jobs.scheduling import leadership
+from analytiq.operations.reconcile.assembly import passes
 from analytiq.settings import ReconcilerSettings
-from analytiq.storage.client import MongoConnection
-from analytiq.storage.repositories.leases import LeaseRepository
-from analytiq.storage.session import DatabaseError, Session
-from analytiq.storage.transactions import run_in_transaction
 from tests.integration.reconcile.conftest import Patient
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
-
-
-@pytest.fixture
-def leases(migrated: MongoConnection) -> LeaseRepository:
-    return LeaseRepository(migrated)
 
 
 @pytest.fixture(autouse=True)
@@ -30,151 +18,10 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leadership, "WAIT_SECONDS", 0.02)
 
 
-async def run_out(migrated: MongoConnection, name: str) -> None:
-    """Let the lease's time be over, by the server's clock."""
-    await migrated.database["leases"].update_one({"_id": name}, [{"$set": {"expires_at": {"$subtract": ["$$NOW", 1]}}}])
-
-
-async def test_of_many_who_take_a_lease_at_once_one_has_it(leases: LeaseRepository) -> None:
-    taken = await asyncio.gather(
-        *(leases.take("name", f"token-{number}", holder="h", lease_seconds=30) for number in range(20))
-    )
-    assert sum(taken) == 1
-
-
-async def test_lease_that_has_run_out_can_be_taken_and_its_holder_finds_out(
-    leases: LeaseRepository, migrated: MongoConnection
-) -> None:
-    assert await leases.take("name", "first", holder="a", lease_seconds=30)
-    assert not await leases.take("name", "second", holder="b", lease_seconds=30)
-    assert await leases.renew("name", "first", lease_seconds=30)
-    await run_out(migrated, "name")
-    assert not await leases.renew("name", "first", lease_seconds=30), "it may be another's in a moment"
-    assert await leases.take("name", "second", holder="b", lease_seconds=30)
-    with pytest.raises(LeaseLostError):
-        await leases.hold("name", "first")
-    await leases.release("name", "first")
-    await leases.hold("name", "second")
-    await leases.release("name", "second")
-    assert await leases.take("name", "third", holder="c", lease_seconds=30)
-
-
-async def test_lease_that_is_lost_within_a_transaction_makes_its_commit_fail(
-    leases: LeaseRepository, migrated: MongoConnection
-) -> None:
-    await leases.take("name", "first", holder="a", lease_seconds=30)
-    await migrated.database["tags"].insert_one({"_id": "before"})
-
-    async def write(session: Session) -> None:
-        # Read within the snapshot, before the other takes the lease; held after it.
-        await migrated.database["tags"].find_one({}, session=session)
-        await run_out(migrated, "name")
-        await leases.take("name", "second", holder="b", lease_seconds=30)
-        await leases.hold("name", "first", session=session)
-        await migrated.database["tags"].insert_one({"_id": "late"}, session=session)
-
-    with pytest.raises(LeaseLostError):
-        await run_in_transaction(migrated, write)
-    assert await migrated.database["tags"].count_documents({"_id": "late"}) == 0
-
-
-async def test_chore_is_due_when_its_time_has_come_whoever_did_it_last(
-    leases: LeaseRepository, migrated: MongoConnection
-) -> None:
-    await leases.take("name", "first", holder="a", lease_seconds=30)
-    assert await leases.is_due("name", "chore", interval_seconds=3600)
-    assert await leases.note_done("name", "first", "chore")
-    assert not await leases.is_due("name", "chore", interval_seconds=3600)
-    assert await leases.is_due("name", "chore", interval_seconds=0)
-    assert await leases.is_due("name", "other", interval_seconds=3600)
-    await run_out(migrated, "name")
-    assert not await leases.note_done("name", "first", "other")
-    await leases.take("name", "second", holder="b", lease_seconds=30)
-    assert not await leases.is_due("name", "chore", interval_seconds=3600)
-
-
-class Counted:
-    """A chore that counts how often it was done."""
-
-    def __init__(self, *failures: Exception) -> None:
-        self.times = 0
-        self._failures = list(failures)
-
-    async def __call__(self, fence: Fence) -> None:
-        await fence.hold()
-        self.times += 1
-        if self._failures:
-            raise self._failures.pop(0)
-
-
-async def led(leases: LeaseRepository, *chores: Chore, until: Callable[[], bool], eventually: EventuallyTrue) -> None:
-    stopping = asyncio.Event()
-    leading = asyncio.create_task(Leader(leases, chores, lease_seconds=0.5).run(stopping))
-    try:
-        await eventually(lambda: until() or leading.done())
-    finally:
-        stopping.set()
-        await leading
-
-
-async def test_chore_that_fails_holds_up_no_other_and_is_tried_again(
-    leases: LeaseRepository, eventually: EventuallyTrue
-) -> None:
-    failing, other = Counted(TransientError("not now"), DatabaseError("away"), ZeroDivisionError()), Counted()
-    await led(
-        leases, ("failing", 0.05, failing), ("other", 3600.0, other), until=lambda: failing.times == 4,
-        eventually=eventually,
-    )  # fmt: skip
-    assert other.times == 1
-
-
-async def test_chores_are_done_by_one_of_several_processes(leases: LeaseRepository, eventually: EventuallyTrue) -> None:
-    stopping, chores = asyncio.Event(), [Counted() for _ in range(5)]
-    tasks = [
-        asyncio.create_task(Leader(leases, [("chore", 3600.0, chore)], lease_seconds=30).run(stopping))
-        for chore in chores
-    ]
-    await eventually(lambda: sum(chore.times for chore in chores) > 0)
-    stopping.set()
-    await asyncio.gather(*tasks)
-    assert sum(chore.times for chore in chores) == 1
-
-
-async def test_process_that_ends_lets_the_next_one_lead_at_once(
-    leases: LeaseRepository, eventually: EventuallyTrue
-) -> None:
-    first, second = Counted(), Counted()
-    await led(leases, ("first", 3600.0, first), until=lambda: first.times == 1, eventually=eventually)
-    await led(leases, ("second", 3600.0, second), until=lambda: second.times == 1, eventually=eventually)
-
-
-async def test_work_is_stopped_when_the_lease_is_lost(
-    leases: LeaseRepository, migrated: MongoConnection, eventually: EventuallyTrue
-) -> None:
-    begun, stopped = asyncio.Event(), asyncio.Event()
-
-    async def long(_: Fence) -> None:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            stopped.set()
-
-    async def take_over() -> None:
-        await begun.wait()
-        await run_out(migrated, leadership.LEASE)
-        assert await leases.take(leadership.LEASE, "other", holder="other", lease_seconds=30)
-
-    taking = asyncio.create_task(take_over())
-    await led(leases, ("long", 3600.0, long), until=stopped.is_set, eventually=eventually)
-    await taking
-    await leases.hold(leadership.LEASE, "other")
-
-
 async def finished_passes(patient: Patient) -> int:
-    """Chores are noted once they are done, after their reports are written."""
+    """Tasks are noted once they have run, after their reports are written."""
     row = await patient.database["leases"].find_one({"_id": leadership.LEASE}) or {}
-    return len({"pass", "full_pass"} & row.get("chores", {}).keys())
+    return len({"pass", "full_pass"} & row.get("tasks", {}).keys())
 
 
 async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lease(
@@ -183,7 +30,7 @@ async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lea
     own = ("leases", "reconcile_reports")
     before = await patient.fingerprint_but(*own)
     stopping = asyncio.Event()
-    leading = asyncio.create_task(patient.tenant.application.reconcile_leader().run(stopping))
+    leading = asyncio.create_task(patient.tenant.application.leader().run(stopping))
 
     async def is_done() -> bool:
         return leading.done() or await finished_passes(patient) == 2
@@ -198,16 +45,7 @@ async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lea
     ]  # fmt: skip
 
 
-async def test_passes_run_unless_they_are_switched_off_and_other_chores_always(
-    patient: Patient, eventually: EventuallyTrue
-) -> None:
-    assert ReconcilerSettings().is_enabled
-    runs, chore = patient.tenant.application.reconciliations, Counted()
-    settings = ReconcilerSettings(is_enabled=False)
-    stopping = asyncio.Event()
-    connection = patient.tenant.application.connection
-    leading = asyncio.create_task(new_leader(connection, runs, [("chore", 0.01, chore)], settings).run(stopping))
-    await eventually(lambda: leading.done() or chore.times >= 2)
-    stopping.set()
-    await leading
-    assert await patient.database["reconcile_reports"].count_documents({}) == 0
+async def test_passes_run_unless_they_are_switched_off(patient: Patient) -> None:
+    runs = patient.tenant.application.reconciliations
+    assert [task.name for task in passes(runs, ReconcilerSettings())] == ["pass", "full_pass"]
+    assert passes(runs, ReconcilerSettings(is_enabled=False)) == []

@@ -6,9 +6,9 @@ import pytest
 
 from analytiq.composition import Application
 from analytiq.errors import ConflictError, LeaseLostError, NotFoundError
+from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.job import JobState
 from analytiq.models.reconciliation import Depth, DriftKind, RunState
-from analytiq.operations.reconcile.fences import NoFence
 from analytiq.operations.reconcile.report import EXAMPLES
 from analytiq.operations.reconcile.run_requests import MOST_UNFINISHED
 from analytiq.operations.reconcile.runs import Runs

@@ -1,7 +1,7 @@
-"""What a pass writes counts only while the pass is the one that may write (design 2.9).
+"""Fences: a process writes only while it has the right to.
 
-A process can be stopped at any moment and wake up much later. Each batch of repairs is therefore a transaction that
-also writes to the row which says who may: where another has taken that over, the transaction fails.
+A process may be stopped at any moment and wake up much later. Each batch of a task is therefore a transaction that also
+writes to the row of its lease or job. The transaction fails once another process has taken over.
 """
 
 from typing import Protocol
@@ -16,23 +16,23 @@ class Fence(Protocol):
     """The right to write."""
 
     async def hold(self, *, session: Session | None = None) -> None:
-        """Make sure of it, for the transaction where one is given.
+        """Make sure of the right, for the transaction where one is given.
 
         Raises:
-            LeaseLostError: another has it: write nothing.
+            LeaseLostError: another process has it; write nothing.
         """
         ...
 
 
 class NoFence:
-    """For a pass that a person runs by hand, or a test: its repairs are harmless if done twice."""
+    """An unlimited right, for work that a person or a test starts and that is harmless if repeated."""
 
     async def hold(self, *, session: Session | None = None) -> None:
-        """Nothing can be lost."""
+        """See Fence."""
 
 
 class LeaseFence:
-    """The right of the leading reconciler."""
+    """The right of the leader."""
 
     def __init__(self, leases: LeaseRepository, name: str, token: str) -> None:
         self._leases = leases
@@ -45,7 +45,7 @@ class LeaseFence:
 
 
 class JobFence:
-    """The right of the worker that has a run's job."""
+    """The right of the worker that holds a job."""
 
     def __init__(self, jobs: JobRepository, job: Job) -> None:
         self._jobs = jobs
