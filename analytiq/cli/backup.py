@@ -5,12 +5,15 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
 import structlog
+import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
-from analytiq.cli.console import messages, note, output, print_rows
+from analytiq.cli.console import errors_as_sentences, messages, note, output, print_rows
 from analytiq.cli.erase import compose_erasures
+from analytiq.cli.options import DataDir, DryRun, Yes
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.erasure import DocumentSelection, ErasureOptions, LedgerFate
 from analytiq.operations.backup.files import opened, write_file
@@ -18,13 +21,74 @@ from analytiq.operations.backup.making import Made
 from analytiq.operations.backup.progress import OnStep, Step
 from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
 from analytiq.operations.backup.verification import Contents
-from analytiq.settings import Settings
-from analytiq.standalone.local_database import address_of_database, run_on_database
+from analytiq.settings import Settings, read_settings
+from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.archives import ArchiveSource
 from analytiq.storage.repositories.organizations import OrganizationRepository
 from analytiq.telemetry import logs
+
+Archive = Annotated[Path, typer.Argument(metavar="FILE", help="An archive of `analytiq backup`; - for standard input.")]
+
+
+app = typer.Typer()
+
+
+@app.command()
+def backup(
+    *,
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to; - for standard output.")] = None,
+    check: Annotated[Path | None, typer.Option(metavar="FILE", help="Read an archive through instead.")] = None,
+    organization: Annotated[list[str] | None, typer.Option(help="Its id; not needed for the only one.")] = None,
+    is_whole: Annotated[
+        bool, typer.Option("--everything", help="All organizations, with access tokens and encrypted keys.")
+    ] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Write an archive of an organization, or of everything, while the system runs; or check one."""
+    with errors_as_sentences():
+        if check is not None and to is None and not organization and not is_whole:
+            run_verify(check)
+        elif to is not None and check is None:
+            run_backup(read_settings(), data_dir, to, organization or [], is_whole=is_whole)
+        else:
+            raise InvalidInputError(
+                "Say where the archive goes with --to FILE, or which one to check with --check FILE."
+            )
+
+
+@app.command()
+def restore(
+    *,
+    archive: Archive,
+    organization: Annotated[list[str] | None, typer.Option(help="Only this one of the archive's: its id.")] = None,
+    is_fresh: Annotated[
+        bool, typer.Option("--as-new", help="As a new organization with ids of its own, beside what is there.")
+    ] = False,
+    name: Annotated[str | None, typer.Option(help="Another name for the organization.")] = None,
+    replaces: Annotated[
+        bool, typer.Option("--replace", help="Erase what is there of the organization first; its tokens stay.")
+    ] = False,
+    allows_erased: Annotated[
+        bool, typer.Option("--even-if-erased", help="Also an organization that was erased since the backup.")
+    ] = False,
+    is_dry_run: DryRun = False,
+    yes: Yes = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Bring an archive back, while the system runs. It is read through before anything is changed."""
+    with errors_as_sentences():
+        if replaces and not yes and not is_dry_run:
+            typer.confirm("Erase what is there of the organization, and put the archive's in its place?", abort=True)
+        options = RestoreOptions(
+            organization_ids=tuple(organization) if organization else None,
+            is_fresh=is_fresh,
+            name=name,
+            allows_erased=allows_erased,
+        )
+        run_restore(read_settings(), data_dir, archive, options, replaces=replaces, is_dry_run=is_dry_run)
+
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +115,7 @@ def run_backup(
         with watching() as on_step:
             return await write_file(connection, path, wanted, on_step=on_step)
 
-    made = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+    made = on_database(settings, data_dir, work)
     for warning in made.trailer.warnings:
         note(f"Warning: {warning}.")
     names = ", ".join(organization.name for organization in made.header.organizations)
@@ -105,7 +169,7 @@ def run_restore(
     if replaces:
         # What was erased to make way was erased after the archive was made.
         options = RestoreOptions(organization_ids=options.organization_ids, name=options.name, allows_erased=True)
-    restored = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+    restored = on_database(settings, data_dir, work)
     if is_dry_run:
         note("The archive is whole, and can be restored. Nothing was changed.")
     for item in restored:

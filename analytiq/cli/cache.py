@@ -1,15 +1,52 @@
 """`analytiq cache …`: whom embeddings are shared with, and how much is cached."""
 
 from pathlib import Path
+from typing import Annotated
 
-from analytiq.cli.console import note, print_rows
+import typer
+
+from analytiq.cli.connection import api_client
+from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.client import Client
 from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.models.organization import CacheScope
-from analytiq.settings import Settings
-from analytiq.standalone.local_database import address_of_database, run_on_database
+from analytiq.settings import Settings, read_settings
+from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.embedding_cache import CacheSize, EmbeddingCacheRepository
+
+app = typer.Typer(help="The cache of embeddings.", no_args_is_help=True)
+
+
+@app.command("scope")
+def cache_scope(
+    scope: Annotated[
+        CacheScope | None, typer.Argument(help="Shared with all, or with none; shown, if left out.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show or change whom the organization shares embeddings with."""
+    with api_client(data_dir) as client:
+        if scope is None:
+            show_scope(client)
+        else:
+            set_scope(client, scope)
+
+
+@app.command("size")
+def cache_size(data_dir: DataDir = None) -> None:
+    """Show how much is cached, of all organizations together, directly from the database."""
+    with errors_as_sentences():
+        show_size(read_settings(), data_dir)
+
+
+@app.command("evict")
+def cache_evict(data_dir: DataDir = None) -> None:
+    """Remove now what is beyond the cache's bounds, as the reconciler does at each of its passes."""
+    with errors_as_sentences():
+        evict(read_settings(), data_dir)
+
 
 SAYS = {
     CacheScope.GLOBAL: "Embeddings are shared with all organizations that share theirs.",
@@ -33,7 +70,7 @@ def show_size(settings: Settings, data_dir: Path | None) -> None:
     async def read(connection: MongoConnection) -> CacheSize:
         return await EmbeddingCacheRepository(connection).size()
 
-    _print(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read), settings)
+    _print(on_database(settings, data_dir, read), settings)
 
 
 def evict(settings: Settings, data_dir: Path | None) -> None:
@@ -45,7 +82,7 @@ def evict(settings: Settings, data_dir: Path | None) -> None:
         note(f"{report.unused_rows} unused and {report.surplus_rows} surplus embeddings are gone.")
         return report.left
 
-    _print(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, run), settings)
+    _print(on_database(settings, data_dir, run), settings)
 
 
 def _print(size: CacheSize, settings: Settings) -> None:

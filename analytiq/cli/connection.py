@@ -1,11 +1,21 @@
 """Which API a command talks to."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
+from analytiq.cli.console import errors_as_sentences
 from analytiq.client import Client
 from analytiq.errors import InvalidInputError
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.data_directory import ConnectionFile, read_connection
+
+
+@contextmanager
+def api_client(data_dir: Path | None) -> Generator[Client]:
+    """Open a client for a command; an error of ours ends the command with its sentence."""
+    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+        yield client
 
 
 def connect_to_api(settings: Settings, data_dir: Path | None) -> Client:

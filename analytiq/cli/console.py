@@ -17,6 +17,10 @@ output = Console(highlight=False, soft_wrap=True, emoji=False)
 messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended."""
+
+
 def make_output_printable() -> None:
     """Escape what the terminal's encoding lacks, and bytes of names that are no text, instead of failing at them."""
     for stream in (sys.stdout, sys.stderr):

@@ -7,22 +7,48 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 
 from analytiq.cli import knowledge_bases
 from analytiq.cli.command_name import command_name
-from analytiq.cli.console import note, output
-from analytiq.cli.ingest import OUTCOMES
-from analytiq.cli.searching import print_passage
+from analytiq.cli.console import errors_as_sentences, note, output
+from analytiq.cli.ingestion import OUTCOMES
+from analytiq.cli.options import Host, Port
+from analytiq.cli.search import print_passage
 from analytiq.cli.up import announce, run_platform, serve_until_given_up
 from analytiq.client import Client, DocumentDetail, KnowledgeBase, Passage
 from analytiq.errors import AnalytiqError, ConflictError, PermanentError
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.addresses import available_port, serves_pages
 from analytiq.standalone.data_directory import ConnectionFile
 from analytiq.standalone.machine import plan_capacity, read_machine
 from analytiq.standalone.platform import Platform, PlatformOptions
+
+app = typer.Typer()
+
+
+@app.command()
+def demo(
+    *,
+    data_dir: Annotated[Path, typer.Option("--data-dir", help="Where its data are kept.")] = Path(".analytiq/demo"),
+    host: Host = None,
+    port: Port = None,
+    stops_by_itself: Annotated[
+        bool, typer.Option("--exit", envvar="DEMO_EXIT", help="Stop after the questions.")
+    ] = False,
+    pages_follow: Annotated[
+        bool, typer.Option("--pages-follow", hidden=True, help="The management UI is being built meanwhile.")
+    ] = False,
+) -> None:
+    """Run everything with sample documents, ask three questions, and go on serving."""
+    with errors_as_sentences():
+        manner = DemoOptions(stops_by_itself=stops_by_itself, pages_follow=pages_follow)
+        is_right = run_demo(read_settings(), data_dir, manner, host=host, port=port)
+    raise typer.Exit(0 if is_right else 1)
+
 
 SAMPLES = Path(__file__).parent / "samples"
 TAG = "harbour lane"

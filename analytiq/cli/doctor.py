@@ -9,16 +9,29 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+import typer
 from rich.markup import escape
 
 from analytiq.cli.connection import connect_to_api
-from analytiq.cli.console import output
+from analytiq.cli.console import errors_as_sentences, output
+from analytiq.cli.options import DataDir
 from analytiq.client import UnreachableError
 from analytiq.errors import AnalytiqError, NotFoundError, ParserUnavailableError
 from analytiq.ingestion.parsing.registry import ParserRegistry, default_registry, load_parser
-from analytiq.settings import ExtractionSettings, Settings
+from analytiq.settings import ExtractionSettings, Settings, read_settings
 from analytiq.standalone.addresses import available_port
 from analytiq.standalone.process_table import holder_of
+
+app = typer.Typer()
+
+
+@app.command()
+def doctor(data_dir: DataDir = None) -> None:
+    """Look for what is wrong on this machine, and say what mends it. Exit code 1 if anything is."""
+    with errors_as_sentences():
+        is_well = run_doctor(read_settings(), data_dir)
+    raise typer.Exit(0 if is_well else 1)
+
 
 OLDEST_PYTHON = (3, 11)
 LEAST_FREE_BYTES = 1_000_000_000

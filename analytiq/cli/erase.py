@@ -4,20 +4,24 @@ import asyncio
 import getpass
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from analytiq.cli.console import note, output, print_rows
+import typer
+
+from analytiq.cli.console import errors_as_sentences, note, output, print_rows
+from analytiq.cli.options import DataDir, DryRun, Yes
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.ingestion.documents.metadata_fields import MetadataFields
 from analytiq.ingestion.documents.service import Documents
 from analytiq.ingestion.documents.storage import Storage
-from analytiq.models.erasure import DocumentSelection, Erasure, ErasureOptions, ErasureState
+from analytiq.models.erasure import CacheFate, DocumentSelection, Erasure, ErasureOptions, ErasureState, LedgerFate
 from analytiq.operations.erasure.erasing import Wait
 from analytiq.operations.erasure.retention import Retention
 from analytiq.operations.erasure.service import Erasures, new_erasures
-from analytiq.settings import ErasureSettings, Settings
-from analytiq.standalone.local_database import address_of_database, run_on_database
+from analytiq.settings import ErasureSettings, Settings, read_settings
+from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.files import FileStore
 from analytiq.storage.repositories.documents import DocumentRepository
@@ -29,6 +33,139 @@ from analytiq.storage.repositories.tags import TagRepository
 from analytiq.storage.repositories.texts import TextRepository
 from analytiq.telemetry import logs
 
+app = typer.Typer(help="Delete for good, with a report; directly in the database.", no_args_is_help=True)
+
+OrganizationId = Annotated[str, typer.Argument(metavar="ORGANIZATION", help="Its id.")]
+Reason = Annotated[str | None, typer.Option(help="Why; it is kept in the report.")]
+
+
+@app.command("organization")
+def erase_organization(
+    *,
+    organization: OrganizationId,
+    ledger: Annotated[LedgerFate, typer.Option(help="What becomes of its charges.")] = LedgerFate.ANONYMIZE,
+    cache: Annotated[CacheFate, typer.Option(help="And of embeddings that others may use and it has paid for.")] = (
+        CacheFate.DELETE
+    ),
+    reason: Reason = None,
+    is_dry_run: DryRun = False,
+    yes: Yes = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Erase an organization with everything it has. Nobody can open it from then on."""
+    from analytiq.models.erasure import ErasureOptions
+
+    with errors_as_sentences():
+        settings = read_settings()
+        if not yes and not is_dry_run:
+            name = describe_organization(settings, data_dir, organization)
+            typer.confirm(f"Erase {name!r} for good?", abort=True)
+        options = ErasureOptions(ledger=ledger, cache=cache)
+        _erase_organization(settings, data_dir, organization, options, is_dry_run=is_dry_run, reason=reason)
+
+
+@app.command("documents")
+def erase_documents(
+    *,
+    organization: OrganizationId,
+    document: Annotated[list[str] | None, typer.Option(help="Its id. May be repeated.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="With this tag, by name; with all, if repeated.")] = None,
+    name_contains: Annotated[str | None, typer.Option("--name", help="With this in the name.")] = None,
+    metadata: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="With this metadata; with all, if repeated.")
+    ] = None,
+    uploaded_before: Annotated[datetime | None, typer.Option(help="Uploaded before then, UTC.")] = None,
+    reason: Reason = None,
+    is_dry_run: DryRun = False,
+    yes: Yes = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Erase the documents that fit everything that is given, with all that hangs on them."""
+    with errors_as_sentences():
+        if not yes and not is_dry_run:
+            typer.confirm("Erase these documents for good? --dry-run tells how many they are.", abort=True)
+        _erase_documents(
+            read_settings(),
+            data_dir,
+            organization,
+            document_ids=document or [],
+            tags=tag or [],
+            name_contains=name_contains,
+            metadata=metadata or [],
+            uploaded_before=uploaded_before.replace(tzinfo=UTC) if uploaded_before else None,
+            is_dry_run=is_dry_run,
+            reason=reason,
+        )
+
+
+@app.command("cache")
+def erase_cache(
+    *,
+    organization: OrganizationId,
+    includes_shared: Annotated[
+        bool, typer.Option("--shared", help="Also what others may use and it has paid for.")
+    ] = False,
+    reason: Reason = None,
+    is_dry_run: DryRun = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Erase an organization's cached embeddings; its knowledge bases stay as they are."""
+    with errors_as_sentences():
+        _erase_cache(
+            read_settings(),
+            data_dir,
+            organization,
+            includes_shared=includes_shared,
+            is_dry_run=is_dry_run,
+            reason=reason,
+        )
+
+
+@app.command("list")
+def erase_list(
+    organization: Annotated[str | None, typer.Option(help="Only of this one: its id.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """List erasures, latest first."""
+    with errors_as_sentences():
+        print_table(read_settings(), data_dir, organization)
+
+
+@app.command("show")
+def erase_show(
+    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="As `erase list` shows it.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Show the report of an erasure: what went, and the proof that nothing is left."""
+    with errors_as_sentences():
+        print_one(read_settings(), data_dir, erasure)
+
+
+@app.command("continue")
+def erase_continue(
+    erasure: Annotated[str, typer.Argument(metavar="ERASURE", help="As `erase list` shows it.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Go on with an erasure whose command was stopped, where no worker does."""
+    with errors_as_sentences():
+        go_on(read_settings(), data_dir, erasure)
+
+
+@app.command("retention")
+def erase_retention(
+    *,
+    organization: OrganizationId,
+    days: Annotated[int | None, typer.Option(help="Delete documents so long after the upload of their file.")] = None,
+    is_off: Annotated[bool, typer.Option("--off", help="Keep documents until somebody deletes them.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Say how long an organization's documents are kept; for good, unless said otherwise."""
+    with errors_as_sentences():
+        if (days is None) != is_off:
+            raise InvalidInputError("Give either --days or --off.")
+        set_retention(read_settings(), data_dir, organization, days)
+
+
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
 Request = Callable[[Erasures, MongoConnection], Awaitable[Erasure]]
 
@@ -38,7 +175,7 @@ def compose_erasures(connection: MongoConnection, settings: ErasureSettings) -> 
     return new_erasures(connection, _documents(connection), settings)
 
 
-def erase_organization(
+def _erase_organization(
     settings: Settings,
     data_dir: Path | None,
     organization_id: str,
@@ -58,7 +195,7 @@ def erase_organization(
     _run(settings, data_dir, request)
 
 
-def erase_documents(
+def _erase_documents(
     settings: Settings,
     data_dir: Path | None,
     organization_id: str,
@@ -92,7 +229,7 @@ def erase_documents(
     _run(settings, data_dir, request)
 
 
-def erase_cache(
+def _erase_cache(
     settings: Settings,
     data_dir: Path | None,
     organization_id: str,
@@ -123,7 +260,7 @@ def print_table(settings: Settings, data_dir: Path | None, organization_id: str 
         page, _ = await compose_erasures(connection, settings.erasure).page(organization_id, skip=0, limit=100)
         return page
 
-    found = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read)
+    found = on_database(settings, data_dir, read)
     if not found:
         note("Nothing was erased yet.")
         return
@@ -137,7 +274,7 @@ def print_one(settings: Settings, data_dir: Path | None, erasure_id: str) -> Non
     async def read(connection: MongoConnection) -> Erasure:
         return await compose_erasures(connection, settings.erasure).get(erasure_id)
 
-    print_report(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read))
+    print_report(on_database(settings, data_dir, read))
 
 
 def go_on(settings: Settings, data_dir: Path | None, erasure_id: str) -> None:
@@ -157,7 +294,7 @@ def set_retention(settings: Settings, data_dir: Path | None, organization_id: st
         retention = Retention(RetentionRepository(connection), _documents(connection))
         await retention.set_days(organization_id, days)
 
-    run_on_database(address_of_database(settings, data_dir), settings.mongo.database, write)
+    on_database(settings, data_dir, write)
     if days is None:
         note("Its documents are kept until somebody deletes them.")
     else:
@@ -171,7 +308,7 @@ def describe_organization(settings: Settings, data_dir: Path | None, organizatio
         organization = await OrganizationRepository(connection).get(organization_id)
         return organization_id if organization is None else organization.name
 
-    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, read)
+    return on_database(settings, data_dir, read)
 
 
 def print_report(erasure: Erasure) -> None:
@@ -211,7 +348,7 @@ def _run(settings: Settings, data_dir: Path | None, request: Request) -> None:
             note(f"`analytiq erase show {erasure.id}` tells how far it is.")
             raise
 
-    print_report(run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work))
+    print_report(on_database(settings, data_dir, work))
 
 
 def _told(wait: Wait) -> None:

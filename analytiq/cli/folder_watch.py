@@ -11,7 +11,7 @@ from pathlib import Path
 
 from analytiq.cli.console import fail, note
 from analytiq.cli.files import Found
-from analytiq.cli.ingest import Ingestion
+from analytiq.cli.ingestion import Ingestion
 from analytiq.errors import AnalytiqError
 
 WATCH_SECONDS = 2.0

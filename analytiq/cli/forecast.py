@@ -1,11 +1,35 @@
 """`analytiq forecast`: what a knowledge base would cost, before it is made."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
+import typer
+
+from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.client import Client, Forecast
 from analytiq.client.organization_models import PriceRange, Range
 from analytiq.errors import NotFoundError
+
+app = typer.Typer()
+
+
+@app.command()
+def forecast(
+    *,
+    tag: Annotated[list[str], typer.Option(help="It would gather documents with any of these.")],
+    model: Annotated[str | None, typer.Option(help="Embedding model; the organization's default, if left out.")] = None,
+    chunker: Annotated[str, typer.Option(help="How texts are cut.")] = "recursive",
+    chunk_size: Annotated[int, typer.Option(min=1, max=8192, help="Tokens.")] = 512,
+    chunk_overlap: Annotated[
+        int | None, typer.Option(min=0, max=4096, help="Tokens; 128 or a quarter of the chunk, if left out.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Show what a knowledge base would cost, before it is made."""
+    with api_client(data_dir) as client:
+        print_forecast(client, tag, chunker=chunker, chunk_size=chunk_size, chunk_overlap=chunk_overlap, model=model)
 
 
 def print_forecast(

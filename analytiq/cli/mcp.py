@@ -4,18 +4,37 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
+import typer
 from mcp.server.mcpserver import Context
 
 from analytiq.cli.connection import find_connection
+from analytiq.cli.console import errors_as_sentences
+from analytiq.cli.options import DataDir
 from analytiq.errors import InvalidInputError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.data_directory import ConnectionFile
 from analytiq.telemetry import logs
+
+app = typer.Typer()
+
+
+@app.command()
+def mcp(
+    *,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option("--files", help="A folder whose files may be uploaded by their path. May be repeated."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve the Model Context Protocol on standard input and output, for Claude Desktop, Cursor and others."""
+    with errors_as_sentences():
+        run_mcp(read_settings(), data_dir, files or [])
 
 
 def run_mcp(settings: Settings, data_dir: Path | None, folders: Sequence[Path]) -> None:

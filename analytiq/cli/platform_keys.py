@@ -2,20 +2,58 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
 from pydantic import SecretStr
 
-from analytiq.cli.console import note, print_rows
+from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.options import DataDir
+from analytiq.cli.providers import NoKey, ProviderName, key_from_user
 from analytiq.errors import InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.platform_keys import PlatformKeys
 from analytiq.models.provider import KeyOrigin
-from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment
+from analytiq.settings import PROVIDER_KEY_VARIABLES, Settings, provider_keys_from_environment, read_settings
 from analytiq.standalone.key_files import SECRET_KEY_FILE, old_keys_of
-from analytiq.standalone.local_database import address_of_database, run_on_database
+from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.providers import ProviderRepository
+
+app = typer.Typer(
+    help="Keys that count for all organizations; of the operator, in the database itself.", no_args_is_help=True
+)
+
+
+@app.command("list")
+def platform_list(data_dir: DataDir = None) -> None:
+    """List the platform's providers and where their keys come from; no key is shown."""
+    with errors_as_sentences():
+        print_table(read_settings(), data_dir)
+
+
+@app.command("put")
+def platform_put(
+    *,
+    provider: ProviderName,
+    api_base: Annotated[
+        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol.")
+    ] = None,
+    no_key: NoKey = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Store or replace the platform's key, typed when asked or piped in; the environment does not change it."""
+    with errors_as_sentences():
+        key = key_from_user(provider, api_base, has_key=not no_key)
+        put(read_settings(), data_dir, provider, api_key=key, api_base=api_base)
+
+
+@app.command("delete")
+def platform_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
+    """Remove the platform's key."""
+    with errors_as_sentences():
+        delete(read_settings(), data_dir, provider)
+
 
 Result = TypeVar("Result")
 MINUTE = "%Y-%m-%d %H:%M UTC"
@@ -61,7 +99,7 @@ def _on_keys(settings: Settings, data_dir: Path | None, work: Callable[[Platform
     async def run(connection: MongoConnection) -> Result:
         return await work(PlatformKeys(ProviderRepository(connection), vault))
 
-    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, run)
+    return on_database(settings, data_dir, run)
 
 
 def _vault(settings: Settings, data_dir: Path | None) -> Vault:

@@ -3,14 +3,78 @@ arguments are seen by every user of the machine, and kept in the shell's history
 """
 
 import sys
+from collections.abc import Mapping
+from typing import Annotated
 
 import typer
 from pydantic import SecretStr
 
+from analytiq.cli.connection import api_client
 from analytiq.cli.console import fail, note, print_rows
+from analytiq.cli.lazy_group import LazyGroup
+from analytiq.cli.options import DataDir
 from analytiq.client import Client, LlmProvider
 from analytiq.errors import InvalidInputError
 from analytiq.settings import NO_KEY
+
+
+class _Commands(LazyGroup):
+    group_modules: Mapping[str, tuple[str, str]] = {
+        "platform": (
+            "analytiq.cli.platform_keys",
+            "Keys that count for all organizations; of the operator, in the database itself.",
+        )
+    }
+
+
+app = typer.Typer(cls=_Commands, help="Providers of models, and the keys for them.", no_args_is_help=True)
+
+ProviderName = Annotated[str, typer.Argument(metavar="PROVIDER", help="As LiteLLM names it: openai, cohere, …")]
+
+
+NoKey = Annotated[bool, typer.Option("--no-key", help="For a server that asks for none; with --api-base.")]
+
+
+@app.command("list")
+def providers_list(data_dir: DataDir = None) -> None:
+    """List the providers that there is a key for; no key is shown."""
+    with api_client(data_dir) as client:
+        print_table(client)
+
+
+@app.command("put")
+def providers_put(
+    *,
+    provider: ProviderName,
+    api_base: Annotated[
+        str | None, typer.Option(help="Address of a server of your own that speaks OpenAI's protocol, or of Azure's.")
+    ] = None,
+    no_key: NoKey = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Store a key of the organization's own, typed when asked or piped in."""
+    with api_client(data_dir) as client:
+        put(client, provider, api_base, has_key=not no_key)
+
+
+@app.command("delete")
+def providers_delete(provider: ProviderName, data_dir: DataDir = None) -> None:
+    """Forget the organization's own key."""
+    with api_client(data_dir) as client:
+        delete(client, provider)
+
+
+@app.command("test")
+def providers_test(
+    provider: ProviderName,
+    model: Annotated[str | None, typer.Option(help="An embedding model of the provider; its usual one.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make one call with the key, and say what happened. Exit code 1 where it does not work."""
+    with api_client(data_dir) as client:
+        is_working = test(client, provider, model)
+    raise typer.Exit(0 if is_working else 1)
+
 
 MINUTE = "%Y-%m-%d %H:%M UTC"
 

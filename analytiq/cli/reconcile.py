@@ -1,8 +1,78 @@
 """`analytiq reconcile` and `analytiq reports`: what is not as it should be, and what was mended."""
 
+from typing import Annotated
+
+import typer
+
 from analytiq.cli import knowledge_bases
-from analytiq.cli.console import fail, note, output, print_rows
+from analytiq.cli.connection import api_client
+from analytiq.cli.console import errors_as_sentences, fail, note, output, print_rows
+from analytiq.cli.options import DataDir, DryRun
 from analytiq.client import Client, FoundDrift, ReconcileReport, ReconcileRun
+from analytiq.errors import InvalidInputError
+from analytiq.settings import read_settings
+
+Everything = Annotated[
+    bool, typer.Option("--everything", help="Of all organizations: for operators, directly in the database.")
+]
+
+
+app = typer.Typer()
+
+
+@app.command()
+def reconcile(
+    *,
+    kb: Annotated[str | None, typer.Option(help="Only this knowledge base: its name or id.")] = None,
+    is_full: Annotated[bool, typer.Option("--full", help="Look at every vector, file and text.")] = False,
+    is_dry: DryRun = False,
+    rebuilds_cache: Annotated[
+        bool, typer.Option("--rebuild-cache", help="Put embeddings back into the cache; calls no provider.")
+    ] = False,
+    is_everything: Everything = False,
+    waits: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until it has ended.")] = True,
+    data_dir: DataDir = None,
+) -> None:
+    """Look for what is not as it should be, now, and have it mended. Exit code 1 if the run failed."""
+    from analytiq.cli import reconcile_everything
+
+    if is_everything:
+        with errors_as_sentences():
+            if kb is not None:
+                raise InvalidInputError("--everything is not --kb: leave one of them out.")
+            is_well = reconcile_everything.run(
+                read_settings(), data_dir, is_full=is_full, is_dry=is_dry, rebuilds_cache=rebuilds_cache, waits=waits
+            )
+        raise typer.Exit(0 if is_well else 1)
+    with api_client(data_dir) as client:
+        is_well = run(client, kb, is_full=is_full, is_dry=is_dry, rebuilds_cache=rebuilds_cache, waits=waits)
+    raise typer.Exit(0 if is_well else 1)
+
+
+@app.command()
+def reports(
+    *,
+    run: Annotated[str | None, typer.Argument(metavar="RUN", help="Only this one, with all that it names.")] = None,
+    is_everything: Everything = False,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="How many to show at most.")] = 20,
+    data_dir: DataDir = None,
+) -> None:
+    """List the latest runs, and passes that found something; or show one."""
+    from analytiq.cli import reconcile_everything
+
+    if is_everything:
+        with errors_as_sentences():
+            if run is None:
+                reconcile_everything.print_table(read_settings(), data_dir, limit)
+            else:
+                reconcile_everything.print_one(read_settings(), data_dir, run)
+        return
+    with api_client(data_dir) as client:
+        if run is None:
+            print_table(client, limit)
+        else:
+            print_one(client, run)
+
 
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
 

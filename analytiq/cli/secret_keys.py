@@ -2,13 +2,32 @@
 
 from pathlib import Path
 
-from analytiq.cli.console import fail, note
-from analytiq.inference.credentials.encryption import Vault
+import typer
+
+from analytiq.cli.console import errors_as_sentences, fail, note
+from analytiq.cli.options import DataDir
+from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.rotation import RotationReport
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.key_files import SECRET_KEY_FILE
 from analytiq.standalone.local_database import address_of_database, run_on_database
 from analytiq.standalone.secret_keys import renew, replace_key_of
+
+app = typer.Typer()
+
+
+@app.command("rotate-secret-key")
+def rotate_secret_key(data_dir: DataDir = None) -> None:
+    """Encrypt stored secrets again, under a fresh key or under the one in ANALYTIQ_SECRET_KEY."""
+    with errors_as_sentences():
+        is_complete = rotate(read_settings(), data_dir)
+    raise typer.Exit(0 if is_complete else 1)
+
+
+@app.command("secret-key")
+def secret_key() -> None:
+    """Print a fresh ANALYTIQ_SECRET_KEY, for installations whose processes you start yourself."""
+    typer.echo(new_secret_key())
 
 
 def rotate(settings: Settings, data_dir: Path | None) -> bool:

@@ -2,13 +2,26 @@
 
 from pathlib import Path
 
+import typer
+
 from analytiq.cli import knowledge_bases
 from analytiq.cli.connection import find_connection
-from analytiq.cli.console import output
+from analytiq.cli.console import errors_as_sentences, output
+from analytiq.cli.options import DataDir
 from analytiq.client import Client
 from analytiq.errors import AnalytiqError
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.process_table import holder_of, processes_of
+
+app = typer.Typer()
+
+
+@app.command()
+def status(data_dir: DataDir = None) -> None:
+    """Show what runs, what it holds, and what it still has to do."""
+    with errors_as_sentences():
+        print_status(read_settings(), data_dir)
+
 
 DOCUMENT_STATES = ("uploaded", "extracting", "extracted", "failed")
 JOB_STATES = {"available": "waiting", "running": "running", "dead": "given up"}

@@ -5,18 +5,65 @@ Set directly in the database: whoever opens an organization with a token must no
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import ByteSize, TypeAdapter, ValidationError
 
-from analytiq.cli.console import print_rows
+from analytiq.cli.console import errors_as_sentences, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.storage import Storage
 from analytiq.models.storage import StorageAccount
-from analytiq.settings import Settings
-from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
+from analytiq.settings import Settings, read_settings
+from analytiq.standalone.local_database import on_database, organization_of
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.storage_accounts import StorageAccountRepository
+
+app = typer.Typer(
+    help="How much an organization may store, directly in the database: for whoever runs the server.",
+    no_args_is_help=True,
+)
+
+OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
+
+
+@app.command("show")
+def storage_show(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """Show an organization's quota, and what of it is used."""
+    with errors_as_sentences():
+        show(read_settings(), data_dir, organization)
+
+
+@app.command("set")
+def storage_set(
+    *,
+    size: Annotated[
+        str | None, typer.Option("--bytes", help="Of files: a number, or one with kB, MB, GB, MiB, GiB …; or `none`.")
+    ] = None,
+    documents: Annotated[str | None, typer.Option(help="A number, or `none`.")] = None,
+    organization: OfOrganization = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Let an organization store so much; what is left out stays. What is stored already stays, too."""
+    with errors_as_sentences():
+        change(read_settings(), data_dir, organization, size=size, documents=documents)
+
+
+@app.command("lift")
+def storage_lift(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """Let an organization store as much as it wants."""
+    with errors_as_sentences():
+        change(read_settings(), data_dir, organization, size="none", documents="none")
+
+
+@app.command("recount")
+def storage_recount(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """Count anew what an organization uses, as the reconciler does once a day."""
+    with errors_as_sentences():
+        recount(read_settings(), data_dir, organization)
+
 
 Work = Callable[[Storage, str], Awaitable[StorageAccount]]
 
@@ -89,7 +136,7 @@ def _on_account(settings: Settings, data_dir: Path | None, organization_id: str 
         storage = Storage(StorageAccountRepository(connection), DocumentRepository(connection))
         return await work(storage, organization.id)
 
-    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, run)
+    return on_database(settings, data_dir, run)
 
 
 def _print(account: StorageAccount) -> None:

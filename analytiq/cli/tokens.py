@@ -1,15 +1,76 @@
 """`analytiq token …`."""
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from analytiq import clock
 from analytiq.cli.connection import connect_to_api
-from analytiq.cli.console import note, output, print_rows
+from analytiq.cli.console import errors_as_sentences, note, output, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.client import AccessToken
 from analytiq.models.account import TokenScope
 from analytiq.models.maker import OPERATOR
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
+from analytiq.standalone.local_database import on_database
 from analytiq.storage.client import MongoConnection
+
+app = typer.Typer(help="Access tokens.", no_args_is_help=True)
+
+
+@app.command("create")
+def token_create(
+    *,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[TokenScope, typer.Option(help="What it may do; `admin`: everything.")] = TokenScope.ADMIN,
+    in_database: Annotated[
+        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+    ] = False,
+    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make an access token, and show its secret this once."""
+    with errors_as_sentences():
+        if in_database:
+            create_in_database(read_settings(), data_dir, name, scope, organization)
+        else:
+            create(read_settings(), data_dir, name, scope)
+
+
+@app.command("list")
+def token_list(data_dir: DataDir = None) -> None:
+    """List access tokens, without their secrets."""
+    with errors_as_sentences():
+        print_table(read_settings(), data_dir)
+
+
+@app.command("revoke")
+def token_revoke(
+    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")], data_dir: DataDir = None
+) -> None:
+    """Close an access token for good."""
+    with errors_as_sentences():
+        revoke(read_settings(), data_dir, token_id)
+
+
+@app.command("take-over")
+def token_take_over(
+    *,
+    token_id: Annotated[str, typer.Argument(help="As `token list` shows it.")],
+    in_database: Annotated[
+        bool, typer.Option("--database", help="Without a token: directly in MONGODB_URI's database, or that of `up`.")
+    ] = False,
+    organization: Annotated[str | None, typer.Option(help="Its id, with --database; the oldest, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Become the maker of an access token, so that it no longer ends with whoever made it."""
+    with errors_as_sentences():
+        if in_database:
+            take_over_in_database(read_settings(), data_dir, token_id, organization)
+        else:
+            take_over(read_settings(), data_dir, token_id)
+
 
 MINUTE = "%Y-%m-%d %H:%M UTC"
 
@@ -66,14 +127,14 @@ def take_over_in_database(
     Raises:
         NotFoundError: no database is known, or the organization has no such token.
     """
-    from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
+    from analytiq.standalone.local_database import organization_of
     from analytiq.tenancy.organizations.service import Organizations
 
     async def hand_over(connection: MongoConnection) -> str:
         organization = await organization_of(connection, organization_id)
         return (await Organizations.on(connection).take_over_token(organization.id, token_id, OPERATOR)).name
 
-    name = run_on_database(address_of_database(settings, data_dir), settings.mongo.database, hand_over)
+    name = on_database(settings, data_dir, hand_over)
     _tell_taken_over(name, OPERATOR.name)
 
 

@@ -4,19 +4,54 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import typer
 from rich.markup import escape
 
-from analytiq.cli.console import messages, note, output
+from analytiq.cli.console import errors_as_sentences, messages, note, output
+from analytiq.cli.options import DataDir, Host, Port
 from analytiq.cli.state_line import show_state
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.addresses import serves_pages
 from analytiq.standalone.data_directory import keep_files_private
+from analytiq.standalone.machine import plan_capacity, read_machine
 from analytiq.standalone.platform import Platform, PlatformOptions, Ready
 from analytiq.telemetry import logs
+
+app = typer.Typer()
+
+
+@app.command()
+def up(
+    *,
+    data_dir: DataDir = None,
+    host: Host = None,
+    port: Port = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Worker processes; as many as fit the machine unless set.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the processes' logs here, instead of to files.")
+    ] = False,
+) -> None:
+    """Run everything: database, API, workers and reconciler, until Ctrl-C."""
+    with errors_as_sentences():
+        settings = read_settings()
+        machine = read_machine()
+        capacity = plan_capacity(machine, settings, workers=workers)
+        options = PlatformOptions(
+            data_dir=data_dir or settings.data_dir,
+            host=host or settings.api.host,
+            port=settings.api.port if port is None else port,
+            capacity=capacity,
+            keeps_logs=not verbose,
+        )
+        note(capacity.describe(machine))
+        run_up(settings, options)
+
 
 Result = TypeVar("Result")
 

@@ -1,21 +1,31 @@
-"""`analytiq usage`, what an organization was charged, and `analytiq quota …`.
+"""`analytiq usage`: SPUs charged to the organization and saved by the cache."""
 
-Quotas are set directly in the database: whoever opens an organization with a token must not raise its quota with it.
-"""
-
-from collections.abc import Awaitable, Callable
 from datetime import datetime
-from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.client import Client
-from analytiq.models.quota import SpuAccount
-from analytiq.settings import Settings
-from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
-from analytiq.storage.client import MongoConnection
-from analytiq.tenancy.metering.charges import Metering
 
-Change = Callable[[Metering, str], Awaitable[SpuAccount]]
+app = typer.Typer()
+
+Moment = Annotated[datetime | None, typer.Option(help="In UTC: 2026-01-31, or 2026-01-31T12:00:00.")]
+
+
+@app.command()
+def usage(
+    *,
+    since: Moment = None,
+    until: Moment = None,
+    by_day: Annotated[bool, typer.Option("--by-day", help="Tell the days (UTC) apart.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show the SPUs that the organization was charged, and those that the cache saved."""
+    with api_client(data_dir) as client:
+        print_usage(client, since=since, until=until, by_day=by_day)
 
 
 def print_usage(client: Client, *, since: datetime | None, until: datetime | None, by_day: bool) -> None:
@@ -42,32 +52,3 @@ def print_usage(client: Client, *, since: datetime | None, until: datetime | Non
         note(
             f"{quota.used_spus} of {quota.quota} SPUs are used, {quota.reserved_spus} more reserved by calls under way."
         )
-
-
-def show_quota(settings: Settings, data_dir: Path | None, organization_id: str | None) -> None:
-    """Print an organization's quota."""
-    _print(_on_account(settings, data_dir, organization_id, lambda metering, found: metering.account(found)))
-
-
-def set_quota(settings: Settings, data_dir: Path | None, organization_id: str | None, quota: int | None) -> None:
-    """Let an organization use so many SPUs in all; None: as many as it wants."""
-    _print(_on_account(settings, data_dir, organization_id, lambda metering, found: metering.set_quota(found, quota)))
-
-
-def top_up(settings: Settings, data_dir: Path | None, organization_id: str | None, spus: int) -> None:
-    """Raise an organization's quota."""
-    _print(_on_account(settings, data_dir, organization_id, lambda metering, found: metering.top_up(found, spus)))
-
-
-def _on_account(settings: Settings, data_dir: Path | None, organization_id: str | None, change: Change) -> SpuAccount:
-    async def work(connection: MongoConnection) -> SpuAccount:
-        organization = await organization_of(connection, organization_id)
-        return await change(Metering.on(connection), organization.id)
-
-    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
-
-
-def _print(account: SpuAccount) -> None:
-    figures = (account.quota, account.used, account.reserved, account.left)
-    texts = ["unlimited" if figure is None else str(figure) for figure in figures]
-    print_rows(("organization", "quota", "used", "reserved", "left"), [(account.organization_id, *texts)])

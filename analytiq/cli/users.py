@@ -2,18 +2,20 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
 from pydantic import SecretStr
 
-from analytiq.cli.console import note, output, print_rows
+from analytiq.cli.console import errors_as_sentences, note, output, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.errors import AnalytiqError, NotFoundError
 from analytiq.models import maker
 from analytiq.models.account import Permission, Role, User, normalize
 from analytiq.models.audit import Actor, ActorKind
-from analytiq.settings import Settings
+from analytiq.settings import Settings, read_settings
 from analytiq.standalone.data_directory import read_connection
-from analytiq.standalone.local_database import address_of_database, organization_of, run_on_database
+from analytiq.standalone.local_database import on_database, organization_of
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
 from analytiq.storage.repositories.audit_log import AuditLogRepository
@@ -27,6 +29,69 @@ from analytiq.tenancy.accounts.passwords import Passwords
 from analytiq.tenancy.accounts.people import People
 from analytiq.tenancy.accounts.recovery import Recovery
 from analytiq.tenancy.accounts.sessions import Sessions
+
+app = typer.Typer(help="People who sign in, directly in the database.", no_args_is_help=True)
+
+OfOrganization = Annotated[str | None, typer.Option("--organization", help="Its id; the oldest, if left out.")]
+Email = Annotated[str, typer.Argument(metavar="ADDRESS", help="What the person signs in with.")]
+
+
+@app.command("list")
+def user_list(organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """List the members of an organization."""
+    with errors_as_sentences():
+        print_table(read_settings(), data_dir, organization)
+
+
+@app.command("invite")
+def user_invite(
+    *,
+    email: Annotated[
+        str | None, typer.Argument(metavar="ADDRESS", help="Left out, whoever has the link says who they are.")
+    ] = None,
+    role: Annotated[
+        Role | None, typer.Option(help="What the person may do. [default: viewer; owner while there is no owner]")
+    ] = None,
+    organization: OfOrganization = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Make a link that makes a person a member, and print it this once."""
+    with errors_as_sentences():
+        invite(read_settings(), data_dir, organization, email=email, role=role)
+
+
+@app.command("reset")
+def user_reset(email: Email, data_dir: DataDir = None) -> None:
+    """Make a link to choose a new password, and print it this once."""
+    with errors_as_sentences():
+        reset(read_settings(), data_dir, email)
+
+
+@app.command("role")
+def user_role(
+    email: Email,
+    role: Annotated[Role, typer.Argument(help="What the person may do from now on.")],
+    organization: OfOrganization = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Give a member another role."""
+    with errors_as_sentences():
+        change_role(read_settings(), data_dir, organization, email, role)
+
+
+@app.command("remove")
+def user_remove(email: Email, organization: OfOrganization = None, data_dir: DataDir = None) -> None:
+    """End a membership."""
+    with errors_as_sentences():
+        remove(read_settings(), data_dir, organization, email)
+
+
+@app.command("sign-out")
+def user_sign_out(email: Email, data_dir: DataDir = None) -> None:
+    """Sign a person out in every browser."""
+    with errors_as_sentences():
+        sign_out(read_settings(), data_dir, email)
+
 
 Result = TypeVar("Result")
 
@@ -187,7 +252,7 @@ async def _user(connection: MongoConnection, email: str) -> User:
 
 
 def _run(settings: Settings, data_dir: Path | None, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
-    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+    return on_database(settings, data_dir, work)
 
 
 def _base(settings: Settings, data_dir: Path | None) -> str:

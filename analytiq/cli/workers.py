@@ -1,14 +1,45 @@
 """`analytiq workers …`, directly on the database: workers belong to the system, not to an organization."""
 
 from pathlib import Path
+from typing import Annotated
 
-from analytiq.cli.console import note, print_rows
+import typer
+
+from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.options import DataDir
 from analytiq.jobs.queue.registry import OBEY_SECONDS, SILENT_SECONDS
 from analytiq.models.worker import Worker
-from analytiq.settings import Settings
-from analytiq.standalone.local_database import address_of_database, run_on_database
+from analytiq.settings import Settings, read_settings
+from analytiq.standalone.local_database import address_of_database, on_database, run_on_database
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.workers import RuntimeSettingRepository, WorkerRepository
+
+app = typer.Typer(help="Worker processes, directly in the database.", no_args_is_help=True)
+
+
+@app.command("list")
+def workers_list(data_dir: DataDir = None) -> None:
+    """List worker processes, and how many jobs each runs."""
+    with errors_as_sentences():
+        print_table(read_settings(), data_dir)
+
+
+@app.command("set")
+def workers_set(
+    concurrency: Annotated[int, typer.Argument(min=1, max=256, help="Jobs at once, in each worker.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Let each worker run so many jobs at once, from now on and after restarts."""
+    with errors_as_sentences():
+        set_concurrency(read_settings(), data_dir, concurrency)
+
+
+@app.command("reset")
+def workers_reset(data_dir: DataDir = None) -> None:
+    """Let each worker run as many jobs at once as its own settings say."""
+    with errors_as_sentences():
+        set_concurrency(read_settings(), data_dir, None)
+
 
 SECOND = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -50,6 +81,6 @@ def set_concurrency(settings: Settings, data_dir: Path | None, concurrency: int 
     async def write(connection: MongoConnection) -> None:
         await RuntimeSettingRepository(connection).set_worker_concurrency(concurrency)
 
-    run_on_database(address_of_database(settings, data_dir), settings.mongo.database, write)
+    on_database(settings, data_dir, write)
     wanted = "as many as its own settings say" if concurrency is None else str(concurrency)
     note(f"Within {OBEY_SECONDS:g} s each worker runs {wanted} at once; what runs already is finished.")

@@ -107,6 +107,13 @@ async def organization_of(connection: MongoConnection, organization_id: str | No
     return organization
 
 
+def on_database(
+    settings: Settings, data_dir: Path | None, work: Callable[[MongoConnection], Awaitable[Result]]
+) -> Result:
+    """Run work on the database of `address_of_database`."""
+    return run_on_database(address_of_database(settings, data_dir), settings.mongo.database, work)
+
+
 def run_on_database(uri: SecretStr, database: str, work: Callable[[MongoConnection], Awaitable[Result]]) -> Result:
     """Connect, do the work, close; the driver's passing failures become errors of ours."""
 

@@ -1,7 +1,14 @@
 import subprocess
 import sys
+from importlib import metadata
+from typing import cast
 
 import pytest
+from typer.main import get_group
+from typer.testing import CliRunner
+
+from analytiq.cli.lazy_group import LazyGroup, UnloadedCommand
+from analytiq.cli.main import Commands, app
 
 HEAVY = ("litellm", "chonkie", "onnxruntime", "onnx", "numpy", "fastapi", "lxml", "pypdfium2", "PIL", "tokenizers")
 
@@ -15,7 +22,20 @@ def loaded_by(module: str) -> set[str]:
 def test_help_loads_neither_the_driver_nor_the_client() -> None:
     loaded = loaded_by("analytiq.cli.main")
     assert "typer" in loaded
-    assert not loaded & {"pymongo", "httpx", "pydantic_settings", "cryptography", *HEAVY}
+    assert not loaded & {"pymongo", "httpx", "pydantic", "cryptography", "structlog", *HEAVY}
+
+
+def test_summaries_are_those_of_the_commands() -> None:
+    unloaded = cast("LazyGroup", get_group(app)).commands
+    assert len(unloaded) == len(Commands.command_modules) + len(Commands.group_modules)
+    for name, command in unloaded.items():
+        loaded = cast("UnloadedCommand", command).load()
+        assert (loaded.name, command.help) == (name, (loaded.help or "").split("\n\n")[0])
+
+
+def test_version_is_printed() -> None:
+    answer = CliRunner().invoke(app, ["--version"])
+    assert (answer.exit_code, answer.output) == (0, f"analytiq {metadata.version('analytiq')}\n")
 
 
 @pytest.mark.parametrize("module", ["analytiq.cli.up", "analytiq.cli.demo"])

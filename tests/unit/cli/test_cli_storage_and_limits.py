@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.cli.own_limits import changed_limits
+from analytiq.cli.organization_settings import changed_limits
 from analytiq.cli.storage import parsed_bytes, parsed_documents
 from analytiq.client.organization_models import ModelRateLimit, RateLimits
 from analytiq.errors import InvalidInputError

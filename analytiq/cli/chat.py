@@ -2,12 +2,36 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 
 from analytiq.cli import knowledge_bases
+from analytiq.cli.connection import api_client
 from analytiq.cli.console import fail, note, output
+from analytiq.cli.options import DataDir
 from analytiq.client import ChatMessage, Client
+
+app = typer.Typer()
+
+
+@app.command()
+def chat(
+    *,
+    question: Annotated[str | None, typer.Argument(help="The only question; left out: a conversation.")] = None,
+    kb: Annotated[list[str] | None, typer.Option(help="Name or id; may be repeated, not needed for the only one.")] = (
+        None
+    ),
+    thread: Annotated[str | None, typer.Option(help="Go on with this thread: its id.")] = None,
+    model: Annotated[str | None, typer.Option(help="Chat model; the organization's default, if left out.")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Ask questions that a chat model answers from the documents, with citations."""
+    with api_client(data_dir) as client:
+        is_well = run_chat(client, question, kbs=kb or [], thread_id=thread, model=model)
+    raise typer.Exit(0 if is_well else 1)
+
 
 PROMPT = "\nyou> "
 _ENDINGS = {

@@ -1,15 +1,61 @@
 """`analytiq search`."""
 
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 from rich.text import Text
 
 from analytiq.cli import knowledge_bases
+from analytiq.cli.connection import api_client
 from analytiq.cli.console import note, output
 from analytiq.cli.documents_by_name import ids_of, is_id
+from analytiq.cli.options import DataDir
 from analytiq.cli.passages import render_passage
 from analytiq.client import Client, Passage
+
+app = typer.Typer()
+
+
+class SearchMode(StrEnum):
+    """By what passages are found."""
+
+    HYBRID = "hybrid"
+    VECTOR = "vector"
+    LEXICAL = "lexical"
+
+
+@app.command()
+def search(
+    *,
+    query: Annotated[str, typer.Argument(help="What is asked.")],
+    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
+    top_k: Annotated[int, typer.Option(min=1, max=100, help="How many passages.")] = 5,
+    document: Annotated[list[str] | None, typer.Option(help="Only in this document. May be repeated.")] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Find passages, with file, page and relevance."""
+    with api_client(data_dir) as client:
+        run_search(client, query, kb=kb, top_k=top_k, documents=document or [], mode=mode, as_json=as_json)
+
+
+@app.command()
+def explain(
+    *,
+    query: Annotated[str, typer.Argument(help="What is asked.")],
+    document: Annotated[str, typer.Argument(help="Name or id of the document.")],
+    kb: Annotated[str | None, typer.Option(help="Name or id; not needed for the only one.")] = None,
+    mode: Annotated[SearchMode | None, typer.Option(help="Find by both, by vector, or by words.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What the API answers.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Say why a document is found for a question, or why not."""
+    with api_client(data_dir) as client:
+        run_explain(client, query, document, kb=kb, mode=mode, as_json=as_json)
 
 
 def run_search(

@@ -1,16 +1,15 @@
 """`analytiq fields …`: the declared types of documents' metadata."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.connection import api_client
+from analytiq.cli.console import note, print_rows
 from analytiq.cli.options import DataDir
+from analytiq.client import Client
 from analytiq.errors import InvalidInputError
 from analytiq.models.metadata_field import FieldType, MisfitPolicy
-
-if TYPE_CHECKING:
-    from analytiq.client import Client
 
 app = typer.Typer(help="Types of documents' metadata.", no_args_is_help=True)
 
@@ -18,10 +17,7 @@ app = typer.Typer(help="Types of documents' metadata.", no_args_is_help=True)
 @app.command("list")
 def list_fields(data_dir: DataDir = None) -> None:
     """List the fields whose type is declared."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if not fields:
             note("No field is declared: documents take any metadata. `analytiq fields declare` declares one.")
@@ -39,10 +35,7 @@ def declare(
     data_dir: DataDir = None,
 ) -> None:
     """Declare fields beside those that are declared already, or with another type than before."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         added = dict(_declared(item) for item in field)
         _put(client, {**client.metadata_fields(), **added}, MisfitPolicy.REMOVE if removes_misfits else None)
 
@@ -52,10 +45,7 @@ def drop(
     *, name: Annotated[list[str], typer.Argument(help="As `fields list` shows it.")], data_dir: DataDir = None
 ) -> None:
     """Declare fields no longer; the documents' values stay, and may be anything from now on."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         fields = client.metadata_fields()
         if unknown := [each for each in name if each not in fields]:
             raise InvalidInputError(f"not declared: {', '.join(unknown)}; `analytiq fields list` shows what is")

@@ -1,14 +1,14 @@
-"""`analytiq settings …`: what the organization sets for itself."""
+"""What becomes of an organization's rate limits when some of them are changed."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from analytiq.cli.console import errors_as_sentences, note, print_rows
+from analytiq.cli.connection import api_client
+from analytiq.cli.console import note, print_rows
 from analytiq.cli.options import DataDir
-
-if TYPE_CHECKING:
-    from analytiq.client.organization_models import OrganizationSettings
+from analytiq.client.organization_models import ModelRateLimit, OrganizationSettings, RateLimits
+from analytiq.errors import InvalidInputError
 
 app = typer.Typer(help="The organization's OCR languages and rate limits.", no_args_is_help=True)
 
@@ -18,10 +18,7 @@ PerMinute = Annotated[int | None, typer.Option(min=0, help="0: as the server say
 @app.command("show")
 def show(data_dir: DataDir = None) -> None:
     """Show the organization's settings beside the server's."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         _print(client.settings())
 
 
@@ -33,10 +30,7 @@ def ocr_languages(
     data_dir: DataDir = None,
 ) -> None:
     """Read pictures of text in these languages, from the next extraction on."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         _print(client.set_ocr_languages(languages or None))
 
 
@@ -52,11 +46,7 @@ def rate_limits(
     data_dir: DataDir = None,
 ) -> None:
     """Let less through in a minute than the server would; what is left out stays."""
-    from analytiq.cli.connection import connect_to_api
-    from analytiq.cli.own_limits import changed_limits
-    from analytiq.settings import read_settings
-
-    with errors_as_sentences(), connect_to_api(read_settings(), data_dir) as client:
+    with api_client(data_dir) as client:
         wanted = changed_limits(
             client.settings().rate_limits,
             model=model,
@@ -97,3 +87,45 @@ def _print(settings: "OrganizationSettings") -> None:
 
 def _figure(value: int | None) -> str:
     return "-" if value is None else str(value)
+
+
+def changed_limits(
+    now: RateLimits,
+    *,
+    model: str | None,
+    requests_per_minute: int | None,
+    tokens_per_minute: int | None,
+    documents_per_minute: int | None,
+) -> RateLimits:
+    """The limits after a change; None leaves one as it is, 0 takes it away.
+
+    Raises:
+        InvalidInputError: nothing is to change, or a limit of documents is asked for a model.
+    """
+    if requests_per_minute is None and tokens_per_minute is None and documents_per_minute is None:
+        raise InvalidInputError(
+            "say what to change: --requests-per-minute, --tokens-per-minute or --documents-per-minute"
+        )
+    if model is None:
+        return now.model_copy(
+            update={
+                "requests_per_minute": _changed(now.requests_per_minute, requests_per_minute),
+                "tokens_per_minute": _changed(now.tokens_per_minute, tokens_per_minute),
+                "documents_per_minute": _changed(now.documents_per_minute, documents_per_minute),
+            }
+        )
+    if documents_per_minute is not None:
+        raise InvalidInputError("a model has no limit of documents: leave out --model, or --documents-per-minute")
+    before = next((limit for limit in now.models if limit.model == model), ModelRateLimit(model=model))
+    after = ModelRateLimit(
+        model=model,
+        requests_per_minute=_changed(before.requests_per_minute, requests_per_minute),
+        tokens_per_minute=_changed(before.tokens_per_minute, tokens_per_minute),
+    )
+    others = [limit for limit in now.models if limit.model != model]
+    is_said = after.requests_per_minute is not None or after.tokens_per_minute is not None
+    return now.model_copy(update={"models": [*others, after] if is_said else others})
+
+
+def _changed(now: int | None, wanted: int | None) -> int | None:
+    return now if wanted is None else wanted or None

@@ -1,0 +1,254 @@
+"""`analytiq ingest`: files into the platform, and the wait until they can be found."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+from rich.markup import escape
+
+from analytiq.cli.console import note, output
+from analytiq.cli.files import Found, FoundFile
+from analytiq.cli.folder_plan import Comparison, Hashes, compare
+from analytiq.cli.ingest_progress import UploadProgress, WaitProgress
+from analytiq.client import Client, DocumentAtPath, DocumentDetail, DuplicatePolicy, KnowledgeBase, ProblemError, Tag
+from analytiq.errors import AnalytiqError
+
+PARALLEL_UPLOADS = 4
+WAIT_SECONDS = 3600.0
+MOST_LISTED = 20
+"""Skipped or vanished files that are named before their number must do."""
+
+OUTCOMES = {
+    "created": "created",
+    "replaced": "replaced",
+    "returned": "already there",
+    "failed": "not taken",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a person asks of an ingestion."""
+
+    tags: Sequence[Tag] = ()
+    metadata: dict[str, JsonValue] | None = None
+    knowledge_base: KnowledgeBase | None = None
+    on_duplicate: DuplicatePolicy | None = None
+    """None: the next version of a document for files of directories, and a document of its own for other files."""
+    is_named: bool = False
+    """See `compare`."""
+    deletes: bool = False
+    waits: bool = True
+
+    @property
+    def tag_ids(self) -> list[str] | None:
+        """The ids of the tags, None for none."""
+        return [tag.tag_id for tag in self.tags] or None
+
+    def policy_of(self, file: FoundFile) -> DuplicatePolicy:
+        """The policy for a name that is there already."""
+        if self.on_duplicate is not None:
+            return self.on_duplicate
+        return DuplicatePolicy.RETURN if file.root is None else DuplicatePolicy.REPLACE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file. `document_id` is None where it failed, and then `remark` says why."""
+
+    path: Path
+    outcome: str
+    document_id: str | None
+    remark: str | None = None
+
+
+class StoppedError(Exception):
+    """A person has stopped the command while a file was being sent."""
+
+
+@dataclass(slots=True)
+class Ingestion:
+    """One pass over the files; `stop` may be called at any time, from another thread too."""
+
+    client: Client
+    wishes: Wishes
+    hashes: Hashes = field(default_factory=Hashes)
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    is_waiting: bool = False
+    is_stopped: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, found: Found) -> bool:
+        """Send what is new or changed, add what is missing, and wait; returns whether all went well."""
+        self.outcomes.clear()
+        comparison = self._compare(found)
+        self._send(comparison)
+        self.outcomes += [Outcome(file.path, "returned", id_) for id_, file in comparison.unchanged.items()]
+        refused = self._add_to(list(comparison.unchanged))
+        deleted = self._delete(comparison.vanished)
+        kept = list(dict.fromkeys(outcome.document_id for outcome in self.outcomes if outcome.document_id))
+        settled = self._wait(kept) if self.wishes.waits and kept else []
+        unfound = [document for document in settled if document.failures]
+        for document in unfound:
+            output.print(f"[red]failed[/]  {escape(document.document_name)}: {escape('; '.join(document.failures))}")
+        for document in settled:
+            for warning in document.warnings:
+                output.print(f"[yellow]note[/]  {escape(document.document_name)}: {escape(warning)}")
+        output.print(escape(self._summary(settled, found, comparison, deleted)))
+        return not unfound and not refused and all(outcome.document_id for outcome in self.outcomes)
+
+    def stop(self) -> str:
+        """End what is under way; returns what goes on without the command."""
+        self.is_stopped.set()
+        there = sum(outcome.document_id is not None for outcome in self.outcomes)
+        if not there:
+            return "Stopped; nothing was sent."
+        counted = f"{there} {'document is' if there == 1 else 'documents are'}"
+        again = "" if self.is_waiting else " The same command sends only what is missing."
+        return (
+            f"Stopped. {counted} there; extraction and indexing go on without this command, and `analytiq status` shows"
+            f" how far they are.{again}"
+        )
+
+    def _compare(self, found: Found) -> Comparison:
+        if self.wishes.on_duplicate is DuplicatePolicy.CREATE:
+            return Comparison(to_send=list(found.files))
+        return compare(self.client, found, self.hashes, is_named=self.wishes.is_named)
+
+    def _send(self, comparison: Comparison) -> None:
+        files = comparison.to_send
+        names = Counter(file.document_name for file in files)
+        with UploadProgress([file.path for file in files]) as progress:
+
+            def advance(count: int) -> None:
+                if self.is_stopped.is_set():
+                    raise StoppedError
+                progress.advance(count)
+
+            def upload(file: FoundFile) -> None:
+                outcome = self._refused(file, names) or self._upload(file, advance)
+                if outcome.outcome == "created" and file.path in comparison.changed:
+                    remark = "another document has this name; --on-duplicate replace makes a file its next version"
+                    outcome = Outcome(outcome.path, outcome.outcome, outcome.document_id, remark)
+                self.outcomes.append(outcome)
+                progress.show(outcome.path, outcome.outcome, OUTCOMES[outcome.outcome], outcome.remark)
+
+            with ThreadPoolExecutor(PARALLEL_UPLOADS, thread_name_prefix="upload") as threads:
+                sending = [threads.submit(upload, file) for file in files]
+                try:
+                    for sent in sending:
+                        sent.result()
+                except BaseException:
+                    self.is_stopped.set()
+                    threads.shutdown(cancel_futures=True)
+                    raise
+
+    def _refused(self, file: FoundFile, names: Counter[str]) -> Outcome | None:
+        """Documents are known by their name: two files of one name would replace each other, in any order."""
+        if self.wishes.policy_of(file) is DuplicatePolicy.REPLACE and names[file.document_name] > 1:
+            remark = "another of these files has the same name, and would replace this one"
+            return Outcome(file.path, "failed", None, remark)
+        return None
+
+    def _upload(self, file: FoundFile, on_bytes: Callable[[int], None]) -> Outcome:
+        root = file.root
+        try:
+            answer = self.client.upload(
+                [file.path],
+                tag_ids=self.wishes.tag_ids,
+                metadata=self.wishes.metadata,
+                on_duplicate=self.wishes.policy_of(file),
+                merge=True,
+                root=root and root.directory,
+                folder=root and root.folder,
+                origin=root and root.origin,
+                on_bytes=on_bytes,
+            )
+        except AnalytiqError as error:
+            return Outcome(file.path, "failed", None, error.detail)
+        uploaded = answer.documents[0]
+        if uploaded.error is not None:
+            return Outcome(file.path, "failed", None, uploaded.error.detail)
+        return Outcome(file.path, uploaded.outcome, uploaded.document_id)
+
+    def _add_to(self, document_ids: Sequence[str]) -> bool:
+        """Add tags and metadata to documents that are there already; returns whether one of them was refused."""
+        wishes = self.wishes
+        if not document_ids or not (wishes.tags or wishes.metadata):
+            return False
+        changed = self.client.change_documents(document_ids, add_tag_ids=wishes.tag_ids or (), metadata=wishes.metadata)
+        if count := len(changed.changed_ids):
+            documents = "document" if count == 1 else "documents"
+            output.print(f"Added missing tags or metadata to {count} {documents} that were there already.")
+        for refusal in changed.refused:
+            output.print(f"[red]unchanged[/]  {escape(refusal.document_name)}: {escape(refusal.detail)}")
+        return bool(changed.refused)
+
+    def _delete(self, vanished: Sequence[DocumentAtPath]) -> int:
+        deleted = 0
+        for number, document in enumerate(vanished):
+            if self.wishes.deletes:
+                try:
+                    self.client.delete_document(document.document_id)
+                except ProblemError as error:
+                    if error.status != 404:
+                        raise
+                deleted += 1
+            if number < MOST_LISTED:
+                said = "deleted" if self.wishes.deletes else "vanished"
+                output.print(f"[yellow]{said}[/]  {escape(document.document_name)}")
+        if len(vanished) > MOST_LISTED:
+            output.print(f"… and {len(vanished) - MOST_LISTED} more.")
+        return deleted
+
+    def _wait(self, document_ids: Sequence[str]) -> list[DocumentDetail]:
+        self.is_waiting = True
+        with WaitProgress(len(document_ids)) as progress:
+            return self.client.wait_until_indexed(
+                document_ids,
+                timeout_seconds=WAIT_SECONDS,
+                on_settled=lambda _: progress.advance(),
+                on_round=progress.tell,
+            )
+
+    def _summary(self, settled: Sequence[DocumentDetail], found: Found, comparison: Comparison, deleted: int) -> str:
+        counts = Counter(outcome.outcome for outcome in self.outcomes)
+        parts = [f"{counts[outcome]} {name}" for outcome, name in OUTCOMES.items() if counts[outcome]]
+        if found.skipped:
+            parts.append(f"{len(found.skipped)} skipped")
+        if deleted:
+            parts.append(f"{deleted} deleted")
+        total = len(self.outcomes)
+        text = f"{total} {'file' if total == 1 else 'files'}: {', '.join(parts) or 'nothing to do'}."
+        if settled:
+            text += f" {self._found(settled)}."
+        elif not self.wishes.waits:
+            text += " Extraction and indexing go on; `analytiq status` shows how far they are."
+        if comparison.vanished and not deleted:
+            count = len(comparison.vanished)
+            text += f" {count} {'is' if count == 1 else 'are'} no longer in the directory; --delete removes them."
+        return text
+
+    def _found(self, settled: Sequence[DocumentDetail]) -> str:
+        wanted = self.wishes.knowledge_base
+        searchable = sum(
+            any(
+                state.is_searchable and (wanted is None or state.kb_id == wanted.kb_id)
+                for state in item.knowledge_bases
+            )
+            for item in settled
+        )
+        failed = sum(bool(document.failures) for document in settled)
+        where = "a knowledge base" if wanted is None else f"the knowledge base {wanted.name!r}"
+        return f"{searchable} can be found in {where}" + (f", {failed} failed" if failed else "")
+
+
+def tell_skipped(found: Found) -> None:
+    """Say which files are left out, and why."""
+    for item in found.skipped[:MOST_LISTED]:
+        output.print(f"[yellow]skipped[/]  {escape(str(item.path))}: {escape(item.reason)}")
+    if len(found.skipped) > MOST_LISTED:
+        note(f"… and {len(found.skipped) - MOST_LISTED} more are skipped.")
