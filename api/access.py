@@ -94,7 +94,7 @@ async def _caller(request: Request, application: Application, organization_id: s
     signed_in = await identify_person(request, application)
     member = await application.sessions.member_of(signed_in.user, organization_id)
     if member is None:
-        raise NotFoundError(f"no organization has the id {organization_id!r}")
+        raise NotFoundError(f"No organization has the id {organization_id!r}.")
     organization = await application.organizations.get(organization_id)
     actor = Actor(kind=ActorKind.USER, id=signed_in.user.id, name=signed_in.user.email)
     session = signed_in.session
@@ -111,7 +111,7 @@ async def _caller(request: Request, application: Application, organization_id: s
 async def _of_token(application: Application, organization_id: str, authorization: str | None) -> Caller:
     opened = await open_with_header(application, authorization)
     if opened.organization.id != organization_id:
-        raise NotFoundError(f"no organization has the id {organization_id!r}")
+        raise NotFoundError(f"No organization has the id {organization_id!r}.")
     token = opened.token
     actor = Actor(kind=ActorKind.TOKEN, id=token.id, name=token.name)
     return Caller(

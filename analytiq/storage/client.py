@@ -184,7 +184,7 @@ def _named(client: AsyncMongoClient[Row], database: str) -> AsyncDatabase[Row]:
         return client[database]
     except InvalidName as error:
         raise InvalidInputError.of_field(
-            "ANALYTIQ_MONGO__DATABASE", f"{database!r} is no name for a database ({error})."
+            "ANALYTIQ_MONGO__DATABASE", f"Invalid database name {database!r}: {error}."
         ) from error
 
 

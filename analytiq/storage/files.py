@@ -185,7 +185,8 @@ class FileStore:
         byte_size: int = row["length"]
         if not 0 <= start <= byte_size or (length is not None and length < 0):
             raise InvalidInputError.of_field(
-                "range", f"it begins at byte {start} of a file of {byte_size}; ask for bytes that it has"
+                "range",
+                f"The range begins at byte {start} of a file of {byte_size} bytes. Request a range within the file.",
             )
         end = byte_size if length is None else min(byte_size, start + length)
         if start < end:
@@ -260,7 +261,7 @@ class FileStore:
         with translated():
             row: Row | None = await self._files.find_one(query)
         if row is None:
-            raise NotFoundError(f"no file has the id {file_id!r}")
+            raise NotFoundError(f"No file has the id {file_id!r}.")
         return row
 
     async def _read_range(self, row: Row, start: int, end: int) -> AsyncGenerator[bytes, None]:

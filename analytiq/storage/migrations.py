@@ -154,7 +154,7 @@ async def migrate(connection: MongoConnection) -> list[str]:
                     {"_id": _STATE_ID, "token": token}, {"$set": {"token": None}}
                 )
         elif asyncio.get_running_loop().time() > deadline:
-            raise TransientError("another process has been migrating the database for too long; see its log")
+            raise TransientError("Another process has been migrating the database for too long. Read its log.")
         else:
             await asyncio.sleep(_POLL_SECONDS)
     return applied

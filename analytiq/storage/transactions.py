@@ -173,7 +173,7 @@ def _is_worth_another_run(error: PyMongoError, progress: _Progress) -> bool:
     if progress.duplicates <= MAX_DUPLICATE_RERUNS:
         return True
     raise ConflictError(
-        f"{_duplicate(error)} exists already, after {MAX_DUPLICATE_RERUNS} more attempts; reload and decide again."
+        f"{_duplicate(error)} still exists after {MAX_DUPLICATE_RERUNS} more attempts. Reload and decide again."
     ) from error
 
 

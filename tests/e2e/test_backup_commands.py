@@ -205,11 +205,11 @@ def report_if_done(house: House, erasure_id: str) -> str | None:
 
 
 def test_wrong_calls_of_erase_are_sentences(house: House) -> None:
-    assert "no organization has the id" in house.fails("erase", "organization", "f" * 24, "--yes")
+    assert "No organization has the id" in house.fails("erase", "organization", "f" * 24, "--yes")
     assert "Say which documents" in house.fails("erase", "documents", house.organization_id, "--yes")
     assert "no tag named 'none'" in house.fails("erase", "documents", house.organization_id, "--tag", "none", "--yes")
     assert "KEY=VALUE" in house.fails("erase", "documents", house.organization_id, "--metadata", "x", "--yes")
-    assert "no erasure has the id" in house.fails("erase", "show", "f" * 24)
+    assert "No erasure has the id" in house.fails("erase", "show", "f" * 24)
     assert "either --days or --off" in house.fails("erase", "retention", house.organization_id)
     assert found(house.client, house.kb_id)
 

@@ -115,7 +115,7 @@ def test_example_prints_the_answer_and_what_it_cites(room: Room, name: str) -> N
 def test_example_that_chats_fails_with_the_reason(room: Room, name: str) -> None:
     finished = run_example(room.running, name, "f" * 24, QUESTION, MODEL)
     assert finished.returncode != 0
-    assert "no knowledge base has the id" in finished.stderr
+    assert "No knowledge base has the id" in finished.stderr
     room.server.script(Fail(400, "on holiday"))
     finished = run_example(room.running, name, room.kb_id, QUESTION, MODEL)
     assert finished.returncode != 0

@@ -157,7 +157,7 @@ def test_list_without_a_job_says_so_and_unknown_job_is_an_error(operator: Operat
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr
     refused = operator.types("jobs", "show", f"extract:{UNKNOWN_ID}")
-    assert f"no job has the id 'extract:{UNKNOWN_ID}'" in refused.stderr
+    assert f"No job has the id 'extract:{UNKNOWN_ID}'" in refused.stderr
 
 
 def test_client_tells_that_a_waiting_job_cannot_be_replayed(operator: Operator) -> None:

@@ -191,7 +191,7 @@ async def test_long_page_is_read_in_parts_that_make_the_whole(library: Library) 
         ("search", {"query": ""}, "at least 1 character"),
         ("search", {"query": "x", "metadata_filter": {"$where": "1"}}, "$where"),
         ("search", {"query": "x", "metadata_fliter": {"customer": "Acme"}}, "no argument 'metadata_fliter'"),
-        ("read_document", {"document_id": "f" * 24}, "no document has the id"),
+        ("read_document", {"document_id": "f" * 24}, "No document has the id"),
         ("read_document", {"document_id": "../../tags"}, "ids have 24 hex digits"),
         ("list_documents", {"tags": ["no such tag"]}, "no tag has the name"),
         ("upload_document", {"name": "x.txt"}, "give either text, or content_base64"),

@@ -171,7 +171,7 @@ class PromptRunning:
         if document is not None:
             if document.text_id is None:
                 reason = document.error.detail if document.error else "its text has not been extracted yet"
-                raise NotFoundError(f"the document has no text: {reason}; run the prompt again then", code="no_text")
+                raise NotFoundError(f"The document has no text: {reason}; run the prompt again then", code="no_text")
             text = (await self._rows.texts.read(organization.id, document.text_id)).text
             name, text_hash = document.document_name, document.text_hash
         most = self._settings.max_document_tokens

@@ -94,7 +94,7 @@ def check_chunking(chunker_type: str, *, chunk_size: int, chunk_overlap: int) ->
     # Asking what is installed reads the metadata of every package (8 ms), and this runs for each document.
     elif not _is_built_in(chunker_type) and chunker_type not in _plugins():
         known = ", ".join(known_chunkers())
-        errors.append(FieldError("chunker_type", f"{chunker_type!r} is not known; known are {known}"))
+        errors.append(FieldError("chunker_type", f"Unknown chunker {chunker_type!r}. Known chunkers: {known}."))
     if not MIN_CHUNK_SIZE <= chunk_size <= MAX_CHUNK_SIZE:
         reason = f"{chunk_size} is not from {MIN_CHUNK_SIZE} to {MAX_CHUNK_SIZE} tokens"
         errors.append(FieldError("chunk_size", reason))

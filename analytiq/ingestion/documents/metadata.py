@@ -38,10 +38,10 @@ def fitted_metadata(metadata: Mapping[str, JsonValue], types: FieldTypes) -> dic
         try:
             kept[name] = fitted(metadata[name], types[name])
         except Misfit as misfit:
-            problems.append(FieldError(f"metadata.{name}", f"is declared as {types[name].value}: {misfit}"))
+            problems.append(FieldError(f"metadata.{name}", f"Declared as {types[name].value}: {misfit}."))
     if problems:
         problems.sort(key=lambda problem: problem.field)
-        named = "; ".join(f"{problem.field} {problem.reason}" for problem in problems)
+        named = " ".join(f"{problem.field}: {problem.reason}" for problem in problems)
         raise InvalidInputError(named, errors=problems, code="metadata_misfit")
     return kept
 
@@ -54,25 +54,25 @@ class _Budget:
     def take_key(self, key: str, path: str) -> None:
         self._keys += 1
         if self._keys > MOST_KEYS:
-            raise InvalidInputError.of_field(path, f"more than {MOST_KEYS} keys")
+            raise InvalidInputError.of_field(path, f"More than {MOST_KEYS} keys.")
         _require_text(key, path)
         if not key or key.startswith("$") or "." in key or "\0" in key:
             raise InvalidInputError.of_field(
-                path, f"the key {key!r} is empty, begins with $, or has a dot or NUL in it"
+                path, f"The key {key!r} is empty, begins with $, or contains a dot or NUL."
             )
         self._count(len(key), path)
 
     def take(self, value: JsonValue, path: str, *, depth: int) -> None:
         if depth > DEEPEST:
-            raise InvalidInputError.of_field(path, f"nested deeper than {DEEPEST} levels")
+            raise InvalidInputError.of_field(path, f"Nested deeper than {DEEPEST} levels.")
         match value:
             case str():
                 _require_text(value, path)
                 self._count(len(value), path)
             case float() if not math.isfinite(value):
-                raise InvalidInputError.of_field(path, "not a finite number")
+                raise InvalidInputError.of_field(path, "Not a finite number.")
             case int() if not -(2**63) <= value < 2**63:
-                raise InvalidInputError.of_field(path, "an integer of more than 64 bits")
+                raise InvalidInputError.of_field(path, "An integer of more than 64 bits.")
             case list():
                 self._count(len(value), path)
                 for index, item in enumerate(value):
@@ -88,7 +88,7 @@ class _Budget:
         self._characters += characters
         if self._characters > LONGEST_METADATA_CHARACTERS:
             raise InvalidInputError.of_field(
-                path, f"the metadata has more than {LONGEST_METADATA_CHARACTERS:,} characters in all"
+                path, f"The metadata has more than {LONGEST_METADATA_CHARACTERS:,} characters in all."
             )
 
 
@@ -96,4 +96,4 @@ def _require_text(value: str, path: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInputError.of_field(path, "holds half of a surrogate pair, which is no text") from error
+        raise InvalidInputError.of_field(path, "Contains half of a surrogate pair, which is not valid text.") from error

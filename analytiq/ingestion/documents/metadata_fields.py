@@ -108,7 +108,7 @@ class MetadataFields:
         """Return the current declarations."""
         organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise NotFoundError(f"no organization has the id {organization_id!r}")
+            raise NotFoundError(f"No organization has the id {organization_id!r}.")
         return DeclaredFields(organization.metadata_fields, organization.metadata_fields_revision)
 
     async def fitted(
@@ -146,7 +146,7 @@ class MetadataFields:
         await self._require_fit(organization_id, types, on_misfit)
         declared = DeclaredFields(types, before.revision + 1)
         if not await self._organizations.declare_metadata_fields(organization_id, types, after=before.revision):
-            raise ConflictError("somebody else declares fields of the metadata at the moment; read them, and try again")
+            raise ConflictError("Another call is declaring metadata fields. Read the fields and try again.")
         rewritten, removed = 0, 0
         async for ids in self._unfit(organization_id, types):
             counts = await self._refit(organization_id, ids, declared)
@@ -220,7 +220,7 @@ def validate_names(types: FieldTypes) -> None:
         InvalidInputError: names them.
     """
     if len(types) > MOST_FIELDS:
-        raise InvalidInputError.of_field("fields", f"at most {MOST_FIELDS} fields can be declared, not {len(types)}")
+        raise InvalidInputError.of_field("fields", f"At most {MOST_FIELDS} fields can be declared, not {len(types)}.")
     for name in types:
         is_text = not any("\ud800" <= character <= "\udfff" for character in name)
         if not is_text or not name or len(name) > LONGEST_NAME or any(character in name for character in ".$\0"):

@@ -24,11 +24,11 @@ def validated_name(name: str, *, field: str = "document_name") -> str:
     """
     kept = unicodedata.normalize("NFC", name).strip()
     if not kept:
-        raise InvalidInputError.of_field(field, "a document needs a name")
+        raise InvalidInputError.of_field(field, "A document needs a name.")
     if len(kept) > LONGEST_NAME:
-        raise InvalidInputError.of_field(field, f"longer than {LONGEST_NAME} characters")
+        raise InvalidInputError.of_field(field, f"Longer than {LONGEST_NAME} characters.")
     if any(is_control(character) for character in kept):
-        raise InvalidInputError.of_field(field, "control characters are not allowed in a name")
+        raise InvalidInputError.of_field(field, "Control characters are not allowed in a name.")
     return kept
 
 
@@ -88,7 +88,7 @@ def last_component(name: str) -> str:
     """
     last = re.split(r"[/\\]", name)[-1].strip()
     if last in (".", ".."):
-        raise InvalidInputError.of_field("name", f"{last!r} names a folder. Give the file's name.")
+        raise InvalidInputError.of_field("name", f"The name {last!r} is a folder. Give the name of the file.")
     return last
 
 
@@ -101,7 +101,7 @@ def _validated_folder(folder: str, field: str) -> str:
     """Keep the outer spaces of a folder's name: "a" and "a " are two folders."""
     validated_name(folder, field=field)
     if len(folder) > LONGEST_NAME:
-        raise InvalidInputError.of_field(field, f"longer than {LONGEST_NAME} characters")
+        raise InvalidInputError.of_field(field, f"Longer than {LONGEST_NAME} characters.")
     return folder
 
 

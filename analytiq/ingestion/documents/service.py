@@ -191,10 +191,10 @@ class Documents:
 def _text_id_of(document: Document) -> str:
     if document.text_id is None:
         reason = document.error.detail if document.error else "its text has not been extracted yet"
-        raise ConflictError(f"the document has no text: {reason}", code="no_text")
+        raise ConflictError(f"The document has no text: {reason}", code="no_text")
     return document.text_id
 
 
 def unknown_document(document_id: str) -> NotFoundError:
     """No document of the organization has this id."""
-    return NotFoundError(f"no document has the id {document_id!r}")
+    return NotFoundError(f"No document has the id {document_id!r}.")

@@ -107,7 +107,7 @@ class Extraction:
 
     async def _parse(self, running: RunningJob, document: Document) -> tuple[ParsedDocument, str]:
         if document.byte_size == 0:
-            raise EmptyDocumentError(f"the file {document.document_name!r} is empty; upload it again")
+            raise EmptyDocumentError(f"The file {document.document_name!r} is empty. Upload it again.")
         with tempfile.TemporaryDirectory(prefix="analytiq-extract-") as directory:
             path = Path(directory) / f"original{_suffix(document.document_name)}"
             with path.open("wb") as target:

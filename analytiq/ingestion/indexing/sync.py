@@ -75,7 +75,9 @@ class Sync:
                     log.info("indexing.planned_anew", kb_id=kb_id, document_id=document_id, why=change.detail)
                 else:
                     return
-            raise ConflictError("the document or knowledge base changes faster than it can be indexed")
+            raise ConflictError(
+                "The document or knowledge base changes faster than it can be indexed. The job is retried."
+            )
         except LeaseLostError:
             raise
         except AnalytiqError as error:

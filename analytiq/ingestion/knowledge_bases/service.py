@@ -279,4 +279,4 @@ def drop_request(organization_id: str, kb_id: str) -> JobRequest:
 
 def unknown_knowledge_base(kb_id: str) -> NotFoundError:
     """No knowledge base of the organization has this id."""
-    return NotFoundError(f"no knowledge base has the id {kb_id!r}")
+    return NotFoundError(f"No knowledge base has the id {kb_id!r}.")

@@ -24,6 +24,4 @@ def load_engine(name: str) -> OcrEngineFactory:
     if name in installed.names:
         return cast("OcrEngineFactory", installed[name].load())
     known = sorted({*installed.names, *(built_in.name for built_in in BUILT_IN_ENGINES)})
-    raise InvalidInputError.of_field(
-        "ocr_engine", f"no OCR engine is called {name!r}; the known ones are {', '.join(known)}"
-    )
+    raise InvalidInputError.of_field("ocr_engine", f"Unknown OCR engine {name!r}. Known engines: {', '.join(known)}.")

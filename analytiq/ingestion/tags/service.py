@@ -106,7 +106,7 @@ class Tags:
         distinct = list(dict.fromkeys(tag_ids))
         known = {tag.id for tag in await self._tags.with_ids(organization_id, distinct)}
         unknown = [
-            FieldError(f"{field}[{tag_ids.index(tag_id)}]", f"no tag has the id {tag_id!r}")
+            FieldError(f"{field}[{tag_ids.index(tag_id)}]", f"No tag has the id {tag_id!r}.")
             for tag_id in distinct
             if tag_id not in known
         ]
@@ -121,4 +121,4 @@ class Tags:
 
 
 def _unknown(tag_id: str) -> NotFoundError:
-    return NotFoundError(f"no tag has the id {tag_id!r}")
+    return NotFoundError(f"No tag has the id {tag_id!r}.")

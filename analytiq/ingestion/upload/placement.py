@@ -142,7 +142,9 @@ class Placing:
         """Return the next version: the old text is served until the new one is ready."""
         now = await self._documents.get(target.organization_id, target.id, session=session)
         if now is None or now.document_name != placement.document_name:
-            raise ConflictError("the document to replace was deleted or renamed meanwhile; upload again")
+            raise ConflictError(
+                "The document to replace was deleted or renamed during the upload. Upload the file again."
+            )
         changes: dict[str, Any] = {
             "file_id": placement.upload.file_id,
             "sha256": placement.stored.sha256,
@@ -164,7 +166,7 @@ class Placing:
             changes["origin"] = placement.origin
         document = await self._documents.change(session, target.organization_id, target.id, changes)
         if document is None:
-            raise ConflictError("the document to replace was deleted meanwhile; upload again")
+            raise ConflictError("The document to replace was deleted during the upload. Upload the file again.")
         difference = StorageAmount(stored_bytes=document.byte_size - now.byte_size)
         await self._storage.take(session, document.organization_id, difference)
         await self._attach(session, placement, document.id)
@@ -190,7 +192,7 @@ class Placing:
             content_type=placement.content_type,
         )
         if placement.content is None and not await self._uploads.finish(session, placement.upload):
-            raise TransientError("the upload took too long and was given up; send the file again")
+            raise TransientError("The upload took too long and was abandoned. Send the file again.")
 
 
 def _replacing_matters(placement: Placement, document: Document) -> bool:

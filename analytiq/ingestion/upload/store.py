@@ -205,7 +205,7 @@ class Uploads:
             if loop.time() - renewed_at > RENEW_SECONDS:
                 renewed_at = loop.time()
                 if not await self._uploads.renew(upload, lease_seconds=LEASE_SECONDS):
-                    raise TransientError("the upload took a pause for too long and was given up; send it again")
+                    raise TransientError("The upload paused for too long and was abandoned. Send the file again.")
             yield block
 
 

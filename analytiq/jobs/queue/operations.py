@@ -189,7 +189,7 @@ class Jobs:
         job = await self._existing(organization_id, job_id)
         if job.kind in DELETIONS:
             raise ConflictError(
-                f"the job {job_id!r} deletes what is already gone for everybody, and must run to its end",
+                f"The job {job_id!r} deletes invisible data and cannot be cancelled.",
                 code="job_not_cancellable",
             )
         if job.state is JobState.DEAD:
@@ -202,7 +202,7 @@ class Jobs:
             await self._on_settled(job)
         after = await self._jobs.of_organization(organization_id, job_id)
         if was is None or after is None:
-            raise ConflictError(f"the job {job_id!r} was done before it could be stopped", code="job_done")
+            raise ConflictError(f"The job {job_id!r} finished before it could be cancelled.", code="job_done")
         log.info("queue.cancel_wanted", organization_id=organization_id, job=job_id, was=was.value)
         return after
 
@@ -214,9 +214,7 @@ class Jobs:
         """
         kinds = tuple(kind for kind in query.kinds or JobKind if kind not in DELETIONS)
         if not kinds:
-            raise ConflictError(
-                "jobs that delete what is already gone for everybody must run to their end", code="job_not_cancellable"
-            )
+            raise ConflictError("Jobs that delete invisible data cannot be cancelled.", code="job_not_cancellable")
         wanted = replace(query, kinds=kinds)
         cancelled_count = stopping = 0
         if not query.states or JobState.AVAILABLE in query.states:
@@ -244,7 +242,7 @@ class Jobs:
         job = await self._jobs.of_organization(organization_id, job_id)
         if job is None:
             raise NotFoundError(
-                f"no job has the id {job_id!r}; one that is done is found in the log of its document only"
+                f"No job has the id {job_id!r}. Finished jobs are listed in the log of their document only."
             )
         return job
 
@@ -276,4 +274,4 @@ class Jobs:
 
 def _not_dead(job: Job) -> ConflictError:
     state = "waits for its turn" if job.state is JobState.AVAILABLE else "runs"
-    return ConflictError(f"the job {job.id!r} {state}; only a dead one is replayed", code="job_not_dead")
+    return ConflictError(f"The job {job.id!r} {state}. Only dead jobs can be replayed.", code="job_not_dead")

@@ -44,7 +44,7 @@ class RunningJob:
         self._reported_at = now
         progress = Progress(done=done, total=total, unit=unit)
         if not await self._jobs.report_progress(self.job, progress):
-            raise LeaseLostError(f"the lease of job {self.job.id!r} was lost")
+            raise LeaseLostError(f"The lease of job {self.job.id!r} was lost.")
 
     def report_soon(self, done: int, total: int, unit: str) -> None:
         """As `report`, for callers that cannot wait; that a lease was lost is the heartbeat's to find."""

@@ -54,7 +54,7 @@ async def _write(backup: Backup, path: Path, organization_ids: Sequence[str] | N
         sys.stdout.buffer.flush()
         return made
     if await asyncio.to_thread(path.exists):
-        raise ConflictError(f"{str(path)!r} is there already, and stays as it is; name another file.")
+        raise ConflictError(f"The file {str(path)!r} exists and is kept. Name another file.")
     part = path.with_name(path.name + PART_SUFFIX)
     with _written(part, path) as stream:
         made = await backup.make(stream, organization_ids, on_step=on_step)

@@ -137,10 +137,10 @@ class Restore:
             if organization_id not in held:
                 names = ", ".join(f"{item.id} ({item.name})" for item in header.organizations)
                 raise InvalidInputError.of_field(
-                    "organization", f"the archive does not hold {organization_id!r}; it holds {names}"
+                    "organization", f"The archive does not contain {organization_id!r}. It contains {names}."
                 )
         if options.name is not None and len(wanted) != 1:
-            raise InvalidInputError.of_field("name", "only one organization can be given a name")
+            raise InvalidInputError.of_field("name", "Only one organization can be given a name.")
         return [held[organization_id] for organization_id in wanted]
 
     async def _require_absent(self, contents: Contents, organization_id: str, options: RestoreOptions) -> None:

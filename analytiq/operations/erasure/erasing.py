@@ -209,4 +209,4 @@ class Erasing:
 
 
 def _lease_lost(erasure: Erasure) -> LeaseLostError:
-    return LeaseLostError(f"another process goes on with the erasure {erasure.id}")
+    return LeaseLostError(f"Another process continues the erasure {erasure.id}.")

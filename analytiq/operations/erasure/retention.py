@@ -32,9 +32,9 @@ class Retention:
             NotFoundError: no such organization.
         """
         if days is not None and not 1 <= days <= MOST_DAYS:
-            raise InvalidInputError.of_field("document_days", f"give 1 to {MOST_DAYS} days, or null to keep documents")
+            raise InvalidInputError.of_field("document_days", f"Give 1 to {MOST_DAYS} days, or null to keep documents.")
         if not await self._rows.set_days(organization_id, days):
-            raise NotFoundError(f"no organization has the id {organization_id!r}")
+            raise NotFoundError(f"No organization has the id {organization_id!r}.")
 
     async def apply(self, organization: Organization) -> int:
         """Delete what the organization no longer keeps; return the number of documents."""

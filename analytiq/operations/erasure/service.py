@@ -92,7 +92,7 @@ class Erasures:
         if is_dry_run or not exists:
             counts = await self._tenants.count(organization_id, kb_ids=kb_ids, options=options)
         if not exists and not counts:
-            raise NotFoundError(f"no organization has the id {organization_id!r}")
+            raise NotFoundError(f"No organization has the id {organization_id!r}.")
         erasure = _new(
             ErasureKind.ORGANIZATION, organization_id, requested_by, reason, is_dry_run=is_dry_run
         ).model_copy(update={"options": options, "kb_ids": tuple(kb_ids)})
@@ -101,7 +101,7 @@ class Erasures:
         erasure = erasure.model_copy(update={"lease_token": new_id()})
         await self._rows.insert(erasure)
         if await self._rows.take(erasure.id, erasure.lease_token or "") is None:
-            raise LeaseLostError(f"another process goes on with the erasure {erasure.id}")
+            raise LeaseLostError(f"Another process continues the erasure {erasure.id}.")
         closed = await self._erasing.entomb(erasure)
         await self._rows.let_go(closed)
         await self._ask(closed)
@@ -136,7 +136,7 @@ class Erasures:
         count = await self._selecting.count_selected(organization_id, selection)
         if count > MOST_DOCUMENTS:
             raise InvalidInputError(
-                f"{count} documents fit, and one erasure takes {MOST_DOCUMENTS}; narrow it down, for example by age.",
+                f"The selection has {count} documents, more than {MOST_DOCUMENTS}. Narrow it, for example by age.",
                 code="too_many_selected",
             )
         erasure = _new(ErasureKind.DOCUMENTS, organization_id, requested_by, reason, is_dry_run=is_dry_run).model_copy(
@@ -189,7 +189,7 @@ class Erasures:
         else:
             erasure = await self._rows.of_organization(organization_id, erasure_id)
         if erasure is None:
-            raise NotFoundError(f"no erasure has the id {erasure_id!r}")
+            raise NotFoundError(f"No erasure has the id {erasure_id!r}.")
         return erasure
 
     async def page(self, organization_id: str | None, *, skip: int, limit: int) -> tuple[list[Erasure], int]:
@@ -264,7 +264,7 @@ class Erasures:
     async def _require_organization(self, organization_id: str) -> Organization:
         organization = await self._organizations.get(organization_id)
         if organization is None:
-            raise NotFoundError(f"no organization has the id {organization_id!r}")
+            raise NotFoundError(f"No organization has the id {organization_id!r}.")
         return organization
 
     async def _stored_dry_run(self, erasure: Erasure, counts: dict[str, int], *, documents: int) -> Erasure:

@@ -48,7 +48,7 @@ class RunRequests:
             ConflictError: too many of its runs are waiting or running.
         """
         if kb_id is not None and await self._knowledge_bases.get(organization_id or "", kb_id) is None:
-            raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
         if await self._jobs.count_unfinished(organization_id or "", JobKind.RECONCILE) >= MOST_UNFINISHED:
             raise ConflictError(
                 f"{MOST_UNFINISHED} runs are waiting or running that were asked for; wait until one has ended",

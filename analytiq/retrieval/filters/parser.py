@@ -324,7 +324,9 @@ def _require_text(value: str, path: str, max_bytes: int) -> None:
     try:
         byte_size = len(value.encode())
     except UnicodeEncodeError as error:
-        raise InvalidInputError.of_field(path, "a string holds half of a surrogate pair, which is no text") from error
+        raise InvalidInputError.of_field(
+            path, "a string Contains half of a surrogate pair, which is not valid text."
+        ) from error
     if byte_size > max_bytes:
         raise InvalidInputError.of_field(path, f"a string has at most {max_bytes} bytes, not {byte_size}")
 

@@ -97,7 +97,7 @@ class Locating:
             raise InvalidInputError.of_field("end", f"a passage ends after its start, {start}")
         document = await self._documents.get(organization_id, document_id)
         if document is None:
-            raise NotFoundError(f"no document has the id {document_id!r}")
+            raise NotFoundError(f"No document has the id {document_id!r}.")
         if document.text_id is None:
             raise ConflictError("the document has no text yet: no passage of it can be placed", code="no_text")
         if text_hash is not None and text_hash != document.text_hash:

@@ -79,7 +79,7 @@ class Finding:
         knowledge_base = await self._knowledge_bases.get(organization_id, kb_id)
         epoch = await self._epochs.read(kb_id) if knowledge_base else None
         if knowledge_base is None or epoch is None:
-            raise NotFoundError(f"no knowledge base has the id {kb_id!r}")
+            raise NotFoundError(f"No knowledge base has the id {kb_id!r}.")
         return knowledge_base, epoch
 
     async def as_meant(self, organization: Organization, tree: Filter) -> Filter:

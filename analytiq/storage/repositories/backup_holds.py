@@ -70,7 +70,7 @@ class BackupHoldRepository:
         reason = await self.reason(organization_id)
         if reason is not None:
             raise RateLimitedError(
-                f"{reason} runs, and needs what this would delete; it is deleted afterwards",
+                f"{reason} is running and needs these data. The deletion continues afterwards.",
                 retry_after=LOOK_AGAIN_SECONDS,
                 code="held_by_backup",
             )

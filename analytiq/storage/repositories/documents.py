@@ -134,7 +134,7 @@ class DocumentRepository:
             )
         except DuplicateKeyError as error:
             raise ConflictError(
-                "another document has this name and the same bytes; choose another name",
+                "Another document has this name and the same bytes. Choose another name.",
                 code="document_exists",
             ) from error
         return decode(Document, row) if row else None

@@ -51,7 +51,7 @@ class ErasureRepository:
             await self._collection.insert_one({**encode(erasure), **({"is_open": True} if is_open else {})})
         except DuplicateKeyError as error:
             raise ConflictError(
-                "the organization is being erased already; `analytiq erase list` shows how far it is",
+                "The organization is already being erased. Follow the progress with `analytiq erase list`.",
                 code="erasure_running",
             ) from error
 

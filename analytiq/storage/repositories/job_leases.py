@@ -143,7 +143,7 @@ class JobLeases:
         }
         released = await self._by_primary.update_one(held, [{"$set": again}], session=session)
         if not released.matched_count:
-            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
+            raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
     async def retry(self, job: Job, failure: Failure, *, delay_seconds: float, is_counted: bool = True) -> bool:
         """Make the job available again later; False where the lease is no longer ours."""

@@ -232,7 +232,7 @@ class JobRepository(JobLeases, JobLanes, JobRecovery):
         held: Row = {"_id": job.id, "lease_token": job.lease_token, "state": JobState.RUNNING.value}
         result = await self._by_primary.update_one(held, [{"$set": {"updated_at": "$$NOW"}}], session=session)
         if not result.matched_count:
-            raise LeaseLostError(f"the lease of job {job.id!r} was lost; another worker goes on with it")
+            raise LeaseLostError(f"The lease of job {job.id!r} was lost. Another worker continues the job.")
 
     async def dead_among(self, job_ids: Collection[str]) -> list[Job]:
         """Those of the jobs that were given up."""

@@ -69,7 +69,7 @@ class LeaseRepository:
         """
         result = await self._collection.update_one(_held(name, token), {"$inc": {"writes": 1}}, session=session)
         if not result.matched_count:
-            raise LeaseLostError(f"the lease {name!r} has run out; another process goes on with its work")
+            raise LeaseLostError(f"The lease {name!r} has expired. Another process continues the work.")
 
     async def take_turns(self, name: str, session: Session) -> None:
         """Let no other transaction that takes turns under this name commit beside this one; call `prepare` before."""

@@ -198,6 +198,6 @@ def _without(row: Row, *names: str) -> Row:
 
 def _name_taken(name: str) -> ConflictError:
     return ConflictError(
-        f"the organization already has a prompt named {name!r}; choose another name, or change that one",
+        f"The organization already has a prompt named {name!r}. Choose another name, or change that prompt.",
         code="prompt_name_taken",
     )

@@ -104,7 +104,7 @@ class RestoreTarget:
 
         async def commit(session: Session) -> None:
             if not await restores.end(self._run, session=session):
-                raise ConflictError("another process has taken this restore up; let it go on")
+                raise ConflictError("Another process continues this restore. Wait for its end.")
             await self._begin_histories(archived, session)
             await self._show(hidden, session)
             await self._database["erasures"].update_many(

@@ -102,6 +102,6 @@ class TagRepository:
 
 def _name_taken(name: str) -> ConflictError:
     return ConflictError(
-        f"the organization already has a tag named {name!r}; use it, or choose another name",
+        f"The organization already has a tag named {name!r}. Use it, or choose another name.",
         code="tag_name_taken",
     )

@@ -98,7 +98,7 @@ class TextRepository:
             {"_id": object_id(text_id), "state": "staging"}, {"$set": {"state": "current"}}, session=session
         )
         if not served.matched_count:
-            raise TransientError("the extracted text was removed by another attempt; it is extracted again")
+            raise TransientError("Another attempt removed the extracted text. The text is extracted again.")
         if instead_of is not None:
             await self._heads.update_one(
                 {"_id": object_id(instead_of)}, {"$set": {"state": "superseded"}}, session=session
@@ -301,4 +301,4 @@ def _span(page: list[Any]) -> PageSpan:
 
 
 def _replaced() -> TransientError:
-    return TransientError("the document's text was replaced while it was read; read it again", retry_after=0.1)
+    return TransientError("The document's text was replaced during the reading. Read it again.", retry_after=0.1)

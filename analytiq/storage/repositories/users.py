@@ -45,7 +45,7 @@ class UserRepository:
         except DuplicateKeyError as error:
             if session is not None:
                 raise
-            raise ConflictError(f"somebody signs in as {user.email} already", code="email_taken") from error
+            raise ConflictError(f"The address {user.email} already has an account.", code="email_taken") from error
 
     async def get(self, user_id: str, session: Session | None = None) -> User | None:
         """Return the person with this id."""

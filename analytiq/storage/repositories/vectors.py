@@ -314,4 +314,4 @@ def _indexed(row: Row) -> IndexedGeneration:
 
 
 def _kb_gone(kb_id: str) -> ConflictError:
-    return ConflictError(f"the knowledge base {kb_id} was deleted while it was being written to", code="kb_deleted")
+    return ConflictError(f"The knowledge base {kb_id} was deleted during a write.", code="kb_deleted")

@@ -53,11 +53,11 @@ class WorkerRepository:
         await self._collection.update_one({"_id": name}, [{"$set": row}], upsert=True)
 
     async def withdraw(self, name: str) -> None:
-        """Return the process ends."""
+        """Remove the row of an ending process."""
         await self._collection.delete_one({"_id": name})
 
     async def seen_within(self, seconds: float) -> list[Worker]:
-        """Return the processes that were there so recently, by name."""
+        """Return the processes seen within the given seconds, by name."""
         earliest: Row = {"$subtract": ["$$NOW", int(seconds * 1000)]}
         cursor = self._collection.find({"$expr": {"$gte": ["$seen_at", earliest]}}).sort("_id", 1)
         return [decode(Worker, row) async for row in cursor]

@@ -57,7 +57,7 @@ async def listed(tenant: Tenant, raw: Metadata) -> set[str]:
 
 async def test_a_value_of_another_type_is_refused_when_a_document_is_uploaded_or_changed(tenant: Tenant) -> None:
     await declare(tenant, TYPES)
-    with pytest.raises(InvalidInputError, match=r"metadata\.year is declared as number: expected a number, not '2024'"):
+    with pytest.raises(InvalidInputError, match=r"metadata\.year: Declared as number: expected a number, not '2024'"):
         await upload(tenant, "a.txt", {"year": "2024"})
     document = await upload(tenant, "b.txt", {"year": 2024, "anything": ["else"]})
     with pytest.raises(InvalidInputError) as caught:

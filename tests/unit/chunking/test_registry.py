@@ -29,7 +29,7 @@ def test_names_of_the_design_are_known() -> None:
 
 
 def test_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InvalidInputError, match=r"'fast' is not known; known are .*recursive") as caught:
+    with pytest.raises(InvalidInputError, match=r"Unknown chunker 'fast'\. Known chunkers: .*recursive") as caught:
         make("fast")
     assert fields(caught.value) == {"chunker_type"}
 
