@@ -177,7 +177,7 @@ class SearchSettings(_Section):
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
-    vector_store: Literal["auto", "local", "mongodb"] = "auto"
+    vector_store: str = "auto"
     """Of new knowledge bases; `auto`: `mongodb` where the server lists search indexes. `local` serves all locally."""
     quantization: Literal["none", "scalar", "binary"] = "none"
     candidates_per_result: int = Field(default=20, ge=1, le=10_000)

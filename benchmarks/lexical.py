@@ -26,12 +26,12 @@ from analytiq import clock
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.index import FORMAT, State, WordIndex, searched
+from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
+from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import DocumentSet
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.languages import ENGLISH, STOP_WORDS
-from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched
-from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
-from analytiq.retrieval.lexical.local.view import View
+from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.chunk_texts import ChunkText, ChunkTextRepository
@@ -293,7 +293,7 @@ async def measure_whole_way(server: Server, made: Made, commits: int) -> list[st
             await stored.put(f"{start:024x}", [chunk.text for chunk in made.chunks[start : start + 500]])
         with tempfile.TemporaryDirectory(prefix="analytiq-lexical-") as directory:
 
-            async def search(index: LocalLexicalIndex, question: str) -> list[LexicalHit]:
+            async def search(index: LocalLexicalIndex, question: str) -> list[KeywordHit]:
                 return await index.search(
                     stored.knowledge_base, await stored.epoch(), question, limit=TOP_K, chunk_filter=None
                 )

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, Filter, In
 from analytiq.retrieval.search.request import SearchRequest
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from benchmarks import report

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.backends.local.vectors.graph import Graph
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.quantization import question_of
+from analytiq.retrieval.backends.local.vectors.view import View
 from analytiq.retrieval.filters.selection import DocumentSet
-from analytiq.retrieval.vector_stores.local.graph import Graph
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.quantization import question_of
-from analytiq.retrieval.vector_stores.local.view import View
 from benchmarks import report
 from benchmarks.vector_collections import CHUNKS_PER_DOCUMENT, SHARES, TOP_K, Collection, made_up
 

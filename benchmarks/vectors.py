@@ -30,11 +30,11 @@ from analytiq import clock
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner
+from analytiq.retrieval.backends.local.vectors import mirror
+from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.vector_stores.local import mirror
-from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.index_entries import IndexEntryRepository

@@ -206,8 +206,8 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
     Raises:
         AnalytiqError: the one that the settings ask for is not there, or MongoDB does not answer.
     """
-    from analytiq.models.knowledge_base import VectorStoreKind
-    from analytiq.retrieval.vector_stores.choice import StoreChoice, choose
+    from analytiq.models.knowledge_base import LOCAL_BACKEND
+    from analytiq.retrieval.backends.registry import MONGODB, BackendChoice, choose
     from analytiq.standalone.local_database import address_of_database, run_on_database
     from analytiq.storage.client import MongoConnection
     from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
@@ -215,7 +215,7 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
 
     subject = "Vector store"
 
-    async def ask(connection: MongoConnection) -> tuple[StoreChoice, dict[VectorStoreKind, int]]:
+    async def ask(connection: MongoConnection) -> tuple[BackendChoice, dict[str, int]]:
         choice = await choose(SearchIndexes(connection), settings.search)
         return choice, await KnowledgeBaseRepository(connection).counts_by_store()
 
@@ -224,8 +224,8 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
     except NotFoundError:
         return Finding(Verdict.NOTE, subject, "it is chosen when the database runs")
     choice, counts = run_on_database(uri, settings.mongo.database, ask)
-    total, remote = sum(counts.values()), counts.get(VectorStoreKind.MONGODB, 0)
-    if choice.kind is VectorStoreKind.LOCAL:
+    total, remote = sum(counts.values()), counts.get(MONGODB, 0)
+    if choice.name == LOCAL_BACKEND:
         detail = f"local, for all of {total} knowledge bases: {choice.reason}"
         if not remote:
             return detail
@@ -233,7 +233,9 @@ def check_vector_store(settings: Settings, data_dir: Path | None) -> Finding | s
             "nothing, while they fit into ANALYTIQ_SEARCH__LOCAL_STORE_BYTES; else give MongoDB its search server back"
         )
         return Finding(Verdict.NOTE, subject, f"{detail}; {remote} were made for MongoDB's own search", remedy)
-    detail = f"mongodb, for {remote} of {total} knowledge bases and all new ones: {choice.reason}"
+    detail = (
+        f"{choice.name}, for {counts.get(choice.name, 0)} of {total} knowledge bases and all new ones: {choice.reason}"
+    )
     if choice.is_away:
         return Finding(Verdict.BAD, subject, detail, "start mongot, and see its log; searches answer 503 until then")
     return detail

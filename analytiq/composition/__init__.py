@@ -2,7 +2,7 @@
 
 `bootstrap` starts a process (`starting`), `compose` puts the parts together in their order (`composing`), and
 `Application` is what comes of it (`application`). The parts have a module each, lowest first: `accounts`,
-`model_calls`, `stores`, `indexing`, `documents`, `searching`, `prompting`, `handlers`.
+`model_calls`, `indexing`, `documents`, `searching`, `prompting`, `handlers`.
 """
 
 from analytiq.composition.application import Application

@@ -53,12 +53,11 @@ from analytiq.operations.live_events.hub import Watching
 from analytiq.operations.reconcile.assembly import passes
 from analytiq.operations.reconcile.reconciler import Reconciler
 from analytiq.operations.reconcile.runs import Runs
-from analytiq.retrieval.lexical.choice import ChosenLexicalIndex
-from analytiq.retrieval.lexical.feeding import KeywordFeeder
+from analytiq.retrieval.backends.feeding import KeywordFeeder
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.places.service import Locating
 from analytiq.retrieval.search.explain import Explain
 from analytiq.retrieval.search.service import Search
-from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
@@ -122,8 +121,7 @@ class Application:
     uploads: Uploads
     knowledge_bases: KnowledgeBases
     search: Search
-    vector_store: VectorStore
-    lexical: ChosenLexicalIndex | None
+    backends: Backends
     keyword_feeder: KeywordFeeder | None
     explain: Explain
     cache_eviction: CacheEviction
@@ -265,9 +263,7 @@ class Application:
         await asyncio.gather(*self.background, return_exceptions=True)
         await self.chats.close()
         await self.watching.close()
-        await self.vector_store.close()
-        if self.lexical is not None:
-            await self.lexical.close()
+        await self.backends.close()
         await self.embedding_models.close()
         await self.chat.close()
         await close_idle_connections()

@@ -8,7 +8,6 @@ from analytiq.composition.indexing import new_indexing
 from analytiq.composition.model_calls import new_model_calls
 from analytiq.composition.prompting import new_prompting
 from analytiq.composition.searching import new_searching
-from analytiq.composition.stores import choose_stores
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.embedding.eviction import CacheEviction
 from analytiq.ingestion.ocr.language_data import installed_languages
@@ -19,7 +18,8 @@ from analytiq.jobs.queue.workers import Workers
 from analytiq.operations.live_events.hub import Watching
 from analytiq.operations.live_events.reading import Reading
 from analytiq.operations.reconcile.assembly import new_reconciler, new_runs
-from analytiq.retrieval.lexical.feeding import KeywordFeeder
+from analytiq.retrieval.backends.feeding import KeywordFeeder
+from analytiq.retrieval.backends.registry import open_backends
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection
@@ -41,15 +41,13 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
     announced = rows.announced
     accounts = new_accounts(rows, settings.accounts)
     calls = await new_model_calls(rows, vault, settings)
-    stores = await choose_stores(rows, settings)
+    backends = await open_backends(rows, settings)
     reader = DocumentReader(settings.extraction, MemoryBudget(settings.extraction.total_memory_bytes))
-    indexing = new_indexing(rows, calls, stores.vectors, reader, settings)
-    lives = new_document_lives(rows, calls, stores.vectors, reader, settings)
-    searching = new_searching(rows, calls, stores, lives, settings)
+    indexing = new_indexing(rows, calls, backends, reader, settings)
+    lives = new_document_lives(rows, calls, backends, reader, settings)
+    searching = new_searching(rows, calls, backends, lives, settings)
     prompting = new_prompting(rows, calls.chat, searching.search, settings.prompts)
-    reconciler = new_reconciler(
-        connection, indexing.life_cycle, calls.embedding_models, stores.vectors, settings.reconciler
-    )
+    reconciler = new_reconciler(connection, indexing.life_cycle, calls.embedding_models, backends, settings.reconciler)
     reconciliations = new_runs(connection, reconciler, settings.reconciler)
     on_dead = new_on_dead(indexing, prompting)
     worker_rows = WorkerRepository(connection)
@@ -85,11 +83,8 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         chat=calls.chat,
         models=calls.catalogue,
         llm_usage=rows.llm_usage,
-        vector_store=stores.vectors,
-        lexical=stores.words,
-        keyword_feeder=(
-            None if stores.words is None else KeywordFeeder(stores.words, rows.knowledge_bases, rows.epochs)
-        ),
+        backends=backends,
+        keyword_feeder=(KeywordFeeder(backends, rows.knowledge_bases, rows.epochs) if backends.has_keywords else None),
         extraction=indexing.extraction,
         life_cycle=indexing.life_cycle,
         documents=lives.documents,
@@ -139,6 +134,6 @@ async def compose(settings: Settings, connection: MongoConnection, vault: Vault)
         document_rows=rows.documents,
         kb_rows=rows.knowledge_bases,
         idempotency=IdempotencyRepository(connection),
-        handlers=new_handlers(indexing, lives, prompting, stores, reconciliations),
+        handlers=new_handlers(indexing, lives, prompting, backends, reconciliations),
         on_dead=on_dead,
     )

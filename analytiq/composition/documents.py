@@ -20,8 +20,8 @@ from analytiq.ingestion.tags.service import Tags
 from analytiq.ingestion.upload.store import Uploads
 from analytiq.operations.erasure.retention import Retention
 from analytiq.operations.erasure.service import Erasures, new_erasures
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.places.service import Locating
-from analytiq.retrieval.vector_stores.choice import ChosenVectorStore
 from analytiq.settings import Settings
 from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
@@ -58,7 +58,7 @@ class DocumentLives:
 
 
 def new_document_lives(
-    rows: Repositories, calls: ModelCalls, store: ChosenVectorStore, reader: DocumentReader, settings: Settings
+    rows: Repositories, calls: ModelCalls, backends: Backends, reader: DocumentReader, settings: Settings
 ) -> DocumentLives:
     """The lives of an organization's documents, tags and KBs."""
     connection = rows.connection
@@ -102,7 +102,7 @@ def new_document_lives(
         indexing_states=states,
         lookups=DocumentLookups(DocumentLookupRepository(connection), states),
         tags=Tags(connection, rows.tags, rows.documents, rows.knowledge_bases, prompt_uses),
-        knowledge_bases=_new_knowledge_bases(announced, rows, calls, store, prompt_uses, standings),
+        knowledge_bases=_new_knowledge_bases(announced, rows, calls, backends, prompt_uses, standings),
         standings=standings,
         document_counts=counts,
         retrying=DocumentRetrying(connection, DocumentBatchRepository(connection), rows.knowledge_bases, rows.jobs),
@@ -116,7 +116,7 @@ def _new_knowledge_bases(
     announced: Repositories,
     rows: Repositories,
     calls: ModelCalls,
-    store: ChosenVectorStore,
+    backends: Backends,
     prompt_uses: PromptUses,
     standings: KnowledgeBaseStandings,
 ) -> KnowledgeBases:
@@ -130,8 +130,7 @@ def _new_knowledge_bases(
         rows.jobs,
         calls.embedding,
         calls.embedding_models,
-        store,
-        store.kind_of_new,
+        backends,
         prompt_uses,
         ChunkPageRepository(rows.connection),
         standings,

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from analytiq.composition.documents import DocumentLives
 from analytiq.composition.indexing import Indexing
 from analytiq.composition.prompting import Prompting
-from analytiq.composition.stores import Stores
 from analytiq.jobs.queue.runner import Handler, OnDead, OnSettled, RunningJob
 from analytiq.models.document import Failure
 from analytiq.models.job import Job, JobKind
 from analytiq.operations.reconcile.runs import Runs
+from analytiq.retrieval.backends.registry import Backends
 
 
 def new_handlers(
-    indexing: Indexing, lives: DocumentLives, prompting: Prompting, stores: Stores, reconciliations: Runs
+    indexing: Indexing, lives: DocumentLives, prompting: Prompting, backends: Backends, reconciliations: Runs
 ) -> Mapping[JobKind, Handler]:
     """The handler of every kind of job."""
 
@@ -28,13 +28,13 @@ def new_handlers(
     async def drop_knowledge_base(running: RunningJob) -> None:
         await indexing.life_cycle.handle_drop(running)
         if running.job.subject.kb_id is not None:
-            stores.forget_words(running.job.subject.kb_id)
+            backends.forget(running.job.subject.kb_id)
 
     async def erase(running: RunningJob) -> None:
         await lives.erasures.handle(running)
         if running.job.subject.erasure_id is not None:
             for kb_id in (await lives.erasures.get(running.job.subject.erasure_id)).kb_ids:
-                stores.forget(kb_id)
+                backends.forget(kb_id)
 
     return {
         JobKind.EXTRACT: indexing.extraction.handle,

@@ -12,7 +12,7 @@ from analytiq.ingestion.indexing.sync import Sync
 from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
 from analytiq.ingestion.membership import Membership
 from analytiq.ingestion.parsing.reading import DocumentReader
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.settings import IndexingSettings, Settings
 from analytiq.storage.all_repositories import Repositories
 
@@ -28,7 +28,7 @@ class Indexing:
 
 
 def new_indexing(
-    rows: Repositories, calls: ModelCalls, store: VectorStore, reader: DocumentReader, settings: Settings
+    rows: Repositories, calls: ModelCalls, backends: Backends, reader: DocumentReader, settings: Settings
 ) -> Indexing:
     """The stages between an upload and a KB that can be searched."""
     life_cycle = KnowledgeBaseLifeCycle(
@@ -42,21 +42,21 @@ def new_indexing(
         rows.job_history,
         calls.rate_limits,
         rows.holds,
-        store,
+        backends,
     )
     return Indexing(
         extraction=Extraction(
             rows.connection, rows.documents, rows.texts, rows.files, rows.jobs, reader, settings.extraction
         ),
         life_cycle=life_cycle,
-        sync=_new_sync(rows, calls, store, settings.indexing),
-        sweep=Sweep(rows.generations, rows.vectors, rows.holds),
+        sync=_new_sync(rows, calls, backends, settings.indexing),
+        sweep=Sweep(rows, backends),
     )
 
 
-def _new_sync(rows: Repositories, calls: ModelCalls, store: VectorStore, settings: IndexingSettings) -> Sync:
+def _new_sync(rows: Repositories, calls: ModelCalls, backends: Backends, settings: IndexingSettings) -> Sync:
     staging = Staging(
-        rows.texts, rows.generations, rows.vectors, calls.embedding, calls.embedding_models, store, settings
+        rows.texts, rows.generations, rows.vectors, calls.embedding, calls.embedding_models, backends, settings
     )
     commit = Commit(
         rows.connection,

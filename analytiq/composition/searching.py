@@ -6,7 +6,7 @@ from analytiq.assistants.chat.answering import Answering
 from analytiq.assistants.chat.service import Chats
 from analytiq.composition.documents import DocumentLives
 from analytiq.composition.model_calls import ModelCalls
-from analytiq.composition.stores import Stores
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.search.check import Check
 from analytiq.retrieval.search.compression import ChatCompressor
 from analytiq.retrieval.search.explain import Explain
@@ -30,19 +30,19 @@ class Searching:
 
 
 def new_searching(
-    rows: Repositories, calls: ModelCalls, stores: Stores, lives: DocumentLives, settings: Settings
+    rows: Repositories, calls: ModelCalls, backends: Backends, lives: DocumentLives, settings: Settings
 ) -> Searching:
-    """A search has two legs, by vectors and by words, and steps of models around them."""
-    legs = Legs(stores.vectors, stores.words, timeout_seconds=settings.search.leg_timeout_seconds)
+    """A search has two retrievers, for vectors and for keywords, and steps of models around them."""
+    legs = Legs(has_lexical=backends.has_keywords, timeout_seconds=settings.search.leg_timeout_seconds)
     steps = ModelSteps(
         understanding=ChatUnderstanding(calls.chat, cache_seconds=settings.search.understanding_cache_seconds),
         reranker=calls.reranking,
         compressor=ChatCompressor(calls.chat),
     )
     check = Check(rows.documents, rows.entries)
-    finding = Finding(rows.knowledge_bases, rows.epochs, rows.documents, rows.tags, legs, check)
+    finding = Finding(rows.knowledge_bases, rows.epochs, rows.documents, rows.tags, backends, legs, check)
     presenting = Presenting(rows.vectors, legs, steps, step_timeout_seconds=settings.search.step_timeout_seconds)
-    search = Search(finding, presenting, legs, stores.vectors, calls.embedding, rows.entries, steps, settings.search)
+    search = Search(finding, presenting, legs, calls.embedding, rows.entries, steps, settings.search)
     return Searching(
         search=search,
         explain=Explain(search, finding, presenting, lives.documents, lives.indexing_states, settings.search),

@@ -26,11 +26,8 @@ class KnowledgeBaseStatus(StrEnum):
     RESTORING = "restoring"
 
 
-class VectorStoreKind(StrEnum):
-    """Who finds the chunks of a knowledge base; the rows are the same."""
-
-    LOCAL = "local"
-    MONGODB = "mongodb"
+LOCAL_BACKEND = "local"
+"""The retrieval backend that serves every knowledge base whose own is not available."""
 
 
 class KnowledgeBase(Stored):
@@ -38,8 +35,8 @@ class KnowledgeBase(Stored):
 
     `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring
     a dropped collection back (design 2.2). `first_membership_at` is when the pairs of the first indexing had
-    been enqueued. The two counts were read at `counted_epoch` or later. Where `vector_store` is
-    `mongodb`, its chunks carry what the search server filters by.
+    been enqueued. The two counts were read at `counted_epoch` or later. `vector_store` names the
+    retrieval backend.
     """
 
     id: str
@@ -58,7 +55,7 @@ class KnowledgeBase(Stored):
     chunk_count: int = 0
     counted_epoch: int = 0
     vectors_uuid: str
-    vector_store: VectorStoreKind = VectorStoreKind.LOCAL
+    vector_store: str = LOCAL_BACKEND
     first_membership_at: datetime | None = None
     last_indexed_at: datetime | None = None
     created_at: datetime

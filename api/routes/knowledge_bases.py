@@ -158,6 +158,7 @@ async def _standing(application: Application, knowledge_base: KnowledgeBase) -> 
 
 def _told(application: Application, answer: Told) -> Told:
     """Say whether the keyword index of this process has every commit."""
-    lexical = application.lexical
-    state = "off" if lexical is None else "building" if lexical.is_building(answer.kb_id) else "ready"
+    backends = application.backends
+    is_building = backends.has_keywords and backends.is_building_keywords(answer.kb_id)
+    state = "building" if is_building else "ready" if backends.has_keywords else "off"
     return answer.model_copy(update={"keyword_index": state})

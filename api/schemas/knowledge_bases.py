@@ -151,7 +151,7 @@ class KnowledgeBaseResponse(ResponseBody):
             embedding_model=knowledge_base.embedding_model,
             embedding_dimensions=knowledge_base.embedding_dimensions,
             coalesce_neighbors=knowledge_base.coalesce_neighbors,
-            vector_store=knowledge_base.vector_store.value,
+            vector_store=knowledge_base.vector_store,
             status=knowledge_base.status.value,
             health=standing.health,
             keyword_index=None,

@@ -12,22 +12,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.retrieval.backends.mongodb.hits import CurrentHits
-from analytiq.retrieval.lexical.base import LexicalIndex
-from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
-from analytiq.retrieval.lexical.mongodb.store import MongoLexicalIndex
-from analytiq.retrieval.vector_stores.base import VectorStore
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
-from analytiq.retrieval.vector_stores.mongodb.store import MongoVectorStore
-from analytiq.settings import SearchSettings
+from analytiq.retrieval.backends.base import RetrievalBackend
+from analytiq.retrieval.backends.registry import backend_type
+from analytiq.settings import LexicalSettings, SearchSettings, Settings
+from analytiq.storage.all_repositories import Repositories
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.ids import new_id
 from analytiq.storage.migrations import migrate
-from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
-from analytiq.storage.repositories.index_entries import IndexEntryRepository
-from analytiq.storage.repositories.vectors import VectorRepository
-from analytiq.storage.search.indexes import SearchIndexes
-from analytiq.storage.search.rows import SearchRowRepository
 from tests.contract.shelf import Shelf, a_knowledge_base
 from tests.fakes.search_server import SearchServer
 
@@ -45,18 +36,16 @@ class Serving:
     connection: MongoConnection
     emulator: SearchServer | None
 
-    def stores(self, directory: Path | None, *, with_words: bool) -> tuple[VectorStore, LexicalIndex]:
-        """New ones, as another process would have them."""
-        if self.name == "local":
-            texts = ChunkTextRepository(self.connection)
-            return (
-                LocalVectorStore(VectorRepository(self.connection), memory_bytes=2**26, load_wait_seconds=60.0),
-                LocalLexicalIndex(texts, directory, disk_bytes=2**28, build_wait_seconds=60.0),
-            )
-        indexes, rows = SearchIndexes(self.connection), SearchRowRepository(self.connection)
-        hits = CurrentHits(IndexEntryRepository(self.connection))
-        store = MongoVectorStore(indexes, rows, hits, SearchSettings(), with_words=with_words)
-        return store, MongoLexicalIndex(indexes, rows, hits)
+    def backend(self, directory: Path, *, with_keywords: bool) -> RetrievalBackend:
+        """A new one, as another process would have it."""
+        found = backend_type("mongodb" if self.name in ("emulator", "server") else self.name)
+        assert found is not None
+        settings = Settings(
+            data_dir=str(directory),
+            search=SearchSettings(local_store_bytes=2**26, load_wait_seconds=60.0),
+            lexical=LexicalSettings(is_enabled=with_keywords, build_wait_seconds=60.0),
+        )
+        return found.create(Repositories(self.connection), settings)
 
 
 @pytest.fixture(scope="module", params=STORES)
@@ -81,21 +70,19 @@ async def serving(request: pytest.FixtureRequest, mongo_uri: SecretStr) -> Async
 
 @pytest.fixture
 async def new_shelf(serving: Serving, tmp_path: Path) -> AsyncIterator[NewShelf]:
-    """Makes empty knowledge bases. `with_words`: the index of words is kept too."""
+    """Makes empty knowledge bases. `with_keywords`: the keyword index is kept too."""
     made: list[Shelf] = []
 
-    async def make(*, with_words: bool = False) -> Shelf:
-        store, words = serving.stores(tmp_path / "words", with_words=with_words)
-        made.append(Shelf(serving.name, serving.connection, store, words, a_knowledge_base()))
+    async def make(*, with_keywords: bool = False) -> Shelf:
+        backend = serving.backend(tmp_path, with_keywords=with_keywords)
+        made.append(Shelf(serving.name, serving.connection, backend, a_knowledge_base()))
         await made[-1].create()
         return made[-1]
 
     yield make
     for shelf in made:
         await shelf.drop()
-        await shelf.store.close()
-        if isinstance(shelf.words, LocalLexicalIndex):
-            await shelf.words.close()
+        await shelf.backend.close()
 
 
 @pytest.fixture

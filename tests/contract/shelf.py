@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from analytiq import clock
 from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
-from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.backends.base import IndexReader, RetrievalBackend
+from analytiq.retrieval.backends.registry import MONGODB
 from analytiq.retrieval.filters.projection import projection_of
 from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
 from analytiq.retrieval.filters.tree import Filter, evaluate
-from analytiq.retrieval.lexical.base import LexicalIndex
-from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
@@ -40,12 +40,11 @@ def vectors(count: int) -> Vectors:
 
 @dataclass(slots=True)
 class Shelf:
-    """A knowledge base in a store and an index of words. `name`: of what serves it."""
+    """A knowledge base in a backend. `name`: of what serves it."""
 
     name: str
     connection: MongoConnection
-    store: VectorStore
-    words: LexicalIndex
+    backend: RetrievalBackend
     knowledge_base: KnowledgeBase
     documents: dict[str, Document] = field(default_factory=dict)
     truth: dict[str, Vectors] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class Shelf:
     async def create(self) -> None:
         uuid = await VectorRepository(self.connection).create_collection(self.knowledge_base.id)
         self.knowledge_base = self.knowledge_base.model_copy(update={"vectors_uuid": uuid})
-        await self.store.prepare(self.knowledge_base)
+        await self.backend.prepare(self.knowledge_base)
 
         async def commit(session: Session) -> None:
             await EpochRepository(self.connection).create(session, self.knowledge_base.id, new_id())
@@ -61,13 +60,16 @@ class Shelf:
         await run_in_transaction(self.connection, commit)
 
     async def drop(self) -> None:
-        await self.store.discard(self.knowledge_base)
+        await self.backend.drop(self.knowledge_base)
         await VectorRepository(self.connection).drop_collection(self.knowledge_base.id)
 
     async def epoch(self) -> Epoch:
         epoch = await EpochRepository(self.connection).read(self.knowledge_base.id)
         assert epoch is not None
         return epoch
+
+    async def reader(self) -> IndexReader:
+        return self.backend.reader(self.knowledge_base, await self.epoch())
 
     async def stage(self, document: Document, rows: Vectors, texts: Sequence[str] = ()) -> str:
         kb, generation_id = self.knowledge_base, new_id()
@@ -76,8 +78,10 @@ class Shelf:
             generation_id=generation_id, metadata_snapshot={}, indexed_at=clock.now(),
             projection=projection_of(document),
         )  # fmt: skip
-        await VectorRepository(self.connection).stage(owner, _rows(rows, texts))
-        await self.store.await_searchable(kb, generation_id, chunk_count=len(rows))
+        chunks = _rows(rows, texts)
+        await VectorRepository(self.connection).stage(owner, chunks)
+        await self.backend.write(kb, owner, chunks)
+        await self.backend.await_searchable(kb, generation_id, chunk_count=len(rows))
         return generation_id
 
     async def put(self, document: Document, rows: Vectors, texts: Sequence[str] = ()) -> None:
@@ -127,19 +131,17 @@ class Shelf:
     async def found(self, query: Vectors, *, limit: int = 100, tree: Filter | None = None) -> Found:
         """(document, chunk, relevance), best first."""
         chunk_filter = await self.filter(tree)
-        epoch = await self.epoch()
-        answer = await self.store.search(self.knowledge_base, epoch, query, limit=limit, chunk_filter=chunk_filter)
+        answer = await (await self.reader()).vector_search(query, limit=limit, chunk_filter=chunk_filter)
         return [(hit.document_id, hit.chunk_index, hit.relevance) for hit in answer]
 
     async def found_by_words(self, question: str, *, limit: int = 100, tree: Filter | None = None) -> Found:
         """(document, chunk, score), best first."""
         chunk_filter = await self.filter(tree)
-        epoch = await self.epoch()
-        answer = await self.words.search(self.knowledge_base, epoch, question, limit=limit, chunk_filter=chunk_filter)
+        answer = await (await self.reader()).keyword_search(question, limit=limit, chunk_filter=chunk_filter)
         return [(hit.document_id, hit.chunk_index, hit.score) for hit in answer]
 
     async def counted(self, tree: Filter | None = None) -> int:
-        return await self.store.count(self.knowledge_base, await self.epoch(), chunk_filter=await self.filter(tree))
+        return await (await self.reader()).count(chunk_filter=await self.filter(tree))
 
     def passing(self, tree: Filter | None = None) -> list[tuple[str, int]]:
         """(document, chunk) of what a plain reading of the filter lets through, in order."""
@@ -164,7 +166,7 @@ def a_knowledge_base() -> KnowledgeBase:
     return KnowledgeBase(
         id=new_id(), organization_id="o1", name="KB", description="", tag_ids=(), chunker_type="token", chunk_size=16,
         chunk_overlap=0, embedding_model="m", embedding_dimensions=DIMENSIONS, coalesce_neighbors=0,
-        status=KnowledgeBaseStatus.ACTIVE, vectors_uuid="", vector_store=VectorStoreKind.MONGODB, created_at=now,
+        status=KnowledgeBaseStatus.ACTIVE, vectors_uuid="", vector_store=MONGODB, created_at=now,
         updated_at=now,
     )  # fmt: skip
 

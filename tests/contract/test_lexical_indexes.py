@@ -1,5 +1,7 @@
 """What every index of words owes: over the local one, MongoDB's behind the emulator, and a real server where one is."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ MADE = settings(
 @pytest.fixture
 async def shelf(new_shelf: NewShelf) -> Shelf:
     """An empty knowledge base with an index of words."""
-    return await new_shelf(with_words=True)
+    return await new_shelf(with_keywords=True)
 
 
 async def found(shelf: Shelf, question: str, *, limit: int = 100, tree: Filter | None = None) -> list[Place]:
@@ -96,14 +98,15 @@ async def test_an_empty_set_of_documents_has_nothing(shelf: Shelf) -> None:
     assert await found(shelf, "whales", tree=In(BuiltInField.DOCUMENT_ID, ())) == []
 
 
-async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving) -> None:
+async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving, tmp_path: Path) -> None:
     await shelf.write(a_document(IDS[0]), "whales")
     foreign = shelf.knowledge_base.model_copy(update={"organization_id": "o2"})
     # As another process, which holds nothing yet.
-    store, words = serving.stores(None, with_words=True)
-    assert await words.search(foreign, await shelf.epoch(), "whales", limit=5, chunk_filter=None) == []
-    words.forget(foreign.id)
-    await store.close()
+    backend = serving.backend(tmp_path / "other", with_keywords=True)
+    reader = backend.reader(foreign, await shelf.epoch())
+    assert await reader.keyword_search("whales", limit=5, chunk_filter=None) == []
+    backend.forget(foreign.id)
+    await backend.close()
 
 
 @pytest.fixture

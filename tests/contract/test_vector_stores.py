@@ -1,5 +1,7 @@
 """What every vector store owes: over the local one, MongoDB's behind the emulator, and a real server where one is."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -95,24 +97,25 @@ async def test_an_empty_set_of_documents_has_nothing(shelf: Shelf) -> None:
     assert await shelf.counted(nobody) == 0
 
 
-async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving) -> None:
+async def test_another_organization_finds_nothing(shelf: Shelf, serving: Serving, tmp_path: Path) -> None:
     await shelf.put(a_document(IDS[0]), vectors(2))
     foreign = shelf.knowledge_base.model_copy(update={"organization_id": "o2"})
-    store, _ = serving.stores(None, with_words=False)
-    assert await store.search(foreign, await shelf.epoch(), QUERY, limit=5, chunk_filter=None) == []
-    place = (await shelf.store.search(shelf.knowledge_base, await shelf.epoch(), QUERY, limit=1, chunk_filter=None))[0]
+    backend = serving.backend(tmp_path / "other", with_keywords=False)
+    reader = backend.reader(foreign, await shelf.epoch())
+    assert await reader.vector_search(QUERY, limit=5, chunk_filter=None) == []
+    place = (await (await shelf.reader()).vector_search(QUERY, limit=1, chunk_filter=None))[0]
     chunk = (place.generation_id, place.chunk_index)
-    assert await store.relevance_of(foreign, await shelf.epoch(), QUERY, [chunk]) == {}
-    await store.close()
+    assert await reader.scores(QUERY, [chunk]) == {}
+    await backend.close()
 
 
 async def test_the_relevance_of_a_chunk_is_what_a_search_says(shelf: Shelf) -> None:
     await shelf.put(a_document(IDS[0]), vectors(4))
-    epoch = await shelf.epoch()
-    answer = await shelf.store.search(shelf.knowledge_base, epoch, QUERY, limit=4, chunk_filter=None)
+    reader = await shelf.reader()
+    answer = await reader.vector_search(QUERY, limit=4, chunk_filter=None)
     chunks = {(hit.generation_id, hit.chunk_index): hit.relevance for hit in answer}
     asked = [*chunks, (new_id(), 0)]
-    assert await shelf.store.relevance_of(shelf.knowledge_base, epoch, QUERY, asked) == pytest.approx(chunks, abs=1e-5)
+    assert await reader.scores(QUERY, asked) == pytest.approx(chunks, abs=1e-5)
 
 
 NUMBER, WORD = MetadataField(("number",)), MetadataField(("word",))

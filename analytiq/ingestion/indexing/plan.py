@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from analytiq.models.document import Document
 from analytiq.models.index_entry import Generation, IndexEntry
-from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.projection import Projection
+from analytiq.retrieval.backends.registry import filters_stored_chunks
 from analytiq.retrieval.filters.projection import projection_of
 
 
@@ -82,7 +83,7 @@ def plan(
 
 def projection_in(knowledge_base: KnowledgeBase, document: Document) -> Projection | None:
     """Return the document's fields that its chunks carry for the filters of a search server."""
-    return projection_of(document) if knowledge_base.vector_store is VectorStoreKind.MONGODB else None
+    return projection_of(document) if filters_stored_chunks(knowledge_base.vector_store) else None
 
 
 def _settled(current: Sequence[Generation], entry: IndexEntry | None, reason: str) -> Retire | Nothing:

@@ -23,7 +23,7 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.text import PageLocator
 from analytiq.models.vector import VectorOwner, VectorRow
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.settings import IndexingSettings
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.index_entries import GenerationRepository
@@ -51,7 +51,7 @@ class Staging:
         vectors: VectorRepository,
         embedding: EmbeddingService,
         models: EmbeddingModels,
-        store: VectorStore,
+        backends: Backends,
         settings: IndexingSettings,
     ) -> None:
         self._texts = texts
@@ -59,7 +59,7 @@ class Staging:
         self._vectors = vectors
         self._embedding = embedding
         self._models = models
-        self._store = store
+        self._backends = backends
         self._settings = settings
 
     async def stage(self, running: RunningJob, pair: Pair, wanted: Index) -> Generation:
@@ -77,6 +77,7 @@ class Staging:
         await checkpoint("indexing.announced")
         locator = PageLocator(text.pages)
         owner = _owner(pair, generation)
+        backend = self._backends.of(pair.knowledge_base)
         size = self._settings.stage_batch_size
         for start in range(0, len(chunks), size):
             window = chunks[start : start + size]
@@ -89,11 +90,12 @@ class Staging:
                 for index, chunk in enumerate(window)
             ]
             await self._vectors.stage(owner, rows)
+            await backend.write(pair.knowledge_base, owner, rows)
             await checkpoint("indexing.window_staged")
             if start + size < len(chunks):  # the commit follows at once, and ends the job with its progress
                 await running.report(start + len(window), len(chunks), "chunks")
-        # Where the store follows behind, the present chunks are shown until it knows the new ones (design 2.2).
-        await self._store.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
+        # A backend may follow behind: the present chunks are shown until it knows the new ones.
+        await backend.await_searchable(pair.knowledge_base, generation.id, chunk_count=len(chunks))
         return generation
 
     def _chunker(self, knowledge_base: KnowledgeBase) -> Chunker:

@@ -4,9 +4,8 @@ import structlog
 
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.index_entry import GenerationState
-from analytiq.storage.repositories.backup_holds import BackupHoldRepository
-from analytiq.storage.repositories.index_entries import GenerationRepository
-from analytiq.storage.repositories.vectors import VectorRepository
+from analytiq.retrieval.backends.registry import Backends
+from analytiq.storage.all_repositories import Repositories
 from analytiq.telemetry.checkpoints import checkpoint
 
 log = structlog.get_logger(__name__)
@@ -15,12 +14,9 @@ log = structlog.get_logger(__name__)
 class Sweep:
     """The handler of sweep jobs."""
 
-    def __init__(
-        self, generations: GenerationRepository, vectors: VectorRepository, holds: BackupHoldRepository
-    ) -> None:
-        self._generations = generations
-        self._vectors = vectors
-        self._holds = holds
+    def __init__(self, rows: Repositories, backends: Backends) -> None:
+        self._rows = rows
+        self._backends = backends
 
     async def handle(self, running: RunningJob) -> None:
         """Move the generation to purging, delete its vectors, then its row; a current one is left alone."""
@@ -28,18 +24,21 @@ class Sweep:
         kb_id, generation_id = job.subject.kb_id, job.subject.generation_id
         if kb_id is None or generation_id is None:
             raise ValueError("a sweep names a knowledge base and a generation")
-        is_purging = await self._generations.move(
+        is_purging = await self._rows.generations.move(
             job.organization_id,
             generation_id,
             from_states=[GenerationState.STAGING, GenerationState.SUPERSEDED, GenerationState.PURGING],
             to_state=GenerationState.PURGING,
         )
-        if not is_purging and await self._generations.get(job.organization_id, generation_id) is not None:
+        if not is_purging and await self._rows.generations.get(job.organization_id, generation_id) is not None:
             log.warning("indexing.sweep_refused", generation_id=generation_id)
             return
         await checkpoint("sweep.purging")
-        await self._holds.require_free(job.organization_id)
-        swept = await self._vectors.delete_generation(job.organization_id, kb_id, generation_id)
+        await self._rows.holds.require_free(job.organization_id)
+        swept = await self._rows.vectors.delete_generation(job.organization_id, kb_id, generation_id)
+        knowledge_base = await self._rows.knowledge_bases.get(job.organization_id, kb_id)
+        if knowledge_base is not None:
+            await self._backends.of(knowledge_base).remove(knowledge_base, generation_id)
         await checkpoint("sweep.vectors_deleted")
-        await self._generations.delete(job.organization_id, generation_id)
+        await self._rows.generations.delete(job.organization_id, generation_id)
         log.info("indexing.swept", kb_id=kb_id, generation_id=generation_id, vectors=swept)

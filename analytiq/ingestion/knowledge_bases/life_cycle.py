@@ -8,7 +8,7 @@ from analytiq.ingestion.membership import Membership, kb_changed
 from analytiq.jobs.queue.runner import RunningJob
 from analytiq.models.job import Job, JobKind, JobState
 from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.repositories.backup_holds import BackupHoldRepository
 from analytiq.storage.repositories.index_entries import GenerationRepository, IndexEntryRepository
 from analytiq.storage.repositories.job_history import JobHistoryRepository
@@ -40,7 +40,7 @@ class KnowledgeBaseLifeCycle:
         history: JobHistoryRepository,
         rate_limits: RateLimits,
         holds: BackupHoldRepository,
-        store: VectorStore,
+        backends: Backends,
     ) -> None:
         self._membership = membership
         self._knowledge_bases = knowledge_bases
@@ -52,7 +52,7 @@ class KnowledgeBaseLifeCycle:
         self._history = history
         self._rate_limits = rate_limits
         self._holds = holds
-        self._store = store
+        self._backends = backends
         self._unsettled: dict[str, str] = {}
         self._has_unsettled = asyncio.Event()
 
@@ -76,7 +76,7 @@ class KnowledgeBaseLifeCycle:
         pairs = await self._membership.enqueue_pairs_of_kb(knowledge_base, request_id=job.request_id)
         await self._knowledge_bases.note_first_membership(job.organization_id, knowledge_base.id)
         # Its search indexes are not in an archive; where they are there, this is one question.
-        await self._store.prepare(knowledge_base)
+        await self._backends.of(knowledge_base).prepare(knowledge_base)
         log.info("knowledge_bases.membership", kb_id=knowledge_base.id, pairs=pairs)
 
     async def handle_drop(self, running: RunningJob) -> None:
@@ -89,7 +89,7 @@ class KnowledgeBaseLifeCycle:
         if knowledge_base is None:
             return
         await self._holds.require_free(job.organization_id)
-        await self._store.discard(knowledge_base)
+        await self._backends.of(knowledge_base).drop(knowledge_base)
         await self._vectors.drop_collection(kb_id)
         await checkpoint("knowledge_base.collection_dropped")
         await self._jobs.delete_of_kb(job.organization_id, kb_id, but=job.id)

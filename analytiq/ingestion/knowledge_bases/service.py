@@ -14,10 +14,10 @@ from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings, 
 from analytiq.ingestion.membership import kb_changed
 from analytiq.ingestion.prompt_uses import OnUse, PromptUses
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
-from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus, VectorStoreKind
+from analytiq.models.knowledge_base import KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.organization import Organization
 from analytiq.models.vector import Passage
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.chunk_pages import ChunkPageRepository
@@ -82,8 +82,7 @@ class KnowledgeBases:
         jobs: JobRepository,
         embedding: EmbeddingService,
         models: EmbeddingModels,
-        store: VectorStore,
-        store_of_new: VectorStoreKind,
+        backends: Backends,
         prompt_uses: PromptUses,
         chunk_pages: ChunkPageRepository,
         standings: KnowledgeBaseStandings,
@@ -100,8 +99,7 @@ class KnowledgeBases:
         self._jobs = jobs
         self._embedding = embedding
         self._models = models
-        self._store = store
-        self._store_of_new = store_of_new
+        self._backends = backends
 
     async def create(
         self, organization: Organization, wanted: NewKnowledgeBase, *, request_id: str | None = None
@@ -136,7 +134,7 @@ class KnowledgeBases:
             coalesce_neighbors=wanted.coalesce_neighbors,
             status=KnowledgeBaseStatus.INDEXING,
             vectors_uuid=vectors_uuid,
-            vector_store=self._store_of_new,
+            vector_store=self._backends.name_of_new,
             created_at=now,
             updated_at=now,
         )
@@ -147,7 +145,7 @@ class KnowledgeBases:
             await self._jobs.enqueue([kb_changed(organization.id, kb_id)], request_id=request_id, session=session)
 
         try:
-            await self._store.prepare(knowledge_base)
+            await self._backends.of(knowledge_base).prepare(knowledge_base)
             await run_in_transaction(self._connection, commit)
         except BaseException:
             if await self._knowledge_bases.get(organization.id, kb_id) is None:

@@ -21,7 +21,7 @@ from analytiq.operations.reconcile.repairs import Repairs
 from analytiq.operations.reconcile.runs import Runs
 from analytiq.operations.reconcile.stages import KnowledgeBaseStage, SystemStage
 from analytiq.operations.reconcile.vectors import VectorStage
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.settings import ReconcilerSettings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.file_survey import FileSurvey
@@ -44,7 +44,7 @@ def new_reconciler(
     connection: MongoConnection,
     life_cycle: KnowledgeBaseLifeCycle,
     models: EmbeddingModels,
-    store: VectorStore,
+    backends: Backends,
     settings: ReconcilerSettings,
 ) -> Reconciler:
     """A reconciler of a database."""
@@ -60,7 +60,7 @@ def new_reconciler(
     # are asked for count anew.
     kb_stages: list[KnowledgeBaseStage] = [
         FoundationStage(survey, epochs, knowledge_bases),
-        SearchIndexStage(store),
+        SearchIndexStage(backends),
         StatisticsStage(knowledge_bases, entries, jobs, life_cycle),
         PairStage(documents, knowledge_bases, entries, jobs),
         VectorStage(entries, generations, survey, jobs),
@@ -78,7 +78,7 @@ def new_reconciler(
     ]
     repairs = Repairs(
         connection, DocumentRepository(connection), texts, FileStore(connection), uploads, knowledge_bases, epochs,
-        entries, generations, vectors, jobs, BackupHoldRepository(connection), life_cycle, cache, store,
+        entries, generations, vectors, jobs, BackupHoldRepository(connection), life_cycle, cache, backends,
     )  # fmt: skip
     return Reconciler(
         organizations,

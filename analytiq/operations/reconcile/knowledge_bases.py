@@ -14,7 +14,7 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseSt
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.stages import Batch
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.ids import is_made_before
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.jobs import JobRepository
@@ -94,13 +94,13 @@ class SearchIndexStage:
     name = "search_indexes"
     depth = Depth.QUICK
 
-    def __init__(self, store: VectorStore) -> None:
-        self._store = store
+    def __init__(self, backends: Backends) -> None:
+        self._backends = backends
 
     async def look(self, knowledge_base: KnowledgeBase, depth: Depth, *, after: str) -> AsyncGenerator[Batch]:
         """See KnowledgeBaseStage."""
         try:
-            missing = await self._store.lacks(knowledge_base)
+            missing = await self._backends.of(knowledge_base).missing(knowledge_base)
         except TransientError as error:
             log.warning("reconcile.store_away", kb_id=knowledge_base.id, detail=error.detail)
             return

@@ -6,10 +6,11 @@ from analytiq.ingestion.indexing.plan import projection_in
 from analytiq.ingestion.membership import document_changed, kb_changed, sync_request
 from analytiq.models.document import Document
 from analytiq.models.index_entry import IndexEntry
-from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.stages import BATCH, Batch
+from analytiq.retrieval.backends.registry import filters_stored_chunks
 from analytiq.storage.repositories.document_survey import DocumentSurvey
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.storage.repositories.jobs import JobRepository
@@ -95,7 +96,7 @@ class PairStage:
     async def _documents_of(
         self, knowledge_base: KnowledgeBase, document_ids: Collection[str], depth: Depth
     ) -> dict[str, Document]:
-        if depth is not Depth.FULL or knowledge_base.vector_store is not VectorStoreKind.MONGODB:
+        if depth is not Depth.FULL or not filters_stored_chunks(knowledge_base.vector_store):
             return {}
         return await self._documents.of_ids(knowledge_base.organization_id, document_ids)
 

@@ -17,7 +17,7 @@ from analytiq.models.reconciliation import DriftKind
 from analytiq.operations.reconcile.cache import CacheStage
 from analytiq.operations.reconcile.report import Drift
 from analytiq.operations.reconcile.requests import request_for
-from analytiq.retrieval.vector_stores.base import VectorStore
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.files import FileStore
 from analytiq.storage.ids import new_id
@@ -66,7 +66,7 @@ class Repairs:
         holds: BackupHoldRepository,
         life_cycle: KnowledgeBaseLifeCycle,
         cache: CacheStage,
-        store: VectorStore,
+        backends: Backends,
     ) -> None:
         self._connection = connection
         self._documents = documents
@@ -82,7 +82,7 @@ class Repairs:
         self._holds = holds
         self._life_cycle = life_cycle
         self._cache = cache
-        self._store = store
+        self._backends = backends
         self._acts: dict[DriftKind, Callable[[Drift], Awaitable[object]]] = {
             DriftKind.UNREGISTERED: self._register,
             DriftKind.LOST_COLLECTION: self._make_collection,
@@ -211,7 +211,7 @@ class Repairs:
     async def _prepare_store(self, item: Drift) -> None:
         knowledge_base = await self._knowledge_bases.get(item.organization_id, item.kb_id or "")
         if knowledge_base is not None:
-            await self._store.prepare(knowledge_base)
+            await self._backends.of(knowledge_base).prepare(knowledge_base)
 
     async def _restart_epoch(self, item: Drift) -> None:
         """Begin another history behind the log, so that the next commit's number is free and every mirror reloads."""

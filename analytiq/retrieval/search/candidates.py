@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.backends.base import IndexReader, Query
 from analytiq.retrieval.filters.selection import ChunkFilter
 from analytiq.retrieval.search import fusion
 from analytiq.retrieval.search.plan import SearchPlan
 from analytiq.retrieval.search.request import Fusion, HitScores, Mode
-from analytiq.retrieval.vector_stores.base import Query
 
 Key = tuple[str, str, int]
 """Knowledge base, generation, place of the chunk."""
@@ -19,12 +19,13 @@ LEXICAL_HALF = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A knowledge base as it is searched: at which epoch, which of its chunks, for which vector."""
+    """A knowledge base as it is searched: its chunks that pass the filter, at one index version, for one vector."""
 
     knowledge_base: KnowledgeBase
     epoch: Epoch
     chunk_filter: ChunkFilter | None
     query: Query | None
+    reader: IndexReader
 
 
 @dataclass(frozen=True, slots=True)

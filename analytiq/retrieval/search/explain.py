@@ -8,6 +8,7 @@ from analytiq.ingestion.documents.indexing_state import IndexingState, IndexingS
 from analytiq.ingestion.documents.service import Documents
 from analytiq.models.document import Document, DocumentState
 from analytiq.models.organization import Organization
+from analytiq.retrieval.backends.base import Query
 from analytiq.retrieval.filters.rendering import render_filter
 from analytiq.retrieval.filters.tree import EVERYTHING, And, BuiltInField, Filter, In, evaluate, speaks_of_pages
 from analytiq.retrieval.search.candidates import Candidate, Scope
@@ -18,7 +19,6 @@ from analytiq.retrieval.search.request import Degradation, Mode, SearchRequest, 
 from analytiq.retrieval.search.service import Search, with_queries
 from analytiq.retrieval.search.trail import Trail
 from analytiq.retrieval.search.weights import Weights
-from analytiq.retrieval.vector_stores.base import Query
 from analytiq.settings import SearchSettings
 
 

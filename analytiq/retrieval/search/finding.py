@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from analytiq.errors import AnalytiqError, NotFoundError, TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.organization import Organization
+from analytiq.retrieval.backends.base import Query
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.declared_types import with_declared_types
 from analytiq.retrieval.filters.selection import ChunkFilter, selection_of
@@ -18,7 +20,6 @@ from analytiq.retrieval.search.legs import Legs
 from analytiq.retrieval.search.plan import SearchPlan
 from analytiq.retrieval.search.request import Mode
 from analytiq.retrieval.search.trail import Trail
-from analytiq.retrieval.vector_stores.base import Query
 from analytiq.storage.repositories.documents import DocumentRepository
 from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.storage.repositories.tags import TagRepository
@@ -60,6 +61,7 @@ class Finding:
         epochs: EpochRepository,
         documents: DocumentRepository,
         tags: TagRepository,
+        backends: Backends,
         legs: Legs,
         check: Check,
     ) -> None:
@@ -67,6 +69,7 @@ class Finding:
         self._epochs = epochs
         self._documents = documents
         self._tags = tags
+        self._backends = backends
         self._legs = legs
         self._check = check
 
@@ -104,6 +107,13 @@ class Finding:
             return frozenset(found)
 
         return ChunkFilter(tree, await selection_of(tree, matching))
+
+    def scope(
+        self, knowledge_base: KnowledgeBase, epoch: Epoch, chunk_filter: ChunkFilter | None, query: Query | None = None
+    ) -> Scope:
+        """Open a knowledge base for one search, at this epoch or a later one."""
+        reader = self._backends.of(knowledge_base).reader(knowledge_base, epoch)
+        return Scope(knowledge_base, epoch, chunk_filter, query, reader)
 
     async def rank(
         self,
@@ -146,7 +156,7 @@ class Finding:
             old = scope.knowledge_base
             knowledge_base, epoch = await self.read(old.organization_id, old.id)
             chunk_filter = await self.chunk_filter(knowledge_base, tree)
-            fresh.append(Scope(knowledge_base, epoch, chunk_filter, queries.get(knowledge_base.embedding_model)))
+            fresh.append(self.scope(knowledge_base, epoch, chunk_filter, queries.get(knowledge_base.embedding_model)))
         return fresh
 
     async def _rank_once(self, scopes: Sequence[Scope], plan: SearchPlan, trail: Trail, *, depth: int) -> Ranking:

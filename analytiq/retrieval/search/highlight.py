@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from analytiq.retrieval.lexical.analysis import asked_terms, stems_of
-from analytiq.retrieval.lexical.codes import CHAIN, wholes_of
-from analytiq.retrieval.lexical.folding import folded, normalised
-from analytiq.retrieval.lexical.languages import ENGLISH, language_of
-from analytiq.retrieval.lexical.scripts import UNSPACED_RUN, WORD, words_in
+from analytiq.retrieval.terms.analysis import asked_terms, stems_of
+from analytiq.retrieval.terms.codes import CHAIN, wholes_of
+from analytiq.retrieval.terms.folding import folded, normalised
+from analytiq.retrieval.terms.languages import ENGLISH, language_of
+from analytiq.retrieval.terms.scripts import UNSPACED_RUN, WORD, words_in
 
 MAX_HIGHLIGHTS = 100
 

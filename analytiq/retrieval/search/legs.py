@@ -16,11 +16,9 @@ from analytiq.errors import (
     StoreLoadingError,
     TransientError,
 )
-from analytiq.retrieval.lexical.base import LexicalIndex
 from analytiq.retrieval.search.candidates import SAME_SCALE, Candidate, Found, Key, Scale, Scope
 from analytiq.retrieval.search.plan import SearchPlan
 from analytiq.retrieval.search.request import Degradation, HitScores
-from analytiq.retrieval.vector_stores.base import VectorStore
 from analytiq.telemetry import traces
 
 log = structlog.get_logger(__name__)
@@ -48,15 +46,14 @@ class LegsResult:
 class Legs:
     """Runs the legs that a plan has."""
 
-    def __init__(self, store: VectorStore, lexical: LexicalIndex | None, *, timeout_seconds: float) -> None:
-        self._store = store
-        self._lexical = lexical
+    def __init__(self, *, has_lexical: bool, timeout_seconds: float) -> None:
+        self._has_lexical = has_lexical
         self._timeout_seconds = timeout_seconds
 
     @property
     def has_lexical(self) -> bool:
         """Whether this installation has an index of words."""
-        return self._lexical is not None
+        return self._has_lexical
 
     async def find(self, scopes: Sequence[Scope], plan: SearchPlan, *, depth: int) -> LegsResult:
         """Ask every leg for `depth` chunks of every knowledge base; a leg that fails is missing from the answer.
@@ -72,7 +69,7 @@ class Legs:
 
         if plan.has_vector_leg and all(scope.query is not None for scope in scopes):
             legs.append(("vector", self._vector))
-        if plan.has_lexical_leg and self._lexical is not None:
+        if plan.has_lexical_leg and self._has_lexical:
             legs.append(("lexical", words))
         milliseconds: dict[str, float] = {}
         outcomes = await asyncio.gather(
@@ -113,7 +110,7 @@ class Legs:
                 (item.generation_id, item.chunk_index) for item in candidates if item.kb_id == scope.knowledge_base.id
             ]
             if chunks and scope.query is not None:
-                found = await self._store.relevance_of(scope.knowledge_base, scope.epoch, scope.query, chunks)
+                found = await scope.reader.scores(scope.query, chunks)
                 scores |= {(scope.knowledge_base.id, *chunk): score for chunk, score in found.items()}
         return scores
 
@@ -142,9 +139,7 @@ class Legs:
 
     async def _vector(self, scope: Scope, _: str, depth: int) -> list[Candidate]:
         assert scope.query is not None  # noqa: S101  # else this leg is not run
-        hits = await self._store.search(
-            scope.knowledge_base, scope.epoch, scope.query, limit=depth, chunk_filter=scope.chunk_filter
-        )
+        hits = await scope.reader.vector_search(scope.query, limit=depth, chunk_filter=scope.chunk_filter)
         kb_id = scope.knowledge_base.id
         return [
             Candidate(kb_id, hit.generation_id, hit.document_id, hit.chunk_index, HitScores(vector=hit.relevance))
@@ -153,16 +148,15 @@ class Legs:
 
     async def _words(self, scope: Scope, question: str, depth: int, behind: list[str]) -> list[Candidate]:
         """Search the keyword index; where it is being built, what it has by now, and why into `behind`."""
-        assert self._lexical is not None  # noqa: S101  # else this leg is not run
-        kb, narrowed = scope.knowledge_base, scope.chunk_filter
+        name, narrowed = scope.knowledge_base.name, scope.chunk_filter
         try:
-            hits = await self._lexical.search(kb, scope.epoch, question, limit=depth, chunk_filter=narrowed)
+            hits = await scope.reader.keyword_search(question, limit=depth, chunk_filter=narrowed)
         except StoreLoadingError:
             behind.append(
-                f"The keyword index of the knowledge base {kb.name!r} is being built: keyword search does not find the"
+                f"The keyword index of the knowledge base {name!r} is being built: keyword search does not find the"
                 " latest documents yet."
             )
-            hits = await self._lexical.available(kb, question, limit=depth, chunk_filter=narrowed)
+            hits = await scope.reader.keyword_search_behind(question, limit=depth, chunk_filter=narrowed)
         kb_id = scope.knowledge_base.id
         return [
             Candidate(

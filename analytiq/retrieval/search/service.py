@@ -12,6 +12,7 @@ from analytiq.errors import AnalytiqError, InvalidInputError, QuotaExceededError
 from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
+from analytiq.retrieval.backends.base import Query
 from analytiq.retrieval.filters.parser import parse_filter
 from analytiq.retrieval.filters.selection import NOTHING, DocumentSet
 from analytiq.retrieval.filters.tree import Filter, speaks_of_pages
@@ -24,7 +25,6 @@ from analytiq.retrieval.search.request import Mode, SearchRequest, SearchRespons
 from analytiq.retrieval.search.steps import ModelSteps, Understood
 from analytiq.retrieval.search.trail import Trail
 from analytiq.retrieval.search.weights import weights_of
-from analytiq.retrieval.vector_stores.base import Query, VectorStore
 from analytiq.settings import SearchSettings
 from analytiq.storage.repositories.index_entries import IndexEntryRepository
 from analytiq.telemetry import metrics
@@ -43,7 +43,6 @@ class Search:
         finding: Finding,
         presenting: Presenting,
         legs: Legs,
-        store: VectorStore,
         embedding: EmbeddingService,
         entries: IndexEntryRepository,
         steps: ModelSteps,
@@ -52,7 +51,6 @@ class Search:
         self._finding = finding
         self._presenting = presenting
         self._legs = legs
-        self._store = store
         self._embedding = embedding
         self._entries = entries
         self._steps = steps
@@ -155,7 +153,7 @@ class Search:
             read = await asyncio.gather(*(self._finding.read(organization.id, kb_id) for kb_id in kb_ids))
         with trail.step("filter"):
             filters = await asyncio.gather(*(self._finding.chunk_filter(kb, tree) for kb, _ in read))
-        return [Scope(kb, epoch, one, None) for (kb, epoch), one in zip(read, filters, strict=True)]
+        return [self._finding.scope(kb, epoch, one) for (kb, epoch), one in zip(read, filters, strict=True)]
 
     async def queries_of(
         self,
@@ -259,7 +257,7 @@ class Search:
     async def _count(self, scope: Scope) -> int:
         """How many chunks could be found."""
         try:
-            return await self._store.count(scope.knowledge_base, scope.epoch, chunk_filter=scope.chunk_filter)
+            return await scope.reader.count(chunk_filter=scope.chunk_filter)
         except TransientError:
             # The vectors are not there yet; the entries tell as much, but for pages.
             kb = scope.knowledge_base

@@ -10,10 +10,10 @@ from pymongo.read_concern import ReadConcern
 from analytiq import clock
 from analytiq.errors import ConflictError
 from analytiq.models.knowledge_base import (
+    LOCAL_BACKEND,
     Epoch,
     KnowledgeBase,
     KnowledgeBaseStatus,
-    VectorStoreKind,
     distinct_names,
 )
 from analytiq.storage.client import MongoConnection
@@ -251,13 +251,13 @@ class KnowledgeBaseRepository:
         )
         return result.matched_count == 1
 
-    async def counts_by_store(self) -> dict[VectorStoreKind, int]:
+    async def counts_by_store(self) -> dict[str, int]:
         """How many knowledge bases were made for which store, of every organization."""
         # Older rows say nothing, and are the local store's.
-        kind = {"$ifNull": ["$vector_store", VectorStoreKind.LOCAL.value]}
+        kind = {"$ifNull": ["$vector_store", LOCAL_BACKEND]}
         pipeline: list[Row] = [{"$match": {"status": _SHOWN}}, {"$group": {"_id": kind, "count": {"$sum": 1}}}]
         cursor = await self._collection.aggregate(pipeline)
-        return {VectorStoreKind(row["_id"]): int(row["count"]) async for row in cursor}
+        return {str(row["_id"]): int(row["count"]) async for row in cursor}
 
     async def existing(self, kb_ids: Collection[str]) -> set[str]:
         """Those of the ids that have a row, whatever its status and organization; for the reconciler."""

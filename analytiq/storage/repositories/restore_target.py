@@ -17,7 +17,7 @@ from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.archive import EmbeddingIdentity
 from analytiq.models.document import Failure
 from analytiq.models.job import JobRequest
-from analytiq.models.knowledge_base import KnowledgeBaseStatus, VectorStoreKind, distinct_names
+from analytiq.models.knowledge_base import LOCAL_BACKEND, KnowledgeBaseStatus, distinct_names
 from analytiq.models.prompt_run import UNFINISHED, RunStatus
 from analytiq.storage import catalog
 from analytiq.storage.catalog import VECTORS_PREFIX
@@ -316,4 +316,4 @@ def _stray(name: str) -> InvalidInputError:
 
 def _wants_work(knowledge_base: Row) -> bool:
     is_unbegun = knowledge_base.get("first_membership_at") is None
-    return is_unbegun or knowledge_base.get("vector_store") == VectorStoreKind.MONGODB.value
+    return is_unbegun or knowledge_base.get("vector_store", LOCAL_BACKEND) != LOCAL_BACKEND

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from analytiq import clock
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
 from analytiq.retrieval.filters.selection import ChunkFilter
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
@@ -82,7 +82,7 @@ class Process:
         limit: int = 100,
         epoch: Epoch | None = None,
         chunk_filter: ChunkFilter | None = None,
-    ) -> list[LexicalHit]:
+    ) -> list[KeywordHit]:
         at = epoch or await kb.epoch()
         return await self.index.search(kb.knowledge_base, at, question, limit=limit, chunk_filter=chunk_filter)
 
@@ -114,5 +114,5 @@ async def start(migrated: MongoConnection, tmp_path: Path) -> AsyncIterator[Star
         yield started
 
 
-def generations(hits: Collection[LexicalHit]) -> set[str]:
+def generations(hits: Collection[KeywordHit]) -> set[str]:
     return {hit.generation_id for hit in hits}

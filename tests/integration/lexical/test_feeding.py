@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from analytiq.composition import Application
-from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.backends.base import KeywordHit
 from analytiq.retrieval.search.request import Mode, SearchResponse
 from analytiq.settings import LexicalSettings
 from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
@@ -53,13 +54,16 @@ def documents_in(answer: SearchResponse) -> set[str]:
 
 
 async def test_commits_build_and_feed_the_index_without_any_search(tenant: Tenant, eventually: EventuallyTrue) -> None:
-    lexical = tenant.application.lexical
-    assert lexical is not None
+    backends = tenant.application.backends
     kb = await tenant.knowledge_base()
 
+    async def available() -> list[KeywordHit]:
+        reader = backends.of(kb).reader(kb, Epoch(kb_id=kb.id, epoch=0, commit_id=""))
+        return await reader.keyword_search_behind("whales", limit=100, chunk_filter=None)
+
     async def is_fed(count: int) -> bool:
-        hits = await lexical.available(kb, "whales", limit=100, chunk_filter=None)
-        return len(hits) == count and not lexical.is_building(kb.id)
+        hits = await available()
+        return len(hits) == count and not backends.is_building_keywords(kb.id)
 
     async with tenant.application.feeding_keyword_index():
         await asyncio.sleep(0)
@@ -70,7 +74,7 @@ async def test_commits_build_and_feed_the_index_without_any_search(tenant: Tenan
             nonlocal number
             number += 1
             await tenant.document(f"{number}.txt", prose("whales", 1, first=number))
-            return bool(await lexical.available(kb, "whales", limit=100, chunk_filter=None))
+            return bool(await available())
 
         await eventually(is_watching)
         await eventually(lambda: is_fed(number))
@@ -94,9 +98,7 @@ async def test_search_answers_with_what_is_indexed_and_says_that_the_index_is_be
     behind = await by_words(tenant, kb)
     assert documents_in(behind) == {"old.txt"}
     assert [(item.step, item.code) for item in behind.degraded] == [("lexical", "keyword_index_building")]
-    lexical = tenant.application.lexical
-    assert lexical is not None
-    assert lexical.is_building(kb.id)
+    assert tenant.application.backends.is_building_keywords(kb.id)
     both = await tenant.search(kb.id, "whales", top_k=100)
     assert documents_in(both) == {"old.txt", "new.txt"}
     assert [item.step for item in both.degraded] == ["lexical"]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.retrieval.backends.local.keywords.mirror import Mirror
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.lexical.local.mirror import Mirror
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id
 from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
@@ -284,7 +284,7 @@ async def test_index_of_another_organization_is_not_read(start: Start, kb: Texts
 async def test_writer_rests_after_the_last_change_and_goes_on_with_the_next(
     start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.mirror.REST_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.REST_SECONDS", 0.0)
     rested = asyncio.Event()
     real = Mirror._rest
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from analytiq.errors import NotFoundError
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.store import LocalLexicalIndex
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -22,8 +24,6 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import EVERYTHING, Comparator
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.local.store import LocalLexicalIndex
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository, TextsAt
 from analytiq.storage.repositories.knowledge_bases import EpochRepository
@@ -73,7 +73,7 @@ class Library:
 
     async def ask(
         self, index: LocalLexicalIndex, question: str, *, limit: int = 50, selection: Selection | None = None
-    ) -> list[LexicalHit]:
+    ) -> list[KeywordHit]:
         epoch = await EpochRepository(self.connection).read(self.kb.id)
         assert epoch is not None
         chunk_filter = None if selection is None else ChunkFilter(EVERYTHING, selection)

@@ -10,7 +10,7 @@ import pytest
 import structlog.testing
 
 from analytiq.errors import StoreLoadingError, TransientError
-from analytiq.retrieval.lexical.local import index as index_module
+from analytiq.retrieval.backends.local.keywords import index as index_module
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id
 from tests.integration.conftest import EventuallyTrue
@@ -108,7 +108,7 @@ async def test_index_that_breaks_while_it_is_searched_is_made_anew(
     file.with_suffix(".other").write_bytes(content[:-50] + bytes(50))
     file.with_suffix(".other").replace(file)
     with monkeypatch.context() as patch:
-        patch.setattr("analytiq.retrieval.lexical.local.store.searched", fail)
+        patch.setattr("analytiq.retrieval.backends.local.keywords.store.searched", fail)
         with pytest.raises(StoreLoadingError):
             await process.found(after_a_run, "whales")
     with structlog.testing.capture_logs() as logs:
@@ -122,7 +122,7 @@ async def test_question_that_makes_the_library_fail_costs_no_build(
     process = start()
     await process.found(after_a_run, "whales")
     with monkeypatch.context() as patch:
-        patch.setattr("analytiq.retrieval.lexical.local.store.searched", fail)
+        patch.setattr("analytiq.retrieval.backends.local.keywords.store.searched", fail)
         with pytest.raises(TransientError) as failed:
             await process.found(after_a_run, "whales")
     assert failed.value.code == "lexical_search_failed"
@@ -185,8 +185,8 @@ async def test_half_written_change_of_a_killed_process_is_not_there(
 async def test_least_recently_searched_leave_the_disk(
     start: Start, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, eventually: EventuallyTrue, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.store.TIDY_SECONDS", 0.0)
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.mirror.TOUCH_SECONDS", -1.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.store.TIDY_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.TOUCH_SECONDS", -1.0)
     kbs: list[Texts] = []
     process = start(disk_bytes=1)
     for number in range(3):
@@ -211,7 +211,7 @@ async def test_least_recently_searched_leave_the_disk(
 async def test_what_another_process_uses_is_not_removed(
     start: Start, after_a_run: Texts, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.store.TIDY_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.store.TIDY_SECONDS", 0.0)
     using = start()
     await using.found(after_a_run, "whales")
     other = Texts(migrated)
@@ -286,7 +286,7 @@ async def test_where_nothing_can_be_written_the_index_is_in_memory(start: Start,
 async def test_failure_to_write_is_told_and_made_up_for(
     start: Start, kb: Texts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.mirror.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("analytiq.retrieval.backends.local.keywords.mirror.RETRY_SECONDS", 0.0)
     await kb.write("d0", "whales")
     process = start()
     await process.found(kb, "whales")

@@ -1,6 +1,5 @@
 """Search from question to passage on a real mongod (design 2.4, 2.11)."""
 
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ import pytest
 
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.models.knowledge_base import KnowledgeBase
+from analytiq.retrieval.backends.local.backend import LocalReader
 from analytiq.retrieval.filters.tree import And, BuiltInField, Comparator, Comparison, Filter, In, MetadataField
-from analytiq.retrieval.lexical.base import LexicalIndex
 from analytiq.retrieval.search.request import Mode, SearchResult
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id
@@ -250,25 +249,11 @@ async def test_leg_that_fails_in_a_way_that_nobody_foresaw_leaves_the_other(
     async def broken(*_: object, **__: object) -> None:
         raise ValueError("secret words of a library")
 
-    monkeypatch.setattr("analytiq.retrieval.lexical.local.store.LocalLexicalIndex.search", broken)
+    monkeypatch.setattr(LocalReader, "keyword_search", broken)
     answer = await tenant.search(kb.id, "whales")
     assert answer.results
     assert [(lacking.step, lacking.code) for lacking in answer.degraded] == [("lexical", "internal_error")]
     assert "secret" not in answer.degraded[0].detail
-
-
-class CommitsBefore:
-    """The index of words, asked only after something has been committed."""
-
-    def __init__(self, index: LexicalIndex, commit: Callable[[], Awaitable[object]]) -> None:
-        self._index = index
-        self._commit: Callable[[], Awaitable[object]] | None = commit
-
-    async def search(self, *arguments: Any, **options: Any) -> Any:
-        commit, self._commit = self._commit, None
-        if commit is not None:
-            await commit()
-        return await self._index.search(*arguments, **options)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -277,10 +262,17 @@ async def test_document_that_comes_between_the_legs_is_found_whole(
 ) -> None:
     if not is_first:
         await tenant.document("birds.txt", prose("birds", 3))
-    legs = tenant.application.search._finding._legs
-    assert legs._lexical is not None
     text = prose("whales", 3) + "\nNothing else."
-    monkeypatch.setattr(legs, "_lexical", CommitsBefore(legs._lexical, lambda: tenant.document("whales.txt", text)))
+    keyword_search, has_committed = LocalReader.keyword_search, False
+
+    async def commit_first(reader: LocalReader, *arguments: Any, **options: Any) -> Any:
+        nonlocal has_committed
+        if not has_committed:
+            has_committed = True
+            await tenant.document("whales.txt", text)
+        return await keyword_search(reader, *arguments, **options)
+
+    monkeypatch.setattr(LocalReader, "keyword_search", commit_first)
     answer = await tenant.search(kb.id, "in which year", top_k=100)
     assert not answer.degraded
     found = [result for result in answer.results if result.source == "whales.txt"]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch
 from analytiq.models.vector import GenerationVectors
-from analytiq.retrieval.vector_stores.base import VectorHit
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.backends.base import VectorHit
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
 from tests.integration.vector_stores.conftest import DIMENSIONS, Mirrored

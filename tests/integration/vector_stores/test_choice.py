@@ -8,8 +8,8 @@ from pydantic import SecretStr
 
 from analytiq.cli.doctor import Finding, Verdict, check_vector_store
 from analytiq.errors import InvalidInputError
-from analytiq.models.knowledge_base import VectorStoreKind
-from analytiq.retrieval.vector_stores.choice import choose
+from analytiq.models.knowledge_base import LOCAL_BACKEND
+from analytiq.retrieval.backends.registry import MONGODB, choose
 from analytiq.settings import MongoSettings, SearchSettings, Settings
 from analytiq.storage.client import MongoConnection, connect
 from analytiq.storage.repositories.knowledge_bases import KnowledgeBaseRepository
@@ -27,26 +27,26 @@ async def on_server(server: SearchServer, migrated: MongoConnection) -> AsyncIte
 
 async def test_auto_is_the_local_store_where_mongodb_knows_no_search_indexes(migrated: MongoConnection) -> None:
     choice = await choose(SearchIndexes(migrated), SearchSettings())
-    assert choice.kind is VectorStoreKind.LOCAL
+    assert choice.name == LOCAL_BACKEND
     assert "`auto`" in choice.reason
     assert "there is no search server" in choice.reason
 
 
 async def test_auto_is_mongodbs_own_search_where_it_lists_search_indexes(on_server: MongoConnection) -> None:
     choice = await choose(SearchIndexes(on_server), SearchSettings())
-    assert (choice.kind, choice.is_away) == (VectorStoreKind.MONGODB, False)
+    assert (choice.name, choice.is_away) == (MONGODB, False)
 
 
 async def test_auto_waits_for_a_search_server_that_is_away(server: SearchServer, on_server: MongoConnection) -> None:
     server.behaviour.is_down = True
     choice = await choose(SearchIndexes(on_server), SearchSettings())
-    assert (choice.kind, choice.is_away) == (VectorStoreKind.MONGODB, True)
+    assert (choice.name, choice.is_away) == (MONGODB, True)
     assert "Error connecting to the search server" in choice.reason
 
 
 async def test_local_asks_no_server(server: SearchServer, on_server: MongoConnection) -> None:
     choice = await choose(SearchIndexes(on_server), SearchSettings(vector_store="local"))
-    assert choice.kind is VectorStoreKind.LOCAL
+    assert choice.name == LOCAL_BACKEND
     assert server.answered == {}
 
 
@@ -68,7 +68,7 @@ async def test_doctor_tells_which_store_is_used_and_why(
 ) -> None:
     kb = await tenant.knowledge_base()
     uri = SecretStr(server.uri)
-    assert kb.vector_store is VectorStoreKind.LOCAL
+    assert kb.vector_store == LOCAL_BACKEND
     plain = await examined(mongo_uri, migrated)
     assert isinstance(plain, str)
     assert plain.startswith(
@@ -94,5 +94,5 @@ async def test_doctor_notes_what_was_made_for_a_search_server_that_is_not_there(
     assert found.verdict is Verdict.NOTE
     assert "1 were made for MongoDB's own search" in found.detail
     await rows.update_one({}, {"$unset": {"vector_store": 1}})  # as an earlier release left them
-    assert await KnowledgeBaseRepository(migrated).counts_by_store() == {VectorStoreKind.LOCAL: 1}
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).vector_store is VectorStoreKind.LOCAL
+    assert await KnowledgeBaseRepository(migrated).counts_by_store() == {LOCAL_BACKEND: 1}
+    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).vector_store == LOCAL_BACKEND

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from analytiq.errors import NotFoundError, StoreLoadingError
+from analytiq.retrieval.backends.local.vectors.mirror import Mirror
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -18,8 +20,6 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import EVERYTHING, BuiltInField, Comparator, In
-from analytiq.retrieval.vector_stores.local.mirror import Mirror
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import object_id
 from analytiq.storage.repositories.vectors import VectorRepository

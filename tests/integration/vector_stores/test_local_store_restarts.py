@@ -8,9 +8,9 @@ import pytest
 import structlog.testing
 
 from analytiq.errors import NotFoundError
-from analytiq.retrieval.vector_stores.local import mirror as mirror_module
-from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
+from analytiq.retrieval.backends.local.vectors import mirror as mirror_module
+from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.ids import new_id, object_id
 from tests.integration.conftest import EventuallyTrue

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from analytiq.errors import StoreLoadingError, TransientError
+from analytiq.retrieval.backends.local.vectors import mirror as mirror_module
+from analytiq.retrieval.backends.local.vectors import store as store_module
+from analytiq.retrieval.backends.local.vectors.store import LocalVectorStore
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet
 from analytiq.retrieval.filters.tree import BuiltInField, In
-from analytiq.retrieval.vector_stores.local import mirror as mirror_module
-from analytiq.retrieval.vector_stores.local import store as store_module
-from analytiq.retrieval.vector_stores.local.store import LocalVectorStore
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.vectors import VectorRepository, VectorsAt, VectorSink
 from tests.integration.conftest import EventuallyTrue

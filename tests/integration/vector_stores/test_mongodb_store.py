@@ -8,7 +8,7 @@ import pytest
 from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError, StoreLoadingError, TransientError
 from analytiq.models.job import JobState
-from analytiq.models.knowledge_base import KnowledgeBase, VectorStoreKind
+from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.retrieval.backends.mongodb import hits
 from analytiq.retrieval.filters.projection import projection_of, value_term
 from analytiq.retrieval.filters.tree import BuiltInField, Comparator, Comparison, Filter, In, MetadataField
@@ -37,7 +37,7 @@ async def states(server: SearchServer, tenant: Tenant, kb: KnowledgeBase) -> dic
 
 async def test_a_knowledge_base_gets_indexes_which_go_with_it(server: SearchServer, tenant: Tenant) -> None:
     kb = await tenant.knowledge_base()
-    assert kb.vector_store is VectorStoreKind.MONGODB
+    assert kb.vector_store == "mongodb"
     assert (await states(server, tenant, kb)).keys() == {VECTOR_INDEX, WORD_INDEX}
     document = await tenant.document("a.txt", prose("whales", 5))
     assert await tenant.found(kb.id, QUESTION, mode=Mode.VECTOR) == [document.id]
@@ -407,14 +407,14 @@ async def test_a_knowledge_base_of_one_store_is_served_when_the_setting_changes(
         assert await process.found(kb.id, QUESTION) == [document.id]
     assert server.answered["$vectorSearch"] == asked
     local = await without_server.knowledge_base()
-    assert local.vector_store is VectorStoreKind.LOCAL
+    assert local.vector_store == "local"
     await without_server.drain()
     assert await tenant.found(local.id, QUESTION) == [document.id]
     assert server.answered["$vectorSearch"] == asked
     # What was written while nobody looked at the server is found by it afterwards.
     second = await without_server.document("b.txt", prose("birds", 5))
     assert await tenant.found(kb.id, QUESTION) == sorted([document.id, second.id])
-    await without_server.application.vector_store.close()
+    await without_server.application.backends.close()
 
 
 async def test_asking_for_a_search_server_that_is_not_there_is_told_at_the_start(compose_application: Compose) -> None:
@@ -447,7 +447,7 @@ async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
         "analytiq.storage.search.rows.search_operator", lambda _: {"exists": {"path": "organization_id"}}
     )
     foreign = kb.model_copy(update={"organization_id": (await new_tenant(tenant.application)).id})
-    rows = tenant.application.vector_store.mongodb._rows  # type: ignore[attr-defined]
+    rows = tenant.application.backends.of(kb)._rows  # type: ignore[attr-defined]
     query = await tenant.application.search._embedding.embed_query(tenant.organization, kb, QUESTION)
     found = await rows.nearest(kb.organization_id, kb.id, query, verdict=True, limit=5, candidates=None)
     assert len(found) == 5

@@ -3,7 +3,6 @@
 import pytest
 
 from analytiq.models.erasure import ErasureOptions, ErasureState, LedgerFate
-from analytiq.models.knowledge_base import VectorStoreKind
 from analytiq.models.reconciliation import Depth
 from analytiq.retrieval.backends.mongodb import hits
 from analytiq.retrieval.filters.tree import BuiltInField, In
@@ -55,7 +54,7 @@ async def test_a_copy_under_fresh_ids_is_filtered_by_its_own_tags(
     (tag,) = await tags_of(application, restored.organization_id)
     copy = Tenant(application, await application.organizations.get(restored.organization_id), tag)
     ((copied,), _) = await application.knowledge_bases.page(copy.id, skip=0, limit=10, name_search=None)
-    assert copied.vector_store is VectorStoreKind.MONGODB
+    assert copied.vector_store == "mongodb"
     vectors = application.connection.database[collection_name(copied.id)]
     assert await vectors.count_documents({"projection.tag_ids": tag.id}) == 5
     assert await vectors.count_documents({"projection.tag_ids": tenant.tag.id}) == 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from analytiq.errors import TransientError
-from analytiq.retrieval.lexical.local.index import DamagedIndexError, WordIndex
+from analytiq.retrieval.backends.local.keywords.index import DamagedIndexError, WordIndex
 from tests.unit.lexical.words import STATE, chunk, found
 
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytiq.retrieval.lexical.analysis import asked_terms, chunk_terms
-from analytiq.retrieval.lexical.codes import joined_words, wholes_of
-from analytiq.retrieval.lexical.folding import folded, normalised
-from analytiq.retrieval.lexical.languages import language_of
-from analytiq.retrieval.lexical.scripts import ASCII_WORD, WORD, words_in
+from analytiq.retrieval.terms.analysis import asked_terms, chunk_terms
+from analytiq.retrieval.terms.codes import joined_words, wholes_of
+from analytiq.retrieval.terms.folding import folded, normalised
+from analytiq.retrieval.terms.languages import language_of
+from analytiq.retrieval.terms.scripts import ASCII_WORD, WORD, words_in
 
 ENGLISH = "The answer to that question is in the book which was on the table"
 

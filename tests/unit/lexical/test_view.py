@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytiq.retrieval.backends.local.keywords import view as view_module
+from analytiq.retrieval.backends.local.keywords.index import searched
+from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -18,9 +21,6 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import Comparator
-from analytiq.retrieval.lexical.local import view as view_module
-from analytiq.retrieval.lexical.local.index import searched
-from analytiq.retrieval.lexical.local.view import View
 from analytiq.storage.repositories.chunk_texts import ChunkText
 from tests.unit.lexical.words import chunk, found, view_of
 

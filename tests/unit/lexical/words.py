@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from analytiq.retrieval.backends.local.keywords.index import FORMAT, State, WordIndex, searched
+from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import Selection
-from analytiq.retrieval.lexical.local.index import FORMAT, State, WordIndex, searched
-from analytiq.retrieval.lexical.local.view import View
 from analytiq.storage.repositories.chunk_texts import ChunkText
 
 STATE = State(FORMAT, "organization", "kb", "uuid", 1, "commit")

@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.backends.local.vectors import view as view_module
+from analytiq.retrieval.backends.local.vectors.graph import Graph
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.quantization import question_of
+from analytiq.retrieval.backends.local.vectors.view import View
 from analytiq.retrieval.filters.selection import AllOf, DocumentSet, Outside, Selection
-from analytiq.retrieval.vector_stores.local import view as view_module
-from analytiq.retrieval.vector_stores.local.graph import Graph
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.quantization import question_of
-from analytiq.retrieval.vector_stores.local.view import View
 
 ROWS, DIMENSIONS, CHUNKS = 60_000, 96, 20
 DOCUMENTS = ROWS // CHUNKS

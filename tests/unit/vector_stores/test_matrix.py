@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.backends.local.vectors import view as view_module
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.view import View
 from analytiq.retrieval.filters.selection import (
     AllOf,
     AnyOf,
@@ -21,9 +24,6 @@ from analytiq.retrieval.filters.selection import (
     contains,
 )
 from analytiq.retrieval.filters.tree import Comparator
-from analytiq.retrieval.vector_stores.local import view as view_module
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.view import View
 
 DIMENSIONS = 3
 # Few directions, so that ties are common, and cosines that differ at all differ by far more than float32 can blur.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from analytiq.retrieval.vector_stores.local.quantization import (
+from analytiq.retrieval.backends.local.vectors.quantization import (
     Codes,
     at_most,
     cosines,

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analytiq.models.vector import GenerationVectors
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.segments import Part, allocate, places_of
 from analytiq.retrieval.filters.compilers.local_vectors import selected
 from analytiq.retrieval.filters.selection import DocumentSet
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.segments import Part, allocate, places_of
 
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=6)
 

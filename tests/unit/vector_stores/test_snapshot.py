@@ -14,9 +14,9 @@ import pytest
 from analytiq import clock
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import GenerationVectors
-from analytiq.retrieval.vector_stores.local import segments
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
+from analytiq.retrieval.backends.local.vectors import segments
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
 from analytiq.storage.ids import new_id
 
 DIMENSIONS = 8
@@ -216,7 +216,7 @@ def test_others_may_not_look_into_it(filled: Filled) -> None:
 def test_one_process_writes_and_the_next_one_when_it_has_ended(filled: Filled) -> None:
     """The other process is a real one: a lock of one's own would not be in one's way."""
     program = (
-        "import sys, pathlib; from analytiq.retrieval.vector_stores.local.snapshot import Snapshots;"
+        "import sys, pathlib; from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots;"
         "s = Snapshots(pathlib.Path(sys.argv[1]), max_bytes=1);"
         "print(s._own(pathlib.Path(sys.argv[1]) / sys.argv[2]), flush=True); sys.stdin.read()"
     )

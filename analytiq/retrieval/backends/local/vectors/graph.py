@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
-from analytiq.retrieval.vector_stores.local.quantization import Codes, Question, at_most
-from analytiq.retrieval.vector_stores.local.segments import Part
+from analytiq.retrieval.backends.local.vectors.quantization import Codes, Question, at_most
+from analytiq.retrieval.backends.local.vectors.segments import Part
 
 CONNECTIVITY = 16
 EXPANSION_WHEN_ADDING = 128

@@ -14,11 +14,11 @@ import tantivy
 
 from analytiq.errors import TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.schema import LANGUAGE, row_of, schema, state_row
+from analytiq.retrieval.backends.local.keywords.view import View, common_languages
 from analytiq.retrieval.filters.selection import Selection
-from analytiq.retrieval.lexical.analysis import RELEASE, chunk_terms
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.local.schema import LANGUAGE, row_of, schema, state_row
-from analytiq.retrieval.lexical.local.view import View, common_languages
+from analytiq.retrieval.terms.analysis import RELEASE, chunk_terms
 from analytiq.storage.repositories.chunk_texts import ChunkText
 
 FORMAT = f"1, terms {RELEASE}, tantivy {version('tantivy')}"
@@ -172,7 +172,7 @@ def require_whole(directory: Path) -> None:
                 raise DamagedIndexError(f"{path.name} is damaged")
 
 
-def searched(view: View, question: str, *, limit: int, selection: Selection | None) -> list[LexicalHit]:
+def searched(view: View, question: str, *, limit: int, selection: Selection | None) -> list[KeywordHit]:
     """Search a view.
 
     Raises:

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytiq.models.vector import GenerationVectors
-from analytiq.retrieval.vector_stores.local.graph import Graph
-from analytiq.retrieval.vector_stores.local.quantization import Codes, normalised, quantize
-from analytiq.retrieval.vector_stores.local.segments import SMALLEST_ROWS, Part, Segment, allocate, largest_segment
-from analytiq.retrieval.vector_stores.local.view import Block, View
+from analytiq.retrieval.backends.local.vectors.graph import Graph
+from analytiq.retrieval.backends.local.vectors.quantization import Codes, normalised, quantize
+from analytiq.retrieval.backends.local.vectors.segments import SMALLEST_ROWS, Part, Segment, allocate, largest_segment
+from analytiq.retrieval.backends.local.vectors.view import Block, View
 from analytiq.storage.ids import new_id
 
 COMPACT_SHARE = 0.3

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from analytiq.retrieval.vector_stores.local.quantization import Codes
+from analytiq.retrieval.backends.local.vectors.quantization import Codes
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 

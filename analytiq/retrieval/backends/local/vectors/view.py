@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from analytiq.retrieval.backends.local.vectors.graph import Graph
+from analytiq.retrieval.backends.local.vectors.quantization import Codes, Question, at_most, cosines, question_of
+from analytiq.retrieval.backends.local.vectors.segments import Part, places_of
 from analytiq.retrieval.filters.compilers.local_vectors import selected
 from analytiq.retrieval.filters.selection import DocumentSet, Selection
-from analytiq.retrieval.vector_stores.local.graph import Graph
-from analytiq.retrieval.vector_stores.local.quantization import Codes, Question, at_most, cosines, question_of
-from analytiq.retrieval.vector_stores.local.segments import Part, places_of
 
 TIE_DECIMALS = 6
 """Cosines that agree so far are equal."""

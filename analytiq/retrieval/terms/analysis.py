@@ -14,10 +14,10 @@ from functools import cache
 
 import tantivy
 
-from analytiq.retrieval.lexical.codes import joined_words, parts_of_single, single_codes
-from analytiq.retrieval.lexical.folding import folded, normalised
-from analytiq.retrieval.lexical.languages import ENGLISH, STOP_WORDS, language_of
-from analytiq.retrieval.lexical.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
+from analytiq.retrieval.terms.codes import joined_words, parts_of_single, single_codes
+from analytiq.retrieval.terms.folding import folded, normalised
+from analytiq.retrieval.terms.languages import ENGLISH, STOP_WORDS, language_of
+from analytiq.retrieval.terms.scripts import UNSPACED_RUN, language_of_script, pairs, words_in
 
 RELEASE = 2
 """Raised when the same text would become other terms; indexes of an older one are built anew."""

@@ -11,9 +11,9 @@ import structlog
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.following import is_fresh, lead_on
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.retrieval.lexical.local.index import DamagedIndexError, State, WordIndex, require_whole
-from analytiq.retrieval.lexical.local.shelf import Place, Shelf
-from analytiq.retrieval.lexical.local.view import View
+from analytiq.retrieval.backends.local.keywords.index import DamagedIndexError, State, WordIndex, require_whole
+from analytiq.retrieval.backends.local.keywords.index_cache import Place, Shelf
+from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository, TextsAt
 
 log = structlog.get_logger(__name__)

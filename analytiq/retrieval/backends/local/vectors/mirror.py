@@ -12,10 +12,10 @@ from analytiq.errors import AnalytiqError, NotFoundError, StoreLoadingError
 from analytiq.models.following import is_fresh, lead_on
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.models.vector import GenerationVectors
-from analytiq.retrieval.vector_stores.local.graph import LINK_BYTES, Graph
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
-from analytiq.retrieval.vector_stores.local.view import View
+from analytiq.retrieval.backends.local.vectors.graph import LINK_BYTES, Graph
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
+from analytiq.retrieval.backends.local.vectors.view import View
 from analytiq.storage.repositories.vectors import IndexedGeneration, VectorRepository
 
 log = structlog.get_logger(__name__)

@@ -12,12 +12,12 @@ import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError, TransientError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.index import DamagedIndexError, searched
+from analytiq.retrieval.backends.local.keywords.index_cache import Shelf
+from analytiq.retrieval.backends.local.keywords.mirror import Mirror, Workshop
+from analytiq.retrieval.backends.local.keywords.view import View
 from analytiq.retrieval.filters.selection import ChunkFilter
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.local.index import DamagedIndexError, searched
-from analytiq.retrieval.lexical.local.mirror import Mirror, Workshop
-from analytiq.retrieval.lexical.local.shelf import Shelf
-from analytiq.retrieval.lexical.local.view import View
 from analytiq.storage.repositories.chunk_texts import ChunkTextRepository
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,6 @@ class LocalLexicalIndex:
             builds=asyncio.Semaphore(BUILDS_AT_ONCE),
         )
         self._mirrors: dict[str, Mirror] = {}
-        self._expected: set[str] = set()
         self._is_closing = False
         self._chores: set[asyncio.Task[None]] = set()
         self._forgetting: set[asyncio.Task[None]] = set()
@@ -71,7 +70,7 @@ class LocalLexicalIndex:
         *,
         limit: int,
         chunk_filter: ChunkFilter | None,
-    ) -> list[LexicalHit]:
+    ) -> list[KeywordHit]:
         """See LexicalIndex.
 
         Raises:
@@ -84,7 +83,7 @@ class LocalLexicalIndex:
 
     async def available(
         self, knowledge_base: KnowledgeBase, question: str, *, limit: int, chunk_filter: ChunkFilter | None
-    ) -> list[LexicalHit]:
+    ) -> list[KeywordHit]:
         """See LexicalIndex: the index as it is, which may lack the latest commits."""
         mirror = self._mirrors.get(knowledge_base.id)
         view = None if mirror is None else mirror.view
@@ -93,15 +92,7 @@ class LocalLexicalIndex:
     def is_building(self, kb_id: str) -> bool:
         """See LexicalIndex."""
         mirror = self._mirrors.get(kb_id)
-        return kb_id in self._expected or (mirror is not None and mirror.is_refreshing)
-
-    def expect(self, kb_id: str) -> None:
-        """Note that a commit is about to be followed."""
-        self._expected.add(kb_id)
-
-    def expect_no_longer(self, kb_id: str) -> None:
-        """Note that every commit that was expected has been followed."""
-        self._expected.discard(kb_id)
+        return mirror is not None and mirror.is_refreshing
 
     async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
         """Bring the index up to an epoch, however long that takes; the place among those used last stays as it was."""
@@ -111,7 +102,7 @@ class LocalLexicalIndex:
 
     async def _searched(
         self, view: View, knowledge_base: KnowledgeBase, question: str, limit: int, chunk_filter: ChunkFilter | None
-    ) -> list[LexicalHit]:
+    ) -> list[KeywordHit]:
         selection = None if chunk_filter is None else chunk_filter.selection
         work = partial(searched, view, question, limit=limit, selection=selection)
         try:

@@ -10,11 +10,11 @@ import structlog
 
 from analytiq.errors import NotFoundError, StoreLoadingError
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.retrieval.backends.base import Query, VectorHit
+from analytiq.retrieval.backends.local.vectors.mirror import Mirror, Workshop
+from analytiq.retrieval.backends.local.vectors.snapshot import Snapshots
+from analytiq.retrieval.backends.local.vectors.view import View
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, Selection
-from analytiq.retrieval.vector_stores.base import Query, VectorHit
-from analytiq.retrieval.vector_stores.local.mirror import Mirror, Workshop
-from analytiq.retrieval.vector_stores.local.snapshot import Snapshots
-from analytiq.retrieval.vector_stores.local.view import View
 from analytiq.storage.repositories.vectors import VectorRepository
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from functools import cache
 
 import tantivy
 
-from analytiq.retrieval.lexical.analysis import ChunkTerms
+from analytiq.retrieval.terms.analysis import ChunkTerms
 from analytiq.storage.repositories.chunk_texts import ChunkText
 
 WORDS = "words"

@@ -30,10 +30,10 @@ import structlog
 from numpy.typing import NDArray
 
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
-from analytiq.retrieval.vector_stores.local.matrix import VectorMatrix
-from analytiq.retrieval.vector_stores.local.quantization import Codes
-from analytiq.retrieval.vector_stores.local.segments import Part, Segment
-from analytiq.retrieval.vector_stores.local.view import Block, View
+from analytiq.retrieval.backends.local.vectors.matrix import VectorMatrix
+from analytiq.retrieval.backends.local.vectors.quantization import Codes
+from analytiq.retrieval.backends.local.vectors.segments import Part, Segment
+from analytiq.retrieval.backends.local.vectors.view import Block, View
 
 log = structlog.get_logger(__name__)
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from analytiq.retrieval.lexical.folding import folded
-from analytiq.retrieval.lexical.scripts import SPACED, SPACED_WORD, WITHIN_WORD
+from analytiq.retrieval.terms.folding import folded
+from analytiq.retrieval.terms.scripts import SPACED, SPACED_WORD, WITHIN_WORD
 
 MOST_PARTS = 12
 """What has more parts is a path or a list, whose parts are found."""

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import tantivy
 
+from analytiq.retrieval.backends.base import KeywordHit
+from analytiq.retrieval.backends.local.keywords.schema import CHARACTERS, EXACT, WORDS
 from analytiq.retrieval.filters.compilers.local_keywords import compiled, document_count
 from analytiq.retrieval.filters.selection import Selection, contains
-from analytiq.retrieval.lexical.analysis import Asked, AskedCode, AskedWord, asked_terms
-from analytiq.retrieval.lexical.base import LexicalHit
-from analytiq.retrieval.lexical.local.schema import CHARACTERS, EXACT, WORDS
+from analytiq.retrieval.terms.analysis import Asked, AskedCode, AskedWord, asked_terms
 
 MOST_TERMS = 256
 """Different words of a question that are looked for: the first ones."""
@@ -43,8 +43,8 @@ class _Row:
         return -self.score, self.document_id, self.chunk_index
 
     @property
-    def hit(self) -> LexicalHit:
-        return LexicalHit(self.generation_id, self.document_id, self.chunk_index, self.score)
+    def hit(self) -> KeywordHit:
+        return KeywordHit(self.generation_id, self.document_id, self.chunk_index, self.score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class View:
         """How many chunks can be found; the index holds one row more, which says what it is an index of."""
         return max(0, self.searcher.num_docs - 1)
 
-    def search(self, question: str, *, limit: int, selection: Selection | None) -> list[LexicalHit]:
+    def search(self, question: str, *, limit: int, selection: Selection | None) -> list[KeywordHit]:
         """The chunks with the highest scores, best first; ties in order of document and chunk."""
         asked = asked_terms(question, self.languages)
         query = self._query(asked)

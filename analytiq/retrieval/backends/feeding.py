@@ -5,7 +5,7 @@ import asyncio
 import structlog
 
 from analytiq.errors import AnalytiqError
-from analytiq.retrieval.lexical.choice import ChosenLexicalIndex
+from analytiq.retrieval.backends.registry import Backends
 from analytiq.storage.repositories.knowledge_bases import EpochRepository, KnowledgeBaseRepository
 from analytiq.storage.session import DatabaseError
 
@@ -21,10 +21,8 @@ AT_ONCE = 2
 class KeywordFeeder:
     """Follows the commits to all knowledge bases; what it misses, the next commit or search makes up for."""
 
-    def __init__(
-        self, index: ChosenLexicalIndex, knowledge_bases: KnowledgeBaseRepository, epochs: EpochRepository
-    ) -> None:
-        self._index = index
+    def __init__(self, backends: Backends, knowledge_bases: KnowledgeBaseRepository, epochs: EpochRepository) -> None:
+        self._backends = backends
         self._knowledge_bases = knowledge_bases
         self._epochs = epochs
         self._changed: set[str] = set()
@@ -41,11 +39,11 @@ class KeywordFeeder:
         while True:
             try:
                 async for kb_id in self._epochs.watch_commits():
-                    self._index.expect(kb_id)
+                    self._backends.expect(kb_id)
                     self._changed.add(kb_id)
                     self._has_changed.set()
             except DatabaseError:
-                log.warning("lexical.watch_failed", exc_info=True)
+                log.warning("keywords.watch_failed", exc_info=True)
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow_continuously(self) -> None:
@@ -61,9 +59,9 @@ class KeywordFeeder:
             epoch = await self._epochs.read(kb_id)
             found = await self._knowledge_bases.shown_of(None, kb_id)
             if epoch is not None and found:
-                await self._index.follow(found[0], epoch)
+                await self._backends.of(found[0]).follow(found[0], epoch)
         except (AnalytiqError, DatabaseError):
-            log.warning("lexical.not_followed", kb_id=kb_id, exc_info=True)
+            log.warning("keywords.not_followed", kb_id=kb_id, exc_info=True)
         finally:
             if kb_id not in self._changed:
-                self._index.expect_no_longer(kb_id)
+                self._backends.expect_no_longer(kb_id)

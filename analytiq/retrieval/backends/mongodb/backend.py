@@ -1,0 +1,153 @@
+"""The search indexes of MongoDB's own search server, kept for the knowledge bases made for it."""
+
+import asyncio
+from collections.abc import Sequence
+
+from analytiq.errors import TransientError
+from analytiq.models.knowledge_base import Epoch, KnowledgeBase
+from analytiq.models.vector import VectorOwner, VectorRow
+from analytiq.retrieval.backends.mongodb.hits import CurrentHits
+from analytiq.retrieval.backends.mongodb.reader import MongoReader
+from analytiq.retrieval.backends.registry import BackendType
+from analytiq.settings import SearchSettings, Settings
+from analytiq.storage.all_repositories import Repositories
+from analytiq.storage.search.indexes import SearchIndex, SearchIndexes, serves, vector_index, word_index
+from analytiq.storage.search.rows import SearchRowRepository
+
+SAMPLE = 16
+"""Chunks of a generation that are looked for: the server takes writes in their order, so the last one tells most."""
+FIRST_POLL_SECONDS = 0.05
+LONGEST_POLL_SECONDS = 1.0
+
+
+class MongoBackend:
+    """Atlas, or MongoDB with mongot: where a knowledge base outgrows the memory of one process.
+
+    The server follows the rows by itself. An answer is as fresh as the epoch because indexing waits until the server
+    knows the chunks of the next commit. `with_keywords`: keeps the keyword index too.
+    """
+
+    def __init__(
+        self,
+        indexes: SearchIndexes,
+        rows: SearchRowRepository,
+        hits: CurrentHits,
+        settings: SearchSettings,
+        *,
+        with_keywords: bool,
+    ) -> None:
+        self._indexes = indexes
+        self._rows = rows
+        self._hits = hits
+        self._settings = settings
+        self._with_keywords = with_keywords
+
+    async def prepare(self, knowledge_base: KnowledgeBase) -> None:
+        """See RetrievalBackend: makes both indexes, or brings them up to this release's definition.
+
+        Raises:
+            InvalidInputError: the model's vectors cannot be indexed.
+            ConflictError: the search server refuses.
+        """
+        await self._indexes.ensure(knowledge_base.id, self._wanted(knowledge_base))
+
+    async def missing(self, knowledge_base: KnowledgeBase) -> list[str]:
+        """See RetrievalBackend."""
+        states = await self._indexes.states(knowledge_base.id)
+        wanted = self._wanted(knowledge_base)
+        return [index.name for index in wanted if index.name not in states or not serves(states[index.name], index)]
+
+    async def write(self, knowledge_base: KnowledgeBase, owner: VectorOwner, rows: Sequence[VectorRow]) -> None:
+        """See RetrievalBackend: the server follows the rows."""
+
+    async def await_searchable(self, knowledge_base: KnowledgeBase, generation_id: str, *, chunk_count: int) -> None:
+        """See RetrievalBackend.
+
+        Raises:
+            TransientError: the search server is further behind than ANALYTIQ_SEARCH__VISIBILITY_SECONDS.
+        """
+        if not chunk_count:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = self._settings.visibility_seconds
+        deadline = loop.time() + seconds
+        await self._indexes.await_queryable(knowledge_base.id, self._wanted(knowledge_base), seconds=seconds)
+        sample = sample_of(chunk_count)
+        pause = FIRST_POLL_SECONDS
+        while (seen := await self._count_visible(knowledge_base, generation_id, sample)) < len(sample):
+            if pause == FIRST_POLL_SECONDS:
+                sample = await self._indexable(knowledge_base, generation_id, sample)
+            if loop.time() >= deadline:
+                raise TransientError(
+                    f"after {seconds:g} s the search server shows {seen} of {len(sample)} new chunks of the knowledge"
+                    f" base {knowledge_base.name!r}; it is behind: the document keeps its present chunks, and is tried"
+                    " again",
+                    code="search_index_behind",
+                )
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_POLL_SECONDS, pause * 2)
+
+    async def follow(self, knowledge_base: KnowledgeBase, epoch: Epoch) -> None:
+        """See RetrievalBackend: a commit waits for the search server."""
+
+    async def remove(self, knowledge_base: KnowledgeBase, generation_id: str) -> None:
+        """See RetrievalBackend: the server follows the rows."""
+
+    async def drop(self, knowledge_base: KnowledgeBase) -> None:
+        """See RetrievalBackend."""
+        await self._indexes.drop(knowledge_base.id)
+
+    def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> MongoReader:
+        """See RetrievalBackend."""
+        return MongoReader(self._indexes, self._rows, self._hits, self._settings, knowledge_base, epoch, self.prepare)
+
+    def is_building_keywords(self, kb_id: str) -> bool:
+        """See RetrievalBackend: a commit waits for the search server."""
+        return False
+
+    def forget(self, kb_id: str) -> None:
+        """See RetrievalBackend: nothing is held."""
+
+    async def close(self) -> None:
+        """See RetrievalBackend: nothing runs in the background."""
+
+    def _wanted(self, knowledge_base: KnowledgeBase) -> list[SearchIndex]:
+        wanted = [vector_index(knowledge_base.embedding_dimensions, self._settings.quantization)]
+        return [*wanted, word_index()] if self._with_keywords else wanted
+
+    async def _indexable(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> list[int]:
+        """Those that the server will ever know: a vector of zeros has no direction, and it leaves it out silently."""
+        chunks = [(generation_id, chunk_index) for chunk_index in sample]
+        embeddings = await self._rows.embeddings(knowledge_base.organization_id, knowledge_base.id, chunks)
+        directionless = {chunk_index for (_, chunk_index), vector in embeddings.items() if not vector.any()}
+        return [chunk_index for chunk_index in sample if chunk_index not in directionless]
+
+    async def _count_visible(self, knowledge_base: KnowledgeBase, generation_id: str, sample: list[int]) -> int:
+        return await self._rows.count_visible(
+            knowledge_base.organization_id,
+            knowledge_base.id,
+            generation_id,
+            sample,
+            dimensions=knowledge_base.embedding_dimensions,
+            with_words=self._with_keywords,
+        )
+
+
+def sample_of(chunk_count: int) -> list[int]:
+    """Chunks that stand for all: the first, the last, and some in between."""
+    if chunk_count <= SAMPLE:
+        return list(range(chunk_count))
+    return sorted({round(place * (chunk_count - 1) / (SAMPLE - 1)) for place in range(SAMPLE)})
+
+
+def _create(rows: Repositories, settings: Settings) -> MongoBackend:
+    return MongoBackend(
+        rows.search_indexes,
+        rows.search_rows,
+        CurrentHits(rows.entries),
+        settings.search,
+        with_keywords=settings.lexical.is_enabled,
+    )
+
+
+BACKEND_TYPE = BackendType(_create, filters_stored_chunks=True)

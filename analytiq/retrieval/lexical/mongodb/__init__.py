@@ -1,1 +1,0 @@
-"""Words found by MongoDB's own search server: `$search`."""

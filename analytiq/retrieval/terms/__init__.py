@@ -1,0 +1,1 @@
+"""Text analysis for keyword search: languages, stems, codes and scripts without spaces."""

@@ -1,1 +1,0 @@
-"""Vector stores: where a question's nearest chunks are found."""

@@ -1,1 +1,0 @@
-"""Vectors found by MongoDB's own search server: `$vectorSearch`."""
