@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from analytiq import clock
 from analytiq.ingestion.documents.naming import identity_of
 from analytiq.ingestion.indexing.commit import Commit
+from analytiq.ingestion.indexing.staging import STAGE_BATCH_SIZE
 from analytiq.ingestion.indexing.sweep import Sweep
 from analytiq.ingestion.membership import sync_request
 from analytiq.jobs.queue.runner import RunningJob
@@ -72,7 +73,7 @@ class Swapping:
         self._documents = DocumentRepository(connection)
         self._generations = GenerationRepository(connection)
         self._vectors = VectorRepository(connection)
-        self._batch_size = target.application.settings.indexing.stage_batch_size
+        self._batch_size = STAGE_BATCH_SIZE
         self._commit = Commit(
             connection,
             self._documents,

@@ -50,6 +50,9 @@ from analytiq.storage.embedded_replica_set import (
 )
 from analytiq.storage.session import DatabaseError
 
+OPLOG_MEBIBYTES = 512
+"""Fixed when the data are first made; `analytiq doctor` counts it among the space that is needed."""
+
 START_SECONDS = 120.0
 """From exec to primary. Measured under 2 s; recovery after a crash may replay a journal of gigabytes."""
 
@@ -75,7 +78,6 @@ class EmbeddedServer:
         *,
         database: str | None = None,
         cache_bytes: int = 256 * MEBIBYTE,
-        oplog_mebibytes: int = 512,
         on_death: Callable[[str], None] | None = None,
     ) -> None:
         """Prepare; nothing runs before `start`.
@@ -84,14 +86,13 @@ class EmbeddedServer:
             directory: claimed, and kept claimed until `stop` has returned.
             database: the one that the returned address opens; None: all, as the administrator.
             cache_bytes: WiredTiger's cache, at least 256 MiB.
-            oplog_mebibytes: fixed when the data are first made.
             on_death: told, in sentences, each time mongod ends by itself and is restarted, and what to do where its
                 disk is full.
         """
         self._directory = directory
         self._files = ServerFiles(directory.path)
         self._database = database
-        self._limits = ServerLimits(cache_bytes=cache_bytes, oplog_mebibytes=oplog_mebibytes)
+        self._limits = ServerLimits(cache_bytes=cache_bytes, oplog_mebibytes=OPLOG_MEBIBYTES)
         self._on_death = on_death
         self._process: MongodProcess | None = None
         self._supervisor: asyncio.Task[None] | None = None

@@ -162,7 +162,6 @@ class Platform:
             directory,
             database=mongo.database,
             cache_bytes=mongo.embedded_cache_bytes,
-            oplog_mebibytes=mongo.embedded_oplog_mebibytes,
             on_death=self._report,
         )
         return await self._database.start()

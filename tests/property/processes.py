@@ -21,8 +21,6 @@ from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.organization import Organization
 from analytiq.models.upload import DuplicatePolicy
 from analytiq.settings import (
-    EmbeddingSettings,
-    IndexingSettings,
     QueueSettings,
     ReconcilerSettings,
     SearchSettings,
@@ -65,6 +63,9 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
     patch.setattr("analytiq.inference.embedding.models.LocalEmbedder", TinyEmbedder)
     # A beat would come at a moment of its own, and a run could not be repeated.
     patch.setattr("analytiq.inference.embedding.filling.RENEWALS", 0.001)
+    # A process that stands still, or is dead, keeps the others from its texts for so long.
+    patch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.2)
+    patch.setattr("analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE", 1)
     patch.setattr("analytiq.ingestion.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
     vault = Vault(SecretStr(new_secret_key()))
 
@@ -73,9 +74,6 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
             data_dir=directory,
             # Many crashes in a row are no fault of the job.
             queue=QueueSettings(lease_seconds=ENDLESS_SECONDS, max_attempts=1000),
-            # A process that stands still, or is dead, keeps the others from its texts for so long.
-            embedding=EmbeddingSettings(claim_lease_seconds=0.2),
-            indexing=IndexingSettings(stage_batch_size=1),
             search=SearchSettings(load_wait_seconds=30.0),
             reconciler=ReconcilerSettings(orphan_grace_seconds=grace_seconds),
         )

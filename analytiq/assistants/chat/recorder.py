@@ -38,6 +38,10 @@ from analytiq.tenancy.metering.counting import counting_spus
 
 FIRST_CALL_ID = "question"
 TEMPERATURE = 0.1
+MAX_CALLS_OF_ROUND = 4
+"""Searches that the model may ask for at once."""
+LOADING_WAIT_SECONDS = 30.0
+"""How long an answer waits for a knowledge base to be loaded into memory."""
 LOADING_PAUSE_SECONDS = 1.0
 
 
@@ -95,7 +99,7 @@ class DraftRecorder:
         """
         calls = self.completion.tool_calls
         if self._are_calls_waiting:
-            return CallTools(calls, refuse_beyond(calls, self.services.settings.max_calls_of_round))
+            return CallTools(calls, refuse_beyond(calls, MAX_CALLS_OF_ROUND))
         if self._rounds and (not calls or self._rounds == self.max_rounds):
             return Finish(self.completion.text)
         asked = estimated_usage(self.messages, "").prompt_tokens
@@ -118,7 +122,7 @@ class DraftRecorder:
         if completion.tool_calls and self._rounds < self.max_rounds:
             self._are_calls_waiting = True
             self.messages.append(Message(Role.ASSISTANT, completion.text, completion.tool_calls))
-            for call in completion.tool_calls[: self.services.settings.max_calls_of_round]:
+            for call in completion.tool_calls[:MAX_CALLS_OF_ROUND]:
                 self.draft.add_call(call.id, call.name, call.arguments)
 
     async def search(self, request: SearchRequest) -> SearchResponse:
@@ -162,7 +166,7 @@ class DraftRecorder:
 
     async def _search_loaded(self, request: SearchRequest) -> SearchResponse:
         """Search, and wait for vectors that are still being loaded."""
-        deadline = asyncio.get_running_loop().time() + self.services.settings.loading_wait_seconds
+        deadline = asyncio.get_running_loop().time() + LOADING_WAIT_SECONDS
         while True:
             try:
                 return await self.services.search.search_several(self.organization, self.thread.kb_ids, request)

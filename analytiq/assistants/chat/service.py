@@ -35,6 +35,8 @@ log = structlog.get_logger(__name__)
 
 LONGEST_TITLE = 80
 """Characters of the first question that name a thread."""
+KEEP_ALIVE_SECONDS = 15.0
+"""Between signs of life on a stream without events; proxies commonly close one after 60."""
 REMOTE_POLL_SECONDS = 0.25
 """Between two looks at an answer that another process makes."""
 REMOTE_NOTE_SECONDS = 5.0
@@ -316,7 +318,7 @@ class Chats:
                     return
                 if events_after(live.message, position) or live.is_over:
                     continue
-                if not await live.change(self._settings.keep_alive_seconds):
+                if not await live.change(KEEP_ALIVE_SECONDS):
                     yield [], message
         finally:
             live.leave()
@@ -332,7 +334,7 @@ class Chats:
             events = events_after(message, position)
             if events:
                 position = events[-1].position
-            if events or loop.time() - told_at > self._settings.keep_alive_seconds:
+            if events or loop.time() - told_at > KEEP_ALIVE_SECONDS:
                 told_at = loop.time()
                 yield events, message
             if message.state is not AnswerState.RUNNING or position.ending == ALL_TOLD or self._is_closing:

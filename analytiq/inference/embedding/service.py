@@ -20,6 +20,9 @@ from analytiq.telemetry import metrics
 from analytiq.tenancy.metering.charges import Metering
 from analytiq.tenancy.rate_limits.limits import RateLimits
 
+CLAIM_LEASE_SECONDS = 15.0
+"""How long a killed worker keeps others from the texts that it was embedding; a living one renews its claim."""
+
 LONGEST_JUDGED = 2000
 """Characters of a question that are looked at to tell how well a model knows its words."""
 
@@ -42,7 +45,7 @@ class EmbeddingService:
         self._cache = cache
         self._metering = metering
         self._calling = Calling(rate_limits, on_answer)
-        self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=settings.claim_lease_seconds)
+        self._filling = Filling(cache, claims, metering, self._calling, lease_seconds=CLAIM_LEASE_SECONDS)
 
     async def dimensions_of(self, organization: Organization, model: str) -> int:
         """Ask the model for one embedding and measure it; free (design 2.6).

@@ -31,6 +31,9 @@ from analytiq.storage.repositories.texts import TextRepository
 from analytiq.storage.repositories.vectors import VectorRepository
 from analytiq.telemetry.checkpoints import checkpoint
 
+STAGE_BATCH_SIZE = 500
+"""Chunks that are embedded and staged at a time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -78,7 +81,7 @@ class Staging:
         locator = PageLocator(text.pages)
         owner = _owner(pair, generation)
         backend = self._backends.of(pair.knowledge_base)
-        size = self._settings.stage_batch_size
+        size = STAGE_BATCH_SIZE
         for start in range(0, len(chunks), size):
             window = chunks[start : start + size]
             vectors = await self._embedding.embed_chunks(

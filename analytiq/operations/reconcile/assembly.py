@@ -39,6 +39,9 @@ from analytiq.storage.repositories.uploads import UploadRepository
 from analytiq.storage.repositories.vector_survey import VectorSurvey
 from analytiq.storage.repositories.vectors import VectorRepository
 
+MOST_REPAIRS = 25_000
+"""Repairs of one kind in a pass: about what the workers of one machine do until the next."""
+
 
 def new_reconciler(
     connection: MongoConnection,
@@ -87,7 +90,7 @@ def new_reconciler(
         kb_stages=kb_stages,
         system_stages=system_stages,
         cache_stage=cache,
-        most_repairs=settings.most_repairs,
+        most_repairs=MOST_REPAIRS,
     )
 
 

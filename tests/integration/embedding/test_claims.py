@@ -126,15 +126,16 @@ async def test_claim_of_a_dead_worker_is_taken_over_when_its_lease_ends(migrated
 
 
 async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
-    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer, migrated: MongoConnection
+    tenant: Tenant,
+    compose_application: Compose,
+    embedding_server: EmbeddingServer,
+    migrated: MongoConnection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
-    dead = embedding_of(
-        await compose_application(
-            embedding=EmbeddingSettings(allow_global_cache=True, batch_size=50, claim_lease_seconds=1)
-        )
-    )
+    monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 1)
+    dead = embedding_of(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True, batch_size=50)))
     claims = dead._filling._claims
 
     async def die(*_: object, **__: object) -> None:
@@ -152,13 +153,16 @@ async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
 
 
 async def test_claim_that_is_renewed_outlasts_its_lease(
-    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer, migrated: MongoConnection
+    tenant: Tenant,
+    compose_application: Compose,
+    embedding_server: EmbeddingServer,
+    migrated: MongoConnection,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
-    slow = embedding_of(
-        await compose_application(embedding=EmbeddingSettings(allow_global_cache=True, claim_lease_seconds=0.6))
-    )
+    monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.6)
+    slow = embedding_of(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True)))
     holder = asyncio.create_task(slow.embed_chunks(tenant.organization, kb, ["a"]))
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     (row,) = await migrated.database["embedding_claims"].find({}).to_list()
@@ -202,7 +206,7 @@ async def test_worker_whose_texts_another_holds_goes_on_when_they_are_there(
 
 
 async def test_worker_gives_its_slot_back_when_another_takes_too_long_and_its_job_is_none_the_worse(
-    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer
+    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.drain()
@@ -215,9 +219,8 @@ async def test_worker_gives_its_slot_back_when_another_takes_too_long_and_its_jo
         embedding_of(tenant.application).embed_chunks(other.organization, other_kb, [f"{texts[0]}\n", texts[1]])
     )
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
-    waiting = tenant.seen_by(
-        await compose_application(embedding=EmbeddingSettings(allow_global_cache=True, claim_lease_seconds=0.3))
-    )
+    monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.3)
+    waiting = tenant.seen_by(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True)))
     await waiting.drain()
     job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None

@@ -204,9 +204,10 @@ async def test_knowledge_base_deleted_before_the_commit_stays_deleted(
 
 
 async def test_collection_dropped_between_two_windows_does_not_come_back(
-    compose_application: Compose, embedding_server: EmbeddingServer, stored: Stored
+    compose_application: Compose, embedding_server: EmbeddingServer, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tenant = await new_tenant(await compose_application(indexing=IndexingSettings(stage_batch_size=50)))
+    monkeypatch.setattr("analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE", 50)
+    tenant = await new_tenant(await compose_application())
     kb = await tenant.knowledge_base()
     await tenant.drain()
     embedding_server.script(None, Failure.SLOW)

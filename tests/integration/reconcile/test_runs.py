@@ -113,9 +113,8 @@ async def test_pass_stops_at_its_bound_and_the_next_goes_on(
     patient: Patient, compose_application: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
-    bounded = await compose_application(
-        reconciler=ReconcilerSettings(most_repairs=1), indexing=IndexingSettings(sweep_delay_seconds=0)
-    )
+    monkeypatch.setattr("analytiq.operations.reconcile.assembly.MOST_REPAIRS", 1)
+    bounded = await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0))
     await outdate(patient, patient.kb.id)
     for _ in range(2):
         report = await bounded.reconciler.run_pass()

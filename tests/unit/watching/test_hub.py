@@ -72,7 +72,7 @@ async def stream() -> FakeStream:
 async def watching(stream: FakeStream, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Watching]:
     monkeypatch.setattr(hub, "GATHER_SECONDS", 0.0)
     monkeypatch.setattr(hub, "RETRY_SECONDS", 0.0)
-    settings = WatchingSettings(max_connections=2, keep_alive_seconds=30.0)
+    settings = WatchingSettings(max_connections=2)
     made = Watching(stream, FakeReading(), settings)  # pyright: ignore[reportArgumentType]  # fakes of concrete classes
     yield made
     await made.close()

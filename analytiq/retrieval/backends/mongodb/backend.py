@@ -99,7 +99,7 @@ class MongoBackend:
 
     def reader(self, knowledge_base: KnowledgeBase, epoch: Epoch, *, with_keywords: bool = True) -> MongoReader:
         """See RetrievalBackend."""
-        return MongoReader(self._indexes, self._rows, self._hits, self._settings, knowledge_base, epoch, self.prepare)
+        return MongoReader(self._indexes, self._rows, self._hits, knowledge_base, epoch, self.prepare)
 
     def is_building_keywords(self, kb_id: str) -> bool:
         """See RetrievalBackend: a commit waits for the search server."""

@@ -11,7 +11,6 @@ from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import ChunkKey, KeywordHit, Query, VectorHit
 from analytiq.retrieval.backends.mongodb.hits import CurrentHits, Narrowing, narrowing
 from analytiq.retrieval.filters.selection import ChunkFilter, DocumentSet, contains
-from analytiq.settings import SearchSettings
 from analytiq.storage.search.indexes import VECTOR_INDEX, WORD_INDEX, SearchIndexes, not_queryable
 from analytiq.storage.search.rows import MOST_FOUND, REFUSED, SCORE_DECIMALS, FoundChunk, SearchRowRepository
 
@@ -19,6 +18,8 @@ log = structlog.get_logger(__name__)
 
 EXACT_CHUNKS = 10_000
 """Up to so many are scanned exactly, as MongoDB's documentation advises: the graph has nothing to gain there."""
+CANDIDATES_PER_RESULT = 20
+"""`numCandidates` for each result asked for, as MongoDB's documentation of `$vectorSearch` advises."""
 FEWEST_CANDIDATES = 100
 
 
@@ -34,7 +35,6 @@ class MongoReader:
         indexes: SearchIndexes,
         rows: SearchRowRepository,
         hits: CurrentHits,
-        settings: SearchSettings,
         knowledge_base: KnowledgeBase,
         epoch: Epoch,
         prepare: Callable[[KnowledgeBase], Awaitable[None]],
@@ -42,7 +42,6 @@ class MongoReader:
         self._indexes = indexes
         self._rows = rows
         self._hits = hits
-        self._settings = settings
         self._knowledge_base = knowledge_base
         self._epoch = epoch
         self._prepare = prepare
@@ -142,7 +141,7 @@ class MongoReader:
         return {key: _relevance((1.0 + float(cosine)) / 2) for key, cosine in zip(embeddings, cosines, strict=True)}
 
     async def _nearest(self, query: Query, narrowed: Narrowing, asked: int, *, is_exact: bool) -> list[FoundChunk]:
-        wanted = max(asked * self._settings.candidates_per_result, FEWEST_CANDIDATES)
+        wanted = max(asked * CANDIDATES_PER_RESULT, FEWEST_CANDIDATES)
         try:
             return await self._rows.nearest(
                 self._knowledge_base.organization_id,

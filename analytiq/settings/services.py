@@ -1,0 +1,91 @@
+"""Settings of the processes: database, API, queue, workers, reconciler, events and telemetry."""
+
+from pydantic import Field, SecretStr
+
+from analytiq.settings.section import MEBIBYTE, Section
+
+
+class MongoSettings(Section):
+    """The database. Without a `uri` the embedded server is used, where the process may start one."""
+
+    uri: SecretStr | None = None
+    database: str = "analytiq"
+    embedded_cache_bytes: int = 256 * MEBIBYTE
+
+
+class ApiSettings(Section):
+    """The REST API process."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    max_upload_bytes: int = 200 * MEBIBYTE
+    max_files_per_upload: int = 1000
+    max_json_bytes: int = 64 * MEBIBYTE
+    head_wait_seconds: float = Field(default=20.0, gt=0)
+    """For so long a request's head is waited for."""
+    body_wait_seconds: float = Field(default=30.0, gt=0)
+    """For so long the next part of a body is waited for, and all of it that much longer than at 1 KiB a second."""
+    public_url: str | None = None
+    """Where people reach it: what links in mails begin with. With https, cookies are sent over TLS only."""
+
+
+class WorkerSettings(Section):
+    """The job runner."""
+
+    concurrency: int = Field(default=4, ge=1, le=256)
+    drain_seconds: float = 20.0
+
+
+class QueueSettings(Section):
+    """Leases: a job whose worker has died is taken up again `lease_seconds` after its last heartbeat."""
+
+    lease_seconds: float = Field(default=30.0, ge=0.2)
+    poll_seconds: float = 2.0
+    max_attempts: int = Field(default=12, ge=1)
+    """12 attempts take about 15 minutes: an outage of a provider is longer than one of a network."""
+    max_worker_deaths: int = Field(default=4, ge=1)
+
+
+class ReconcilerSettings(Section):
+    """The daemon that repairs drift."""
+
+    is_enabled: bool = True
+    """Whether passes run by themselves; those that somebody asks for always do."""
+    interval_seconds: float = Field(default=300.0, gt=0)
+    full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
+    orphan_grace_seconds: float = 3600.0
+    lease_seconds: float = Field(default=30.0, ge=0.5)
+    """After which another reconciler leads where the leader is gone."""
+    report_days: int = Field(default=14, ge=1, le=365)
+
+
+class ErasureSettings(Section):
+    """Erasing an organization."""
+
+    quiet_seconds: float = Field(default=90.0, ge=0.0)
+    """Work under way when it begins has so long to notice and end, before the proof that nothing is left counts."""
+
+
+class WatchingSettings(Section):
+    """Server-sent events of what changes in an organization."""
+
+    max_connections: int = Field(default=100, ge=1)
+    """Of one organization to one process; a browser needs one, however many pages it shows."""
+
+
+class TelemetrySettings(Section):
+    """Traces, off without an address; the metrics of processes that serve no requests."""
+
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it on its own port."""
+    metrics_token: SecretStr | None = None
+    """What `Authorization: Bearer …` must hold for the API's `/metrics`; None: callers on this machine alone see it."""
+    metrics_name_tenants: bool = False
+    """Label counts with the ids of organizations' knowledge bases."""
+
+    otlp_endpoint: str | None = None
+    """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
+    sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
+    continues_callers: bool = False
+    """A request's `traceparent` is continued, and decides on sampling: only where no stranger reaches the API."""
