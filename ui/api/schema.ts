@@ -4310,7 +4310,7 @@ export interface components {
         };
         /**
          * KnowledgeBaseHealth
-         * @description Whether every document of a knowledge base is searchable.
+         * @description The health of a knowledge base: the searchability of its documents.
          *
          *     `complete`: every one is. `indexing`: some are in progress, none has failed. `incomplete`: some failed.
          *     `failed`: all failed, or the knowledge base itself did.
@@ -5209,7 +5209,7 @@ export interface components {
         };
         /**
          * OnUse
-         * @description What to do where prompts use what is to be deleted.
+         * @description The reaction to prompts that use a tag or knowledge base to be deleted.
          * @enum {string}
          */
         OnUse: "refuse" | "detach";
