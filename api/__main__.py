@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from analytiq.composition import Application, bootstrap
+from analytiq.composition import Services, bootstrap
 from analytiq.errors import AnalytiqError
 from analytiq.ingestion.parsing.rights.kernel import forbid_memory_reads
 from analytiq.settings import Settings, metrics_directory_from_environment, read_settings_or_exit
@@ -48,19 +48,19 @@ async def serve(settings: Settings) -> bool:
     Raises:
         AnalytiqError: the application cannot be opened; nothing listens then.
     """
-    application = await bootstrap(settings, follows_environment=True)
+    services = await bootstrap(settings, follows_environment=True)
 
     @asynccontextmanager
-    async def open_application() -> AsyncGenerator[Application]:
+    async def open_services() -> AsyncGenerator[Services]:
         loop = asyncio.get_running_loop()
-        server.on_exit = lambda: loop.call_soon_threadsafe(application.begin_closing)
+        server.on_exit = lambda: loop.call_soon_threadsafe(services.begin_closing)
         try:
-            yield application
+            yield services
         finally:
             # Here, since uvicorn raises the signal that ended it as soon as `serve` is over.
-            await application.close()
+            await services.close()
 
-    app = create_app(open_application, metrics_directory=metrics_directory_from_environment())
+    app = create_app(open_services, metrics_directory=metrics_directory_from_environment())
     server = _Server(_configuration(app, settings))
     await server.serve()
     return server.started

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError, NotFoundError
 from analytiq.models.account import Permission, User, UserSession
 from analytiq.models.audit import Actor, ActorKind
@@ -49,7 +49,7 @@ class SignedInCaller:
     secret: str
 
 
-async def identify(request: Request, application: Application, organization_id: str) -> Caller:
+async def identify(request: Request, services: Services, organization_id: str) -> Caller:
     """Who calls an operation of an organization.
 
     Another organization's id answers 404, like one that does not exist.
@@ -58,7 +58,7 @@ async def identify(request: Request, application: Application, organization_id: 
         AccessDeniedError: nobody who is known (401), or somebody who may not (403).
         NotFoundError: it is not an organization of theirs.
     """
-    caller = await _caller(request, application, organization_id)
+    caller = await _caller(request, services, organization_id)
     request.state.caller = caller
     wanted = rule_of(request.scope).permission
     if not caller.permission.includes(wanted):
@@ -70,7 +70,7 @@ async def identify(request: Request, application: Application, organization_id: 
     return caller
 
 
-async def admit(request: Request, application: Application, organization_id: str) -> Caller:
+async def admit(request: Request, services: Services, organization_id: str) -> Caller:
     """As `identify`, of a new call: it counts in the organization's rate, and needs room for what it would make.
 
     Raises:
@@ -79,23 +79,23 @@ async def admit(request: Request, application: Application, organization_id: str
         NotFoundError: as `identify`.
         RateLimitedError: the organization sends too many requests.
     """
-    caller = await identify(request, application, organization_id)
-    application.request_rates.take(organization_id)
+    caller = await identify(request, services, organization_id)
+    services.tenancy.request_rates.take(organization_id)
     makes = rule_of(request.scope).makes
     if makes is not None:
-        await application.quotas.require_room(organization_id, makes)
+        await services.tenancy.quotas.require_room(organization_id, makes)
     return caller
 
 
-async def _caller(request: Request, application: Application, organization_id: str) -> Caller:
+async def _caller(request: Request, services: Services, organization_id: str) -> Caller:
     authorization = request.headers.get("authorization")
     if authorization is not None or COOKIE not in request.cookies:
-        return await _of_token(application, organization_id, authorization)
-    signed_in = await identify_person(request, application)
-    member = await application.sessions.member_of(signed_in.user, organization_id)
+        return await _of_token(services, organization_id, authorization)
+    signed_in = await identify_person(request, services)
+    member = await services.tenancy.sessions.member_of(signed_in.user, organization_id)
     if member is None:
         raise NotFoundError(f"No organization has the id {organization_id!r}.")
-    organization = await application.organizations.get(organization_id)
+    organization = await services.tenancy.organizations.get(organization_id)
     actor = Actor(kind=ActorKind.USER, id=signed_in.user.id, name=signed_in.user.email)
     session = signed_in.session
     return Caller(
@@ -108,8 +108,8 @@ async def _caller(request: Request, application: Application, organization_id: s
     )
 
 
-async def _of_token(application: Application, organization_id: str, authorization: str | None) -> Caller:
-    opened = await open_with_header(application, authorization)
+async def _of_token(services: Services, organization_id: str, authorization: str | None) -> Caller:
+    opened = await open_with_header(services, authorization)
     if opened.organization.id != organization_id:
         raise NotFoundError(f"No organization has the id {organization_id!r}.")
     token = opened.token
@@ -125,7 +125,7 @@ async def _of_token(application: Application, organization_id: str, authorizatio
     )
 
 
-async def open_with_header(application: Application, authorization: str | None) -> OpenedToken:
+async def open_with_header(services: Services, authorization: str | None) -> OpenedToken:
     """The token in the header, with the organization that it opens.
 
     Raises:
@@ -137,10 +137,10 @@ async def open_with_header(application: Application, authorization: str | None) 
             "sign in, or send an access token: `Authorization: Bearer …`; `analytiq token create` makes one",
             code="unauthenticated",
         )
-    return await application.organizations.open_token(secret.strip())
+    return await services.tenancy.organizations.open_token(secret.strip())
 
 
-async def identify_person(request: Request, application: Application) -> SignedInCaller:
+async def identify_person(request: Request, services: Services) -> SignedInCaller:
     """Who is signed in in this browser; calls that change something must show that a page of ours made them.
 
     Raises:
@@ -149,9 +149,9 @@ async def identify_person(request: Request, application: Application) -> SignedI
     secret = request.cookies.get(COOKIE)
     if not secret:
         raise AccessDeniedError("sign in first", code="unauthenticated")
-    user, session = await application.sessions.open_with(secret)
+    user, session = await services.tenancy.sessions.open_with(secret)
     if request.method not in SAFE_METHODS:
-        check_origin(request, application)
+        check_origin(request, services)
         # As bytes: a header may hold any of them, and text that is not ASCII cannot be compared.
         if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), csrf_token_of(secret).encode()):
             raise AccessDeniedError(
@@ -160,14 +160,14 @@ async def identify_person(request: Request, application: Application) -> SignedI
     return SignedInCaller(user, session, secret)
 
 
-def check_origin(request: Request, application: Application) -> None:
+def check_origin(request: Request, services: Services) -> None:
     """Refuse what a page of another origin sends (RFC 6454); clients that are no browsers send no origin.
 
     A proxy may change `Host` and scheme, so the address in the settings is ours as well.
     """
     origin = request.headers.get("origin")
     own = {f"{request.url.scheme}://{request.headers.get('host', '')}".lower()}
-    public_url = application.settings.api.public_url
+    public_url = services.settings.api.public_url
     if public_url is not None:
         parts = urlsplit(public_url)
         own.add(f"{parts.scheme}://{parts.netloc}".lower())

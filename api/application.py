@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 import analytiq
-from analytiq.composition import Application
+from analytiq.composition import Services
 from api import problems
 from api.idempotency import IdempotentRoute
 from api.mcp_endpoint import McpEndpoint
@@ -48,20 +48,20 @@ from api.static_ui import StaticUi
 
 PREFIX = "/v0/orgs/{organization_id}"
 
-Open = Callable[[], AbstractAsyncContextManager[Application]]
+Open = Callable[[], AbstractAsyncContextManager[Services]]
 """Opens the process's application, and closes it at the end."""
 
 _PROBLEM: dict[str, Any] = {"model": Problem, "content": {problems.MEDIA_TYPE: {}}}
 
 
-def create_app(open_application: Open, *, metrics_directory: str | None = None) -> FastAPI:
-    """The REST API over the application that `open_application` opens when the server starts."""
+def create_app(open_services: Open, *, metrics_directory: str | None = None) -> FastAPI:
+    """The REST API over the application that `open_services` opens when the server starts."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_application() as application:
-            app.state.application = application
-            async with mcp.running(application), application.feeding_keyword_index():
+        async with open_services() as services:
+            app.state.services = services
+            async with mcp.running(services), services.retrieval.feeding_keyword_index():
                 yield
 
     app = FastAPI(

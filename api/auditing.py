@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from fastapi import Request, Response
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError
 from api import problems
 from api.access import Caller, browser_of
@@ -32,9 +32,9 @@ async def _note(request: Request, status: int, made: dict[str, str]) -> None:
     caller: Caller | None = getattr(request.state, "caller", None)
     if caller is None:
         return
-    application = cast("Application", request.app.state.application)
+    services = cast("Services", request.app.state.services)
     target = {name: value for name, value in request.path_params.items() if name != "organization_id"}
-    await application.audit_log.note(
+    await services.tenancy.audit_log.note(
         caller.organization.id,
         operation_of(request.scope),
         caller.actor,

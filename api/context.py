@@ -1,4 +1,4 @@
-"""What routes ask for: the application, and the organization that the caller may use."""
+"""What routes ask for: the services, and the organization that the caller may use."""
 
 from typing import Annotated, cast
 
@@ -6,7 +6,7 @@ from fastapi import Depends, Path, Query, Request
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import StringConstraints
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.organization import Organization
 from api.access import COOKIE, Caller, SignedInCaller, admit, identify_person
@@ -18,9 +18,9 @@ cookie = APIKeyCookie(
 )
 
 
-def get_application(request: Request) -> Application:
-    """The process's application."""
-    return cast("Application", request.app.state.application)
+def get_services(request: Request) -> Services:
+    """Return the process's services."""
+    return cast("Services", request.app.state.services)
 
 
 def get_request_id(request: Request) -> str:
@@ -28,19 +28,19 @@ def get_request_id(request: Request) -> str:
     return str(request.state.request_id)
 
 
-ApplicationOf = Annotated[Application, Depends(get_application)]
+ServicesOf = Annotated[Services, Depends(get_services)]
 RequestId = Annotated[str, Depends(get_request_id)]
 
 
 async def get_caller(
     request: Request,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization_id: Annotated[str, Path(description="24 hex digits")],
     _bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     _cookie: Annotated[str | None, Depends(cookie)],
 ) -> Caller:
     """Who calls, if they may; the last two are there for the schema."""
-    return await admit(request, application, organization_id)
+    return await admit(request, services, organization_id)
 
 
 CurrentCaller = Annotated[Caller, Depends(get_caller)]
@@ -52,10 +52,10 @@ def get_organization(caller: CurrentCaller) -> Organization:
 
 
 async def get_person(
-    request: Request, application: ApplicationOf, _cookie: Annotated[str | None, Depends(cookie)]
+    request: Request, services: ServicesOf, _cookie: Annotated[str | None, Depends(cookie)]
 ) -> SignedInCaller:
     """The person who is signed in."""
-    return await identify_person(request, application)
+    return await identify_person(request, services)
 
 
 Person = Annotated[SignedInCaller, Depends(get_person)]

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.models.idempotency import KeptAnswer
@@ -45,7 +45,7 @@ class IdempotentRoute(APIRoute):
             refusal = unknown_query(request, known)
             if refusal is not None:
                 # Whoever may not call at all is told that, and nothing of what the call takes.
-                await identify(request, request.app.state.application, request.path_params["organization_id"])
+                await identify(request, request.app.state.services, request.path_params["organization_id"])
                 raise refusal
             request = StrictJsonRequest(request.scope, request.receive)
             key = request.headers.get(HEADER) if is_repeatable else None
@@ -59,25 +59,25 @@ class IdempotentRoute(APIRoute):
 async def _once(request: Request, key: str, handle: Handle) -> Response:
     if not 1 <= len(key) <= LONGEST_KEY:
         raise InvalidInputError.of_field("Idempotency-Key", f"must have 1 to {LONGEST_KEY} characters")
-    application = cast("Application", request.app.state.application)
+    services = cast("Services", request.app.state.services)
     # Before anything kept is shown: a revoked token shows nothing any more.
-    caller = await identify(request, application, request.path_params["organization_id"])
+    caller = await identify(request, services, request.path_params["organization_id"])
     wanted = await _wanted(request, key, caller)
     # Encrypted: the answer to a new access token shows a secret that is stored nowhere else.
-    vault = application.vault
-    kept = await application.idempotency.begin(wanted, now=clock.now())
+    vault = services.inference.vault
+    kept = await services.repositories.idempotency.begin(wanted, now=clock.now())
     if kept is not None:
         return _repeat(kept, wanted, vault)
     try:
         response = await handle(request)
     except BaseException:
-        await application.idempotency.release(wanted)
+        await services.repositories.idempotency.release(wanted)
         raise
     body = bytes(response.body) if hasattr(response, "body") else b""
     if response.status_code >= 500 or len(body) > LARGEST_ANSWER_BYTES:
-        await application.idempotency.release(wanted)
+        await services.repositories.idempotency.release(wanted)
     else:
-        await application.idempotency.keep(
+        await services.repositories.idempotency.keep(
             wanted,
             status=response.status_code,
             content_type=response.headers.get("content-type", JSON),

@@ -15,7 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError
 from analytiq.mcp_server.rest import TIMEOUT_SECONDS, RestApi
 from analytiq.mcp_server.server import new_server
@@ -38,13 +38,13 @@ class McpEndpoint:
         self._app.router.routes.append(Route(MCP_PATH, endpoint=self, methods=None, include_in_schema=False))
 
     @asynccontextmanager
-    async def running(self, application: Application) -> AsyncGenerator[None]:
+    async def running(self, services: Services) -> AsyncGenerator[None]:
         """Serve; a server of the protocol runs once, so each start makes one."""
         server = new_server(self._open_api)
         server.streamable_http_app(
             stateless_http=True,
             json_response=True,
-            max_request_body_size=application.settings.api.max_json_bytes,
+            max_request_body_size=services.settings.api.max_json_bytes,
             # That keeps other sites from using a server which trusts whoever reaches it; this one asks for a token.
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
@@ -58,9 +58,9 @@ class McpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer whoever has a token, before anything of the body is read."""
         request = Request(scope)
-        application = cast("Application", self._app.state.application)
+        services = cast("Services", self._app.state.services)
         try:
-            opened = await open_with_header(application, request.headers.get("authorization"))
+            opened = await open_with_header(services, request.headers.get("authorization"))
         except AnalytiqError as error:
             await problems.of_library(request, error)(scope, receive, send)
             return

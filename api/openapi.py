@@ -5,12 +5,12 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from api.application import create_app
 
 
 @asynccontextmanager
-async def _never_opened() -> AsyncGenerator[Application]:
+async def _never_opened() -> AsyncGenerator[Services]:
     raise AssertionError("the schema is read without serving anything")
     yield
 

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.settings import ApiSettings
 from analytiq.telemetry import traces
 from api import problems
@@ -108,9 +108,9 @@ def _storage(scope: Scope, message: Message) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _body_wait_seconds(scope: Scope) -> float:
-    application = cast("Application | None", getattr(scope["app"].state, "application", None))
+    services = cast("Services | None", getattr(scope["app"].state, "services", None))
     # Before the application is open there is nothing that a client could hold.
-    return ApiSettings().body_wait_seconds if application is None else application.settings.api.body_wait_seconds
+    return ApiSettings().body_wait_seconds if services is None else services.settings.api.body_wait_seconds
 
 
 def _span(scope: Scope, request_id: str) -> AbstractContextManager[None]:
@@ -141,8 +141,8 @@ def _body_limit(scope: Scope) -> int | None:
         return MAX_BODY_BYTES
     if is_upload and Headers(scope=scope).get("content-type", "").lower().startswith("multipart/"):
         return None
-    application = cast("Application", scope["app"].state.application)
-    return application.settings.api.max_json_bytes
+    services = cast("Services", scope["app"].state.services)
+    return services.settings.api.max_json_bytes
 
 
 def _limited(receive: Receive, max_body_bytes: int) -> Receive:

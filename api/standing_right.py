@@ -5,7 +5,7 @@ import asyncio
 from starlette.requests import Request
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError
 from api.access import Caller, identify
 
@@ -15,9 +15,9 @@ CHECK_SECONDS = 1.0
 class StandingRight:
     """A caller's right to what is being streamed: looked up once a second at most, and when it expires."""
 
-    def __init__(self, request: Request, application: Application, caller: Caller) -> None:
+    def __init__(self, request: Request, services: Services, caller: Caller) -> None:
         self._request = request
-        self._application = application
+        self._services = services
         self._organization_id = caller.organization.id
         self._ends_at = caller.ends_at
         self._checked_at = asyncio.get_running_loop().time()
@@ -29,7 +29,7 @@ class StandingRight:
         if now - self._checked_at < CHECK_SECONDS and not has_expired:
             return None
         try:
-            caller = await identify(self._request, self._application, self._organization_id)
+            caller = await identify(self._request, self._services, self._organization_id)
         except AnalytiqError as error:
             return error
         self._ends_at, self._checked_at = caller.ends_at, now

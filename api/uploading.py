@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError, FieldError, InvalidInputError, LimitExceededError
 from analytiq.ingestion.documents.metadata import validated_metadata
 from analytiq.ingestion.documents.naming import last_component, validated_name, validated_origin, validated_path
@@ -126,7 +126,7 @@ class _Received:
 class UploadSession:
     """One upload request: receives files, then commits each."""
 
-    application: Application
+    services: Services
     organization: Organization
     request_id: str
     received: list[_Received] = field(default_factory=list[_Received])
@@ -149,7 +149,7 @@ class UploadSession:
             form.require_path_for_each(len(self.received))
             tag_ids = form.tag_ids
             if tag_ids is not None:
-                tag_ids = await self.application.tags.require(self.organization.id, tag_ids)
+                tag_ids = await self.services.ingestion.tags.require(self.organization.id, tag_ids)
         except BaseException:
             await self._discard()
             raise
@@ -183,7 +183,7 @@ class UploadSession:
         return await self._commit(Manner(uploads.on_duplicate, merges=uploads.merge, origin=origin))
 
     def _require_number(self, files: int) -> None:
-        most = self.application.settings.api.max_files_per_upload
+        most = self.services.settings.api.max_files_per_upload
         if files > most:
             raise LimitExceededError(f"an upload has at most {most:,} files; send several")
 
@@ -197,9 +197,11 @@ class UploadSession:
             else:
                 validated_name(last_component(upload.name), field="name")
             if upload.metadata:
-                await self.application.metadata_fields.fitted(self.organization.id, validated_metadata(upload.metadata))
+                await self.services.ingestion.metadata_fields.fitted(
+                    self.organization.id, validated_metadata(upload.metadata)
+                )
             if upload.tag_ids is not None:
-                await self.application.tags.require(self.organization.id, upload.tag_ids)
+                await self.services.ingestion.tags.require(self.organization.id, upload.tag_ids)
             return upload.decoded("content")
         except InvalidInputError as error:
             fields = [FieldError(f"{place}.{item.field}", item.reason) for item in error.errors]
@@ -208,7 +210,7 @@ class UploadSession:
     async def _stage(self, file_name: str, content_type: str, source: AsyncIterator[bytes]) -> None:
         item = _Received(file_name)
         try:
-            item.staged = await self.application.uploads.stage(
+            item.staged = await self.services.ingestion.uploads.stage(
                 self.organization.id, document_name=file_name, content_type=content_type, source=source
             )
         except AnalytiqError as error:
@@ -226,7 +228,7 @@ class UploadSession:
     async def _commit_one(self, item: _Received, manner: Manner) -> UploadedDocument:
         if item.staged is not None:
             try:
-                result = await self.application.uploads.commit(
+                result = await self.services.ingestion.uploads.commit(
                     item.staged,
                     tag_ids=None if item.tag_ids is None else list(dict.fromkeys(item.tag_ids)),
                     metadata=item.metadata,
@@ -245,7 +247,7 @@ class UploadSession:
                 )
             except AnalytiqError as error:
                 item.error = error
-                await self.application.uploads.discard(item.staged)
+                await self.services.ingestion.uploads.discard(item.staged)
         assert item.error is not None  # noqa: S101  # what was not staged has an error
         problem = UploadError(code=item.error.code, detail=item.error.detail)
         return UploadedDocument(
@@ -255,7 +257,7 @@ class UploadSession:
     async def _discard(self) -> None:
         for item in self.received:
             if item.staged is not None:
-                await self.application.uploads.discard(item.staged)
+                await self.services.ingestion.uploads.discard(item.staged)
 
 
 _OUTCOMES = (*(outcome.value for outcome in UploadOutcome), "failed")

@@ -51,7 +51,7 @@ class Run:
 async def build(target: Platform, kb: KnowledgeBase, documents: int, dimensions: int) -> None:
     """Documents with files, texts and vectors."""
     swapping = Swapping(target, kb)
-    connection = target.application.connection
+    connection = target.services.connection
     texts, files = TextRepository(connection), FileStore(connection)
     for number in range(documents):
         matrix = random_vectors(CHUNKS_PER_DOCUMENT, dimensions, seed=number)
@@ -87,7 +87,7 @@ async def add_file(target: Platform, files: FileStore, document: Document) -> No
             content_type="application/octet-stream",
         )
 
-    await run_in_transaction(target.application.connection, commit)
+    await run_in_transaction(target.services.connection, commit)
 
 
 async def command(server: Server, database: str, *arguments: str) -> Run:
@@ -128,7 +128,9 @@ async def searches(target: Platform, kb: KnowledgeBase, *, until: Callable[[], b
     found: list[float] = []
     while len(found) < 20 or not until():
         begun = perf_counter()
-        await target.application.search.search(target.organization, kb.id, SearchRequest("what is asked", top_k=10))
+        await target.services.retrieval.search.search(
+            target.organization, kb.id, SearchRequest("what is asked", top_k=10)
+        )
         found.append((perf_counter() - begun) * 1000)
         await asyncio.sleep(0.02)
     return found

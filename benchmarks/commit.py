@@ -60,13 +60,13 @@ async def measure_swap(target: Platform, chunks: int, dimensions: int, repeats: 
         await _timed(swapping.commit(running, document, generation), measured.commit)
         if repetition:
             await _timed(swapping.sweep(), measured.sweep)
-    await target.application.connection.database.drop_collection(f"kb_vectors_{knowledge_base.id}")
+    await target.services.connection.database.drop_collection(f"kb_vectors_{knowledge_base.id}")
     return spent
 
 
 async def measure_one_transaction(target: Platform, chunks: int, dimensions: int, repeats: int, encode: Encode) -> str:
     """Delete and insert within one transaction; the median in milliseconds, or the error's name."""
-    connection = target.application.connection
+    connection = target.services.connection
     collection = connection.database["one_transaction"]
     await collection.create_indexes(VECTOR_INDEXES)
     rows = rows_of(random_vectors(chunks, dimensions, seed=2))
@@ -136,7 +136,7 @@ async def run(options: argparse.Namespace) -> None:
     """Measure and print."""
     async with running_server() as server:
         async with platform(server, "version") as target:
-            version = target.application.connection.server_version
+            version = target.services.connection.server_version
         report.print_heading(f"The swap, milliseconds of wall time, n = {options.repeats}", mongod=version)
         rows = [
             await measure_row(server, chunks, dimensions, options.repeats)

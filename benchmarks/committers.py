@@ -39,7 +39,7 @@ async def commit_in_processes(
     server: Server, target: Platform, kb_ids: Sequence[str], *, processes: int, tasks: int, documents: int
 ) -> tuple[float, list[float]]:
     """Commit `documents` in all; returns the seconds from the start of the first to the end of the last, and each's."""
-    settings = target.application.settings
+    settings = target.services.settings
     assert settings.secret_key is not None
     orders = Orders(
         uri=server.uri.get_secret_value(),
@@ -95,18 +95,18 @@ async def _commit(orders: Orders) -> None:
         mongo=MongoSettings(uri=SecretStr(orders.uri), database=orders.database),
         indexing=IndexingSettings(sweep_delay_seconds=0.0),
     )
-    application = await bootstrap(settings)
-    organization = await application.organizations.get(orders.organization_id)
-    tag = await application.tags.get(orders.organization_id, orders.tag_id)
-    target = Platform(application, organization, tag, ProcessorClock(os.getpid()))
-    bases = [await application.knowledge_bases.get(organization.id, kb_id) for kb_id in orders.kb_ids]
+    services = await bootstrap(settings)
+    organization = await services.tenancy.organizations.get(orders.organization_id)
+    tag = await services.ingestion.tags.get(orders.organization_id, orders.tag_id)
+    target = Platform(services, organization, tag, ProcessorClock(os.getpid()))
+    bases = [await services.ingestion.knowledge_bases.get(organization.id, kb_id) for kb_id in orders.kb_ids]
     items = await staged([Swapping(target, base) for base in bases], orders.documents)
     random.shuffle(items)  # else all processes go through the knowledge bases in step
     print("ready", flush=True)
     await asyncio.to_thread(sys.stdin.readline)
     seconds = await commit_all(items, orders.tasks)
     print(json.dumps(seconds), flush=True)
-    await application.close()
+    await services.close()
 
 
 def main() -> None:

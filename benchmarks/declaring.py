@@ -28,7 +28,7 @@ async def build(target: Platform, documents: int) -> None:
     """Rows of `docs`, and nothing else."""
     base = await target.create_knowledge_base(model="local/all-minilm-l6-v2")
     await Swapping(target, base).create_document("document", {"year": 2024, "due": "2024-01-31"})
-    collection = target.application.connection.database["docs"]
+    collection = target.services.connection.database["docs"]
     template: Row = await collection.find_one({}) or {}
     for first in range(1, documents, INSERT_SIZE):
         ids = [str(number) for number in range(first, min(first + INSERT_SIZE, documents))]
@@ -40,7 +40,7 @@ async def build(target: Platform, documents: int) -> None:
 async def declare(target: Platform, types: dict[str, FieldType]) -> tuple[float, int]:
     """Seconds, and how many documents were rewritten."""
     begin = time.perf_counter()
-    done = await target.application.metadata_fields.declare(
+    done = await target.services.ingestion.metadata_fields.declare(
         target.organization.id, types, on_misfit=MisfitPolicy.REFUSE
     )
     return time.perf_counter() - begin, done.documents_rewritten

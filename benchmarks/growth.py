@@ -46,7 +46,7 @@ async def build(target: Platform, base: KnowledgeBase, documents: int) -> None:
     """Index one document by the library, and copy its rows until there are so many."""
     swapping = Swapping(target, base)
     await swapping.index("document 0", {}, random_vectors(CHUNKS, DIMENSIONS, seed=1))
-    database = target.application.connection.database
+    database = target.services.connection.database
     names = ("docs", "document_index", "generations", collection_name(base.id))
     templates = {name: [row async for row in database[name].find({})] for name in names}
     for first in range(1, documents, INSERT_SIZE):
@@ -56,7 +56,7 @@ async def build(target: Platform, base: KnowledgeBase, documents: int) -> None:
         for name in names:
             await database[name].insert_many([row for copied in copies for row in copied[name]], ordered=False)
     await database["kb_epochs"].update_one({"_id": ObjectId(base.id)}, {"$set": {"epoch": documents}})
-    await target.application.life_cycle.settle(base.organization_id, base.id)
+    await target.services.ingestion.life_cycle.settle(base.organization_id, base.id)
 
 
 def _copies(templates: dict[str, list[Row]], vectors: Any) -> dict[str, list[Row]]:
@@ -85,10 +85,10 @@ async def measure_size(server: Server, documents: int) -> list[str]:
     """A row of the table."""
     async with platform(server, f"growth_{documents}", local_store_bytes=STORE_BYTES) as target:
         base = await target.create_knowledge_base(model=MODEL)
-        await target.application.queue_runner().run_until_idle()
+        await target.services.jobs.new_runner().run_until_idle()
         await build(target, base, documents)
         commits = await commit_all(await staged([Swapping(target, base)], COMMITS, dimensions=DIMENSIONS), 1)
-        counting = await _milliseconds(target.application.life_cycle.settle(base.organization_id, base.id))
+        counting = await _milliseconds(target.services.ingestion.life_cycle.settle(base.organization_id, base.id))
         load = await _milliseconds(_search(target, base, "the first question"))
         questions = [f"What is known about subject {number}?" for number in range(QUERIES)]
         for question in questions:  # fills the cache of queries
@@ -96,7 +96,7 @@ async def measure_size(server: Server, documents: int) -> list[str]:
         searches = [await _milliseconds(_search(target, base, question)) for question in questions]
         passes = [await _pass(target) for _ in range(3)]
         await fill(target, documents, 1)
-        claims = await claim_many(target.application.jobs, ["o:kb0:sync"] * min(CLAIMS, documents))
+        claims = await claim_many(target.services.repositories.jobs, ["o:kb0:sync"] * min(CLAIMS, documents))
     return [
         f"{documents:,}", f"{report.median(commits) * 1000:.1f}", f"{counting:.1f}",
         f"{report.median(claims) * 1000:.1f}", f"{report.median(passes):.0f}", f"{report.median(searches):.1f}",
@@ -105,7 +105,9 @@ async def measure_size(server: Server, documents: int) -> list[str]:
 
 
 async def _search(target: Platform, base: KnowledgeBase, question: str) -> None:
-    answer = await target.application.search.search(target.organization, base.id, SearchRequest(question, top_k=10))
+    answer = await target.services.retrieval.search.search(
+        target.organization, base.id, SearchRequest(question, top_k=10)
+    )
     if len(answer.results) != 10:
         raise SystemExit(f"{len(answer.results)} results of 10; what was measured is worth nothing")
 
@@ -113,7 +115,7 @@ async def _search(target: Platform, base: KnowledgeBase, question: str) -> None:
 async def _pass(target: Platform) -> float:
     """Milliseconds of a pass of the reconciler over a healthy system."""
     began = time.perf_counter()
-    found = await target.application.reconciler.run_pass()
+    found = await target.services.operations.reconciler.run_pass()
     elapsed = (time.perf_counter() - began) * 1000
     if found.drift:
         raise SystemExit(f"the system is not healthy ({found.counts()}), so the pass measures its repair")

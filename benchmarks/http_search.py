@@ -51,7 +51,7 @@ Row = dict[str, Any]
 async def build(target: Platform, base: KnowledgeBase, chunks: int) -> list[str]:
     """Index one document by the library, then copy its rows with vectors and texts of their own; some of the texts."""
     await Swapping(target, base).index("document 0", {"percentile": 0}, random_vectors(1, DIMENSIONS, seed=1))
-    database = target.application.connection.database
+    database = target.services.connection.database
     names = ("docs", "document_index", "generations", collection_name(base.id))
     templates = {name: await database[name].find_one({}) or {} for name in names}
     for name in names:
@@ -72,7 +72,7 @@ async def build(target: Platform, base: KnowledgeBase, chunks: int) -> list[str]
             await database[name].insert_many(rows[name], ordered=False)
     await database["kb_changes"].delete_many({"kb_id": base.id})
     await database["kb_epochs"].update_one({"_id": ObjectId(base.id)}, {"$set": {"epoch": count}})
-    await target.application.life_cycle.settle(base.organization_id, base.id)
+    await target.services.ingestion.life_cycle.settle(base.organization_id, base.id)
     return kept
 
 
@@ -137,7 +137,7 @@ class Api:
 @contextmanager
 def serving(server: Server, target: Platform, base: KnowledgeBase, token: str, port: int) -> Generator[Api]:
     """`python -m api` on the same database."""
-    settings = target.application.settings
+    settings = target.services.settings
     assert settings.mongo.uri is not None
     assert settings.secret_key is not None
     process = subprocess.Popen(
@@ -238,9 +238,9 @@ async def measure_size(server: Server, chunks: int, options: argparse.Namespace)
     """The rows of one size, and the seconds until the API was ready."""
     async with platform(server, f"http_{chunks}") as target:
         base = await target.create_knowledge_base(model=MODEL)
-        await target.application.queue_runner().run_until_idle()
+        await target.services.jobs.new_runner().run_until_idle()
         some_texts = await build(target, base, chunks)
-        issued = await target.application.organizations.issue_token(target.organization.id, name="benchmark")
+        issued = await target.services.tenancy.organizations.issue_token(target.organization.id, name="benchmark")
         with serving(server, target, base, issued.secret.get_secret_value(), options.port) as api:
             ready = await asyncio.to_thread(until_ready, api)
             asked = questions(some_texts, options.queries)

@@ -54,10 +54,10 @@ async def upload(target: Platform, files: Sequence[TextFile], policy: DuplicateP
 
     async def lane() -> None:
         for file in remaining:
-            staged = await target.application.uploads.stage(
+            staged = await target.services.ingestion.uploads.stage(
                 target.organization.id, document_name=file.name, content_type="text/plain", source=_blocks(file.content)
             )
-            await target.application.uploads.commit(staged, tag_ids=[target.tag.id], metadata={}, policy=policy)
+            await target.services.ingestion.uploads.commit(staged, tag_ids=[target.tag.id], metadata={}, policy=policy)
 
     await asyncio.gather(*(lane() for _ in range(UPLOADS_AT_ONCE)))
 
@@ -79,7 +79,7 @@ async def measure_platform(server: Server, files: Sequence[TextFile], change: Ca
                     change()
                 embedder.embedded = 0
                 begin = target.clock.now()
-                async with working(target.application):
+                async with working(target.services):
                     await upload(target, files, policy)
                     await target.until_idle()
                 spent = target.clock.since(begin)
@@ -93,14 +93,14 @@ async def warm_up(target: Platform) -> None:
     with tempfile.TemporaryDirectory(prefix="analytiq-benchmark-") as directory:
         file = TextFile(Path(directory) / "warm-up.txt")
         file.path.write_text("A first document. " * 100, encoding="utf-8")
-        async with working(target.application):
+        async with working(target.services):
             await upload(target, [file], DuplicatePolicy.RETURN)
             await target.until_idle()
 
 
 async def stale_vectors(target: Platform, kb_id: str) -> int:
     """Vectors of the knowledge base that belong to no generation that is current."""
-    database = target.application.connection.database
+    database = target.services.connection.database
     current = await database["document_index"].distinct("generation_id", {"kb_id": kb_id})
     return await database[f"kb_vectors_{kb_id}"].count_documents({"generation_id": {"$nin": current}})
 
@@ -198,11 +198,11 @@ async def compare_with_model(server: Server, options: argparse.Namespace) -> Non
                 knowledge_base = await target.create_knowledge_base(model=LOCAL_MODEL)
                 await warm_up(target)
                 begin = target.clock.now()
-                async with working(target.application):
+                async with working(target.services):
                     await upload(target, files, DuplicatePolicy.RETURN)
                     await target.until_idle()
                 whole.append(target.clock.since(begin))
-                chunks = target.application.connection.database[f"kb_vectors_{knowledge_base.id}"]
+                chunks = target.services.connection.database[f"kb_vectors_{knowledge_base.id}"]
                 texts = [str(row["chunk_text"]) async for row in chunks.find({}, {"chunk_text": 1})]
                 chunk_count = len(texts)
                 alone.append(await _model_alone(server, target.clock, texts))
@@ -242,7 +242,7 @@ async def run(options: argparse.Namespace) -> None:
     """Measure and print."""
     async with running_server() as server:
         async with platform(server, "version") as target:
-            version = target.application.connection.server_version
+            version = target.services.connection.server_version
         report.print_heading("Ingestion", mongod=version)
         await compare_with_floor(server, options)
         if not options.no_model:

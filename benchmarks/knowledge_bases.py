@@ -42,7 +42,7 @@ async def create(target: Platform, count: int) -> None:
 
 async def work_off(target: Platform) -> None:
     """Run every job."""
-    async with working(target.application, slots=SLOTS):
+    async with working(target.services, slots=SLOTS):
         await target.until_idle()
 
 
@@ -52,10 +52,10 @@ async def join(target: Platform) -> str:
     async def content() -> AsyncGenerator[bytes]:
         yield TEXT.encode()
 
-    staged = await target.application.uploads.stage(
+    staged = await target.services.ingestion.uploads.stage(
         target.organization.id, document_name="everywhere.txt", content_type="text/plain", source=content()
     )
-    result = await target.application.uploads.commit(
+    result = await target.services.ingestion.uploads.commit(
         staged, tag_ids=[target.tag.id], metadata=None, policy=DuplicatePolicy.RETURN
     )
     await work_off(target)
@@ -64,7 +64,7 @@ async def join(target: Platform) -> str:
 
 async def leave(target: Platform, document_id: str) -> None:
     """Delete the document and see everything of it removed."""
-    await target.application.documents.delete(target.organization.id, document_id)
+    await target.services.ingestion.documents.delete(target.organization.id, document_id)
     await work_off(target)
 
 
@@ -78,7 +78,7 @@ async def measure(server: Server, count: int) -> list[str]:
         document_id = await join(target)
         joined = perf_counter() - began
         await require_everywhere(target, count)
-        looked = await seconds(target.application.reconciler.run_pass())
+        looked = await seconds(target.services.operations.reconciler.run_pass())
         memory, descriptors = mongod.memory_info().rss / 1024**2, mongod.num_fds()
         left = await seconds(leave(target, document_id))
     return [
@@ -89,7 +89,7 @@ async def measure(server: Server, count: int) -> list[str]:
 
 async def require_everywhere(target: Platform, count: int) -> None:
     """What was measured is worth nothing unless the document is in all of them."""
-    found = await target.application.connection.database["document_index"].count_documents({})
+    found = await target.services.connection.database["document_index"].count_documents({})
     if found != count:
         raise SystemExit(f"the document is indexed in {found} of {count} knowledge bases")
 

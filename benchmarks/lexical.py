@@ -287,7 +287,7 @@ class Stored:
 async def measure_whole_way(server: Server, made: Made, commits: int) -> list[str]:
     """Building from MongoDB, a restart, and how soon a commit is found."""
     async with platform(server, "lexical") as target:
-        connection = target.application.connection
+        connection = target.services.connection
         stored = await Stored.created(connection)
         for start in range(0, len(made.chunks), 500):
             await stored.put(f"{start:024x}", [chunk.text for chunk in made.chunks[start : start + 500]])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from analytiq.composition import Application, bootstrap
+from analytiq.composition import Services, bootstrap
 from analytiq.inference.credentials.encryption import new_secret_key
 from analytiq.ingestion.chunking.registry import DEFAULT_CHUNKER
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
@@ -48,7 +48,7 @@ class Server:
 class Platform:
     """The library on an empty database, with an organization and a tag."""
 
-    application: Application
+    services: Services
     organization: Organization
     tag: Tag
     clock: ProcessorClock
@@ -67,13 +67,13 @@ class Platform:
             embedding_model=model,
             coalesce_neighbors=0,
         )
-        return await self.application.knowledge_bases.create(self.organization, wanted)
+        return await self.services.ingestion.knowledge_bases.create(self.organization, wanted)
 
     async def knowledge_base_named(
         self, name: str, tag: Tag, *, model: str | None, chunk_size: int, chunk_overlap: int
     ) -> KnowledgeBase:
         """That of this name, made where there is none; `model` None: the default one."""
-        found, _ = await self.application.knowledge_bases.page(
+        found, _ = await self.services.ingestion.knowledge_bases.page(
             self.organization.id, skip=0, limit=100, name_search=name
         )
         exact = [one for one in found if one.name == name]
@@ -89,23 +89,25 @@ class Platform:
             embedding_model=model,
             coalesce_neighbors=0,
         )
-        return await self.application.knowledge_bases.create(self.organization, wanted)
+        return await self.services.ingestion.knowledge_bases.create(self.organization, wanted)
 
     async def until_idle(self) -> None:
         """Wait until no job is left; a dead one ends the benchmark."""
-        while counts := await self.application.jobs.counts():
+        while counts := await self.services.repositories.jobs.counts():
             if any(state == "dead" for _, state in counts):
                 raise SystemExit(f"a job has failed: {counts}; nothing that was measured counts")
             await asyncio.sleep(POLL_SECONDS)
 
 
-async def tag_named(application: Application, organization: Organization, name: str) -> Tag:
+async def tag_named(services: Services, organization: Organization, name: str) -> Tag:
     """The organization's tag of this name, made where there is none."""
-    found, _ = await application.tags.page(organization.id, skip=0, limit=100, name_search=name, descending=False)
+    found, _ = await services.ingestion.tags.page(
+        organization.id, skip=0, limit=100, name_search=name, descending=False
+    )
     exact = [tag for tag in found if tag.name == name]
     if exact:
         return exact[0]
-    return await application.tags.create(organization.id, name=name, color="#000000", description="")
+    return await services.ingestion.tags.create(organization.id, name=name, color="#000000", description="")
 
 
 @asynccontextmanager
@@ -154,25 +156,27 @@ async def platform(
         lexical=LexicalSettings(build_wait_seconds=600.0),
         rate_limits=RateLimitSettings() if is_limited else NO_LIMITS,
     )
-    application = await bootstrap(settings)
+    services = await bootstrap(settings)
     try:
-        organization = await application.organizations.first() or await application.organizations.create("Benchmark")
-        tag = await tag_named(application, organization, "benchmark")
-        yield Platform(application, organization, tag, ProcessorClock(server.pid))
+        organization = await services.tenancy.organizations.first() or await services.tenancy.organizations.create(
+            "Benchmark"
+        )
+        tag = await tag_named(services, organization, "benchmark")
+        yield Platform(services, organization, tag, ProcessorClock(server.pid))
     finally:
         if not is_kept:
-            await application.connection.client.drop_database(database)
-        await application.close()
+            await services.connection.client.drop_database(database)
+        await services.close()
 
 
 @asynccontextmanager
-async def working(application: Application, *, slots: int | None = None) -> AsyncGenerator[None]:
+async def working(services: Services, *, slots: int | None = None) -> AsyncGenerator[None]:
     """Within the block a worker runs in this process, as `python -m workers` runs it, by default with as many slots."""
-    runner = application.queue_runner()
+    runner = services.jobs.new_runner()
     if slots is not None:
         runner.resize(slots)
     running = asyncio.create_task(runner.run())
-    settling = asyncio.create_task(application.life_cycle.settle_continuously())
+    settling = asyncio.create_task(services.ingestion.life_cycle.settle_continuously())
     try:
         yield
     finally:
@@ -181,4 +185,4 @@ async def working(application: Application, *, slots: int | None = None) -> Asyn
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await settling
-        await application.life_cycle.settle_noted()
+        await services.ingestion.life_cycle.settle_noted()

@@ -33,21 +33,21 @@ TEXT = "Invoice 7: 120 EUR for services in May. " * 50
 
 async def make_runs(running: Platform, chat: ChatServer, count: int) -> list[PromptRun]:
     """So many runs, one after the other, each by the runner of this process."""
-    application, organization = running.application, running.organization
+    services, organization = running.services, running.organization
     kb = await running.create_knowledge_base(model="local/all-minilm-l6-v2")
-    await application.queue_runner().run_until_idle()
+    await services.jobs.new_runner().run_until_idle()
     configuration = PromptConfiguration(text="When is it due?", model=MODEL, kb_id=kb.id)
-    prompt = await application.prompts.create(organization, "Benchmark", configuration)
-    version = await application.prompts.version(organization.id, prompt.id, None)
+    prompt = await services.assistants.prompts.create(organization, "Benchmark", configuration)
+    version = await services.assistants.prompts.version(organization.id, prompt.id, None)
     runs: list[PromptRun] = []
     for _ in range(count):
         chat.script(
             *(Say(tool_calls=[Call("search_knowledge_base", {"query": question})]) for question in QUESTIONS),
             Say("Within thirty days."),
         )
-        (asked,) = await application.prompt_runs.request(organization, version, RunSubject(text=TEXT))
-        await application.queue_runner().run_until_idle()
-        runs.append(await application.prompt_runs.get(organization.id, asked.id))
+        (asked,) = await services.assistants.runs.request(organization, version, RunSubject(text=TEXT))
+        await services.jobs.new_runner().run_until_idle()
+        runs.append(await services.assistants.runs.get(organization.id, asked.id))
     return runs
 
 
@@ -60,19 +60,21 @@ async def make_calls(running: Platform, run: PromptRun, count: int) -> list[floa
     for _ in range(count):
         began = perf_counter()
         for messages in conversations:
-            await running.application.chat.complete(running.organization, messages, Options(), purpose, model=MODEL)
+            await running.services.inference.chat_models.complete(
+                running.organization, messages, Options(), purpose, model=MODEL
+            )
         seconds.append(perf_counter() - began)
     return seconds
 
 
 async def make_searches(running: Platform, run: PromptRun, count: int) -> list[float]:
     """Seconds of a run's two searches, made plainly."""
-    prompt = await running.application.prompts.get(running.organization.id, run.prompt_id)
+    prompt = await running.services.assistants.prompts.get(running.organization.id, run.prompt_id)
     seconds: list[float] = []
     for _ in range(count):
         began = perf_counter()
         for question in QUESTIONS:
-            await running.application.search.search(
+            await running.services.retrieval.search.search(
                 running.organization, prompt.configuration.kb_id or "", SearchRequest(question)
             )
         seconds.append(perf_counter() - began)
@@ -82,7 +84,7 @@ async def make_searches(running: Platform, run: PromptRun, count: int) -> list[f
 async def measure(running: Platform, chat: ChatServer, *, count: int) -> list[str]:
     """The only line."""
     key = SecretStr(chat.api_key)
-    await running.application.credentials.store_platform_defaults({"openai": (key, chat.url)})
+    await running.services.inference.credentials.store_platform_defaults({"openai": (key, chat.url)})
     runs = await make_runs(running, chat, count)
     assert all(run.status is RunStatus.SUCCEEDED for run in runs), runs[0].error
     spent = [(run.ended_at - run.started_at).total_seconds() for run in runs if run.ended_at and run.started_at]

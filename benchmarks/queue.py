@@ -79,7 +79,7 @@ async def delete_slowly(target: Platform, doomed: list[Document], beside: "async
     seconds: list[float] = []
     for document in doomed:
         began = perf_counter()
-        await target.application.documents.delete(document.organization_id, document.id)
+        await target.services.ingestion.documents.delete(document.organization_id, document.id)
         seconds.append(perf_counter() - began)
         await asyncio.wait([beside], timeout=0.05)
     return seconds
@@ -90,7 +90,7 @@ async def measure_claims(server: Server, sizes: Sequence[int]) -> list[list[str]
     rows: list[list[str]] = []
     for size in sizes:
         async with platform(server, f"claims_{size}") as target:
-            jobs = target.application.jobs
+            jobs = target.services.repositories.jobs
             lanes = min(MOST_LANES, max(1, size // 500))
             await fill(target, size, lanes)
             in_lane = await claim_many(jobs, [f"o:kb{number % lanes}:sync" for number in range(200)])
@@ -110,7 +110,7 @@ async def measure_claims(server: Server, sizes: Sequence[int]) -> list[list[str]
 
 async def fill(target: Platform, size: int, lanes: int) -> None:
     """Waiting jobs, written as they would be found."""
-    collection = target.application.connection.database["jobs"]
+    collection = target.services.connection.database["jobs"]
     now = clock.now()
     for first in range(0, size, INSERT_SIZE):
         await collection.insert_many(
@@ -154,10 +154,10 @@ async def once(content: bytes) -> AsyncGenerator[bytes]:
 
 async def upload(target: Platform, name: str, text: str, tag_id: str) -> str:
     """Upload one document; its id."""
-    staged_file = await target.application.uploads.stage(
+    staged_file = await target.services.ingestion.uploads.stage(
         target.organization.id, document_name=name, content_type="text/plain", source=once(text.encode())
     )
-    result = await target.application.uploads.commit(
+    result = await target.services.ingestion.uploads.commit(
         staged_file, tag_ids=[tag_id], metadata=None, policy=DuplicatePolicy.CREATE
     )
     return result.document.id
@@ -169,7 +169,7 @@ async def seconds_until_found(target: Platform, base: KnowledgeBase, tag_id: str
     document_id = await upload(target, f"one-{number}.txt", f"The unique word is w{number}.", tag_id)
     while True:
         request = SearchRequest(f"unique word w{number}", top_k=100)
-        answer = await target.application.search.search(target.organization, base.id, request)
+        answer = await target.services.retrieval.search.search(target.organization, base.id, request)
         if any(result.document_id == document_id for result in answer.results):
             return perf_counter() - began
         await asyncio.sleep(POLL_SECONDS)
@@ -179,21 +179,21 @@ async def measure_latency(server: Server, *, backlog: int, count: int) -> list[l
     """Latency of one small document on an idle system and behind a backlog of another knowledge base."""
     rows: list[list[str]] = []
     async with platform(server, "latency") as target:
-        application, organization = target.application, target.organization
+        services, organization = target.services, target.organization
         big = target.tag
-        small = await application.tags.create(organization.id, name="small", color="#000000", description="")
+        small = await services.ingestion.tags.create(organization.id, name="small", color="#000000", description="")
         await target.create_knowledge_base(model=MODEL)
-        wanted = Platform(application, organization, small, target.clock)
+        wanted = Platform(services, organization, small, target.clock)
         base = await wanted.create_knowledge_base(model=MODEL)
-        async with working(application):
+        async with working(services):
             await target.until_idle()
             await seconds_until_found(target, base, small.id, 9999)  # the first one loads the chunker
             idle = [await seconds_until_found(target, base, small.id, number) for number in range(count)]
             for number in range(backlog):
                 await upload(target, f"big-{number}.txt", f"Document {number} of many. " * 50, big.id)
-            before = sum((await application.jobs.counts()).values())
+            before = sum((await services.repositories.jobs.counts()).values())
             loaded = [await seconds_until_found(target, base, small.id, 1000 + number) for number in range(count)]
-            after = sum((await application.jobs.counts()).values())
+            after = sum((await services.repositories.jobs.counts()).values())
             await target.until_idle()
     for name, values, queue in (("idle", idle, "0"), ("loaded", loaded, f"{before} to {after}")):
         rows.append(

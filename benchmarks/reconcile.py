@@ -92,7 +92,7 @@ def rows_of(target: Platform, base: KnowledgeBase, number: int) -> Rows:
 
 async def fill(target: Platform, base: KnowledgeBase, documents: int) -> None:
     """So many documents, all indexed."""
-    database = target.application.connection.database
+    database = target.services.connection.database
     for first in range(0, documents, INSERT_SIZE):
         batches: Rows = {}
         for number in range(first, min(documents, first + INSERT_SIZE)):
@@ -101,12 +101,12 @@ async def fill(target: Platform, base: KnowledgeBase, documents: int) -> None:
         for collection, rows in batches.items():
             unacknowledged = database[collection].with_options(write_concern=WriteConcern(w=1))
             await unacknowledged.insert_many(rows, ordered=False)
-    await target.application.life_cycle.settle(target.organization.id, base.id)
+    await target.services.ingestion.life_cycle.settle(target.organization.id, base.id)
 
 
 async def damage(target: Platform, documents: int) -> None:
     """Take every 200th entry away, and let the one after it be of another text."""
-    database = target.application.connection.database
+    database = target.services.connection.database
     cursor = database["docs"].find({}, {"_id": 1}).sort("_id", 1)
     ids = [str(row["_id"]) async for row in cursor]
     lost, changed = ids[::200], ids[1::200]
@@ -122,7 +122,7 @@ async def damage(target: Platform, documents: int) -> None:
 async def timed(target: Platform, *, depth: Depth, is_dry: bool) -> tuple[float, Report]:
     """Seconds of a pass, and what it found."""
     began = perf_counter()
-    found = await target.application.reconciler.run_pass(depth=depth, is_dry=is_dry)
+    found = await target.services.operations.reconciler.run_pass(depth=depth, is_dry=is_dry)
     return perf_counter() - began, found
 
 
@@ -131,8 +131,8 @@ async def measure(server: Server, documents: int, repeats: int, *, with_full: bo
     process = psutil.Process(os.getpid())
     async with platform(server, f"reconcile_{documents}") as target:
         base = await target.create_knowledge_base(model=MODEL)
-        await target.application.queue_runner().run_until_idle()
-        await target.application.life_cycle.settle_noted()
+        await target.services.jobs.new_runner().run_until_idle()
+        await target.services.ingestion.life_cycle.settle_noted()
         await fill(target, base, documents)
         memory = process.memory_info().rss
         quick = [await timed(target, depth=Depth.QUICK, is_dry=True) for _ in range(repeats)]

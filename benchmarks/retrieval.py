@@ -90,7 +90,7 @@ async def ingest(target: Platform, collection: JudgedCollection, *, model: str |
     """Upload every document and wait until all are searchable; what is there already stays."""
     # Kept data may have the same collection with fewer documents, or another model's.
     label = f"{collection.name}, {len(collection.documents)} documents, {model or 'default model'}"
-    tag = await tag_named(target.application, target.organization, label)
+    tag = await tag_named(target.services, target.organization, label)
     knowledge_base = await target.knowledge_base_named(
         label, tag, model=model, chunk_size=CHUNK_SIZE, chunk_overlap=CHUNK_OVERLAP
     )
@@ -98,18 +98,18 @@ async def ingest(target: Platform, collection: JudgedCollection, *, model: str |
 
     async def upload(item: tuple[str, str]) -> None:
         original, text = item
-        staged = await target.application.uploads.stage(
+        staged = await target.services.ingestion.uploads.stage(
             target.organization.id,
             document_name=quote(f"{label}: {original}.txt", safe=" ,:-."),
             content_type="text/plain; charset=utf-8",
             source=_blocks(text.encode()),
         )
-        done = await target.application.uploads.commit(
+        done = await target.services.ingestion.uploads.commit(
             staged, tag_ids=[tag.id], metadata={}, policy=DuplicatePolicy.RETURN
         )
         ids[done.document.id] = original
 
-    async with working(target.application, slots=slots):
+    async with working(target.services, slots=slots):
         progress = Progress(f"{collection.name}: uploaded", len(collection.documents))
         await _all(collection.documents.items(), upload, progress)
         await _until_indexed(target, knowledge_base, Progress(f"{collection.name}: indexed", len(ids)))
@@ -124,7 +124,7 @@ async def _until_indexed(target: Platform, knowledge_base: KnowledgeBase, progre
     waiting = asyncio.create_task(target.until_idle())
     while not waiting.done():
         await asyncio.wait([waiting], timeout=PROGRESS_SECONDS / 5)
-        _, count = await target.application.knowledge_bases.documents(
+        _, count = await target.services.ingestion.knowledge_bases.documents(
             target.organization.id, knowledge_base.id, skip=0, limit=1
         )
         progress.at(count)
@@ -154,10 +154,12 @@ async def measure(indexed: Indexed, collection: JudgedCollection, mode: str) -> 
 async def _ranking(indexed: Indexed, request: SearchRequest, quality: Quality) -> list[str]:
     """The collection's documents in the order of their best passages, at least 100 where there are so many."""
     documents: dict[str, None] = {}
-    application, organization = indexed.target.application, indexed.target.organization
+    services, organization = indexed.target.services, indexed.target.organization
     for skip in range(0, MOST_PASSAGES - PASSAGES + 1, PASSAGES):
         begin = perf_counter()
-        answer = await application.search.search(organization, indexed.knowledge_base.id, replace(request, skip=skip))
+        answer = await services.retrieval.search.search(
+            organization, indexed.knowledge_base.id, replace(request, skip=skip)
+        )
         if answer.degraded:
             lacking = answer.degraded[0]
             raise SystemExit(f"{lacking.step} failed ({lacking.detail}); what it measures is worth nothing")
@@ -260,11 +262,13 @@ async def run(options: argparse.Namespace) -> None:
             platform(server, "retrieval", is_kept=options.keep is not None, most_results=PASSAGES, is_limited=False)
         )
         report.print_heading(
-            "Retrieval quality by collection and mode", mongod=target.application.connection.server_version
+            "Retrieval quality by collection and mode", mongod=target.services.connection.server_version
         )
         for collection in collections:
             indexed = await ingest(target, collection, model=options.model, slots=options.slots)
-            stored = await target.application.knowledge_bases.get(target.organization.id, indexed.knowledge_base.id)
+            stored = await target.services.ingestion.knowledge_bases.get(
+                target.organization.id, indexed.knowledge_base.id
+            )
             print(
                 f"{collection.name}: {len(collection.documents):,} documents ({collection.empty_count} more are empty),"
                 f" {len(collection.questions):,} questions; {stored.embedding_model}, {stored.chunker_type} chunks of"

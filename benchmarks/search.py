@@ -69,7 +69,7 @@ async def build(target: Platform, chunks: int, dimensions: int) -> Corpus:
 
 async def measure_load(corpus: Corpus) -> float:
     """Seconds from nothing to a searchable mirror."""
-    epoch = await EpochRepository(corpus.target.application.connection).read(corpus.knowledge_base.id)
+    epoch = await EpochRepository(corpus.target.services.connection).read(corpus.knowledge_base.id)
     assert epoch is not None
     store = _store(corpus)
     begin = perf_counter()
@@ -81,7 +81,7 @@ async def measure_load(corpus: Corpus) -> float:
 
 
 def _store(corpus: Corpus) -> LocalVectorStore:
-    vectors = VectorRepository(corpus.target.application.connection)
+    vectors = VectorRepository(corpus.target.services.connection)
     return LocalVectorStore(vectors, memory_bytes=STORE_BYTES, load_wait_seconds=600.0)
 
 
@@ -106,7 +106,7 @@ def _milliseconds(work: Callable[[], None]) -> float:
 
 async def measure_store(corpus: Corpus, name: str, queries: Sequence[NDArray[np.float32]]) -> list[float]:
     """Milliseconds of the local store."""
-    epoch = await EpochRepository(corpus.target.application.connection).read(corpus.knowledge_base.id)
+    epoch = await EpochRepository(corpus.target.services.connection).read(corpus.knowledge_base.id)
     assert epoch is not None
     store = _store(corpus)
     members = DocumentSet(frozenset(corpus.members[name]))
@@ -129,7 +129,9 @@ async def measure_search(corpus: Corpus, name: str, questions: Sequence[str]) ->
         for question in questions:
             request = SearchRequest(question, top_k=TOP_K, filter=wanted)
             begin = perf_counter()
-            answer = await target.application.search.search(target.organization, corpus.knowledge_base.id, request)
+            answer = await target.services.retrieval.search.search(
+                target.organization, corpus.knowledge_base.id, request
+            )
             if measured:
                 spent.append((perf_counter() - begin) * 1000)
             if len(answer.results) != min(TOP_K, len(corpus.rows[name])):
@@ -165,7 +167,7 @@ async def run(options: argparse.Namespace) -> None:
     """Measure and print."""
     async with running_server() as server:
         async with platform(server, "version") as target:
-            version = target.application.connection.server_version
+            version = target.services.connection.server_version
         title = f"Search, {options.dimensions} dimensions, p50 / p95 in milliseconds, n = {options.queries} queries"
         report.print_heading(title, mongod=version)
         rows: list[list[str]] = []

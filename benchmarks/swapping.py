@@ -65,11 +65,11 @@ class Swapping:
     """Stages, commits and sweeps documents of one knowledge base."""
 
     def __init__(self, target: Platform, knowledge_base: KnowledgeBase) -> None:
-        connection = target.application.connection
+        connection = target.services.connection
         self._target = target
         self._knowledge_base = knowledge_base
         self._connection = connection
-        self._jobs = target.application.jobs
+        self._jobs = target.services.repositories.jobs
         self._documents = DocumentRepository(connection)
         self._generations = GenerationRepository(connection)
         self._vectors = VectorRepository(connection)
@@ -83,7 +83,7 @@ class Swapping:
             EpochRepository(connection),
             self._vectors,
             self._jobs,
-            target.application.settings.indexing,
+            target.services.settings.indexing,
         )
         self._sweep = Sweep(self._generations, self._vectors, BackupHoldRepository(connection))
 

@@ -230,7 +230,7 @@ async def measure_size(server: Server, collection: Collection, root: Path) -> tu
     count = f"{len(collection.vectors):,}"
     rows: list[list[str]] = []
     async with platform(server, "vectors") as target:
-        stored = await write(target.application.connection, collection)
+        stored = await write(target.services.connection, collection)
         before = psutil.Process().memory_info().rss
         async with loaded_store(stored, root) as (store, load_seconds):
             graph_seconds = await until_graph_is_built(store, stored.knowledge_base.id)
@@ -309,7 +309,7 @@ async def run(options: argparse.Namespace) -> None:
     mirror.SNAPSHOT_SECONDS = 0.0
     async with running_server() as server:
         async with platform(server, "version") as target:
-            version = target.application.connection.server_version
+            version = target.services.connection.server_version
         title = f"Local vector store, {options.dimensions} dimensions, {options.queries} questions, ms as p50 / p95"
         report.print_heading(title, mongod=version)
         latency: list[list[str]] = []

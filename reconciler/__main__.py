@@ -18,14 +18,14 @@ log = structlog.get_logger("reconciler")
 
 async def run(settings: Settings) -> None:
     """Run periodic tasks while this process leads, until SIGTERM or SIGINT."""
-    application = await bootstrap(settings)
+    services = await bootstrap(settings)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     log.info("reconciler.started", interval_seconds=settings.reconciler.interval_seconds)
-    await application.leader().run(stopping)
-    await application.close()
+    await services.operations.leader().run(stopping)
+    await services.close()
     log.info("reconciler.stopped")
 
 

@@ -20,16 +20,16 @@ log = structlog.get_logger("workers")
 
 async def run(settings: Settings) -> None:
     """Run jobs until SIGTERM or SIGINT; what is not finished in time goes back to the queue."""
-    application = await bootstrap(settings)
+    services = await bootstrap(settings)
     readiness = await examine_readiness(settings.extraction)
-    runner = application.queue_runner(reads_documents=readiness.reads_documents)
+    runner = services.jobs.new_runner(reads_documents=readiness.reads_documents)
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     running = asyncio.create_task(runner.run())
-    settling = asyncio.create_task(application.life_cycle.settle_continuously())
-    registry = application.worker_registry(runner, problems=readiness.problems)
+    settling = asyncio.create_task(services.ingestion.life_cycle.settle_continuously())
+    registry = services.jobs.new_registry(runner, problems=readiness.problems)
     registered = asyncio.create_task(registry.keep())
     log.info("workers.started", worker=runner.worker, concurrency=settings.worker.concurrency)
     stop = asyncio.create_task(stopping.wait())
@@ -40,9 +40,9 @@ async def run(settings: Settings) -> None:
     registered.cancel()
     await asyncio.wait([registered])
     await registry.withdraw()
-    await application.life_cycle.settle_noted()
+    await services.ingestion.life_cycle.settle_noted()
     await asyncio.to_thread(stop_server)
-    await application.close()
+    await services.close()
     log.info("workers.stopped")
 
 

@@ -171,7 +171,7 @@ Request = Callable[[Erasures, MongoConnection], Awaitable[Erasure]]
 
 
 def compose_erasures(connection: MongoConnection, settings: ErasureSettings) -> Erasures:
-    """Erasures without the rest of the application, which would ask for a secret key."""
+    """Build the erasures without the services that ask for a secret key."""
     return new_erasures(connection, _documents(connection), settings)
 
 

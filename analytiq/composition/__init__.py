@@ -1,12 +1,11 @@
-"""The composition root: everything that a process needs, put together once.
+"""The composition root: one object of services for every process, command and test.
 
-`bootstrap` starts a process (`starting`), `compose` puts the parts together in their order (`composing`), and
-`Application` is what comes of it (`application`). The parts have a module each, lowest first: `accounts`,
-`model_calls`, `indexing`, `documents`, `searching`, `prompting`, `handlers`.
+`Services` has a group for each room, in a module of that room's name. A group and its services are built when they are
+first used, so that a command needs neither a secret key nor a search server for what it does not touch. `compose`
+prepares a process's services, and `bootstrap` starts a process.
 """
 
-from analytiq.composition.application import Application
-from analytiq.composition.composing import compose
+from analytiq.composition.services import Services, compose
 from analytiq.composition.starting import bootstrap
 
-__all__ = ["Application", "bootstrap", "compose"]
+__all__ = ["Services", "bootstrap", "compose"]

@@ -2,24 +2,20 @@
 
 import structlog
 
-from analytiq.composition.application import Application
-from analytiq.composition.composing import compose
+from analytiq.composition.inference import new_vault
+from analytiq.composition.services import Services
 from analytiq.errors import InvalidInputError
-from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.key_check import REMEDY, check_secret_key
 from analytiq.inference.credentials.platform_keys import PlatformKeys
-from analytiq.inference.providers.default_models import DefaultModels
 from analytiq.ingestion.parsing.isolation import refuse_readable_data
 from analytiq.settings import Settings, provider_keys_from_environment
-from analytiq.storage.client import MongoConnection, connect
+from analytiq.storage.client import connect
 from analytiq.storage.migrations import migrate
-from analytiq.storage.repositories.providers import ProviderRepository
-from analytiq.storage.repositories.workers import RuntimeSettingRepository
 
 log = structlog.get_logger(__name__)
 
 
-async def bootstrap(settings: Settings, *, follows_environment: bool = False) -> Application:
+async def bootstrap(settings: Settings, *, follows_environment: bool = False) -> Services:
     """Connect, migrate, and put everything together.
 
     Args:
@@ -39,30 +35,26 @@ async def bootstrap(settings: Settings, *, follows_environment: bool = False) ->
         )
     if settings.extraction.isolation != "off":
         refuse_readable_data(settings.data_dir, extra=settings.extraction.readable_paths)
-    if settings.secret_key is None:
-        raise InvalidInputError(
-            "ANALYTIQ_SECRET_KEY is not set; it encrypts the keys of embedding providers. Make one with"
-            " `analytiq secret-key`, keep it safe, and give the same one to every process",
-            code="secret_key_missing",
-        )
-    vault = Vault(settings.secret_key, settings.old_secret_keys)
+    vault = new_vault(settings)
     connection = await connect(settings.mongo.uri, settings.mongo.database)
+    services = Services(settings, connection)
     applied = await migrate(connection)
     if applied:
         log.info("mongo.migrated", steps=applied)
-    problem = (await check_secret_key(ProviderRepository(connection), vault)).problem
+    problem = (await check_secret_key(services.repositories.providers, vault)).problem
     if problem is not None:
         log.warning("credentials.secret_key_differs", detail=problem, remedy=REMEDY)
-    application = await compose(settings, connection, vault)
+    await services.prepare()
     if follows_environment:
-        await _follow_environment(application, connection, vault)
-    return application
+        await _follow_environment(services)
+    return services
 
 
-async def _follow_environment(application: Application, connection: MongoConnection, vault: Vault) -> None:
-    settings = application.settings
-    changes = await PlatformKeys(ProviderRepository(connection), vault).follow(provider_keys_from_environment())
-    kept = await DefaultModels(RuntimeSettingRepository(connection)).keep(
+async def _follow_environment(services: Services) -> None:
+    settings, inference = services.settings, services.inference
+    keys = PlatformKeys(services.repositories.providers, inference.vault)
+    changes = await keys.follow(provider_keys_from_environment())
+    kept = await inference.default_models.keep(
         embedding=settings.embedding.default_model, chat=settings.llm.default_model
     )
     for default in kept:
@@ -70,9 +62,9 @@ async def _follow_environment(application: Application, connection: MongoConnect
 
     async def resume() -> None:
         for change in changes:
-            await application.provider_recovery.platform_changed(
+            await inference.provider_recovery.platform_changed(
                 change.litellm_provider, is_address_new=change.is_address_new
             )
 
     if changes:
-        application.in_background(resume())
+        services.in_background(resume())

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.backups import BackupList, BackupResponse
 
@@ -11,11 +11,11 @@ router = APIRouter(prefix="/backups", tags=["backups"], route_class=IdempotentRo
 
 @router.get("", operation_id="list_backups")
 async def list_backups(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> BackupList:
     """A page of the backups of the organization and the restores into it, latest first, failed ones included.
 
     An operator makes them, with `analytiq backup` and `analytiq restore`; archives themselves are not kept here.
     """
-    records, total = await application.backups.page(organization.id, skip=skip, limit=limit)
+    records, total = await services.repositories.backup_records.page(organization.id, skip=skip, limit=limit)
     return BackupList(backups=[BackupResponse.of(record) for record in records], total_count=total, skip=skip)

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from analytiq.assistants.chat.events import ALL_TOLD, EventName, Position
 from analytiq.assistants.chat.threads import Reader
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.account import Permission
 from analytiq.models.chat import AnswerState, ChatMessage
 from analytiq.models.text import CurrentTexts
 from api.access import Caller
-from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
+from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream, event
 from api.idempotency import IdempotentRoute
 from api.schemas.chat import (
@@ -35,9 +35,9 @@ from api.standing_right import StandingRight
 router = APIRouter(prefix="/chat/threads", tags=["chat"], route_class=IdempotentRoute)
 
 
-async def require_own_thread(application: ApplicationOf, caller: CurrentCaller, thread_id: str) -> str:
+async def require_own_thread(services: ServicesOf, caller: CurrentCaller, thread_id: str) -> str:
     """A conversation is read, continued and deleted by whoever began it."""
-    await application.chats.require_reader(caller.organization.id, thread_id, _reader(caller))
+    await services.assistants.conversations.require_reader(caller.organization.id, thread_id, _reader(caller))
     return thread_id
 
 
@@ -59,24 +59,24 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("", status_code=201, operation_id="create_chat_thread")
-async def create_chat_thread(
-    application: ApplicationOf, caller: CurrentCaller, body: ChatThreadCreate
-) -> ChatThreadResponse:
+async def create_chat_thread(services: ServicesOf, caller: CurrentCaller, body: ChatThreadCreate) -> ChatThreadResponse:
     """Begin a conversation with knowledge bases, which nobody else reads: the caller's, a person or an access token."""
-    thread = await application.chats.create(caller.organization, body.wanted(), owner=_reader(caller).owner)
+    thread = await services.assistants.conversations.create(
+        caller.organization, body.wanted(), owner=_reader(caller).owner
+    )
     return ChatThreadResponse.of(thread)
 
 
 @router.get("", operation_id="list_chat_threads")
 async def list_chat_threads(
-    application: ApplicationOf,
+    services: ServicesOf,
     caller: CurrentCaller,
     skip: Skip = 0,
     limit: Limit = 10,
     kb_id: str | None = None,
 ) -> ChatThreadList:
     """A page of the caller's threads, the one that was last written in first."""
-    found, total = await application.chats.page(
+    found, total = await services.assistants.conversations.page(
         caller.organization.id, _reader(caller), kb_id=kb_id, skip=skip, limit=limit
     )
     return ChatThreadList(threads=[ChatThreadResponse.of(item) for item in found], total_count=total, skip=skip)
@@ -84,56 +84,56 @@ async def list_chat_threads(
 
 @router.get("/{thread_id}", operation_id="get_chat_thread")
 async def get_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadResponse:
     """One thread, with what its answers have used."""
-    return ChatThreadResponse.of(await application.chats.get(organization.id, thread_id))
+    return ChatThreadResponse.of(await services.assistants.conversations.get(organization.id, thread_id))
 
 
 @router.put("/{thread_id}", operation_id="update_chat_thread")
 async def update_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatThreadUpdate
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatThreadUpdate
 ) -> ChatThreadResponse:
     """Change its title, or how answers to come are made."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
-        return ChatThreadResponse.of(await application.chats.get(organization.id, thread_id))
-    return ChatThreadResponse.of(await application.chats.change(organization, thread_id, changes))
+        return ChatThreadResponse.of(await services.assistants.conversations.get(organization.id, thread_id))
+    return ChatThreadResponse.of(await services.assistants.conversations.change(organization, thread_id, changes))
 
 
 @router.delete("/{thread_id}", operation_id="delete_chat_thread")
 async def delete_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread
 ) -> ChatThreadDeleted:
     """Delete a thread with its messages; an answer that is being given is stopped, and paid for."""
-    await application.chats.delete(organization.id, thread_id)
+    await services.assistants.conversations.delete(organization.id, thread_id)
     return ChatThreadDeleted()
 
 
 @router.get("/{thread_id}/messages", operation_id="list_chat_messages")
 async def list_chat_messages(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     thread_id: OwnThread,
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> ChatMessageList:
     """A page of a thread's messages, oldest first."""
-    found, total = await application.chats.messages(organization.id, thread_id, skip=skip, limit=limit)
-    texts = await _texts_of(application, *found)
+    found, total = await services.assistants.conversations.messages(organization.id, thread_id, skip=skip, limit=limit)
+    texts = await _texts_of(services, *found)
     messages = [ChatMessageResponse.of(item, texts) for item in found]
     return ChatMessageList(messages=messages, total_count=total, skip=skip)
 
 
 @router.post("/{thread_id}/messages", status_code=202, operation_id="ask_chat_thread")
 async def ask_chat_thread(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatQuestion
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, body: ChatQuestion
 ) -> ChatAsked:
     """Ask; the answer is made from now on, for as long as somebody reads it.
 
     Follow it at `events_path`. 409 (`answer_running`) where the thread's last answer is still being given.
     """
-    question, answer = await application.chats.ask(organization, thread_id, body.content)
+    question, answer = await services.assistants.conversations.ask(organization, thread_id, body.content)
     return ChatAsked(
         question=ChatMessageResponse.of(question, CurrentTexts()),
         answer=ChatMessageResponse.of(answer, CurrentTexts()),
@@ -143,10 +143,12 @@ async def ask_chat_thread(
 
 @router.get("/{thread_id}/messages/{message_id}", operation_id="get_chat_message")
 async def get_chat_message(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """One message; looking at an answer that is being given keeps it going, as following it does."""
-    return await _told(application, await application.chats.message(organization.id, thread_id, message_id))
+    return await _told(
+        services, await services.assistants.conversations.message(organization.id, thread_id, message_id)
+    )
 
 
 @router.get(
@@ -158,7 +160,7 @@ async def get_chat_message(
 )
 async def follow_chat_message(
     request: Request,
-    application: ApplicationOf,
+    services: ServicesOf,
     caller: CurrentCaller,
     thread_id: OwnThread,
     message_id: str,
@@ -169,32 +171,32 @@ async def follow_chat_message(
     A reader that lost its connection comes back within the grace time (30 s), to whatever process, and misses nothing.
     The connection ends, with `closed`, when its token or session does, or when its person is no member any more.
     """
-    message = await application.chats.message(caller.organization.id, thread_id, message_id)
+    message = await services.assistants.conversations.message(caller.organization.id, thread_id, message_id)
     position = Position.of(last_event_id)
     if position.ending == ALL_TOLD and message.state is not AnswerState.RUNNING:
         return Response(status_code=204)
-    return EventStream(_events(application, StandingRight(request, application, caller), message, position))
+    return EventStream(_events(services, StandingRight(request, services, caller), message, position))
 
 
 @router.post("/{thread_id}/messages/{message_id}/stop", operation_id="stop_chat_message")
 async def stop_chat_message(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatMessageResponse:
     """Stop an answer: what was said stays, and what was used is paid for. One that is over stays as it is."""
-    return await _told(application, await application.chats.stop(organization.id, thread_id, message_id))
+    return await _told(services, await services.assistants.conversations.stop(organization.id, thread_id, message_id))
 
 
 @router.post("/{thread_id}/messages/{message_id}/continue", status_code=202, operation_id="continue_chat_message")
 async def continue_chat_message(
-    application: ApplicationOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
+    services: ServicesOf, organization: CurrentOrganization, thread_id: OwnThread, message_id: str
 ) -> ChatContinued:
     """Continue the thread's last answer where it was cut, stopped or broke off: the same message runs again, and grows.
 
     The model answers from the passages that the answer was begun with. 409 (`cannot_continue`) where it is complete.
     """
-    answer = await application.chats.go_on(organization, thread_id, message_id)
+    answer = await services.assistants.conversations.go_on(organization, thread_id, message_id)
     return ChatContinued(
-        answer=await _told(application, answer),
+        answer=await _told(services, answer),
         events_path=_events_path(answer),
         last_event_id=str(Position.at_end_of(answer)),
     )
@@ -205,24 +207,26 @@ def _events_path(answer: ChatMessage) -> str:
     return f"{thread}/messages/{answer.id}/events"
 
 
-async def _texts_of(application: Application, *messages: ChatMessage) -> CurrentTexts:
+async def _texts_of(services: Services, *messages: ChatMessage) -> CurrentTexts:
     document_ids = {document_id for message in messages for document_id in message.document_ids}
     return (
-        await application.documents.current_texts(messages[0].organization_id, document_ids)
+        await services.ingestion.documents.current_texts(messages[0].organization_id, document_ids)
         if messages
         else CurrentTexts()
     )
 
 
-async def _told(application: Application, message: ChatMessage) -> ChatMessageResponse:
-    return ChatMessageResponse.of(message, await _texts_of(application, message))
+async def _told(services: Services, message: ChatMessage) -> ChatMessageResponse:
+    return ChatMessageResponse.of(message, await _texts_of(services, message))
 
 
 async def _events(
-    application: Application, right: StandingRight, message: ChatMessage, position: Position
+    services: Services, right: StandingRight, message: ChatMessage, position: Position
 ) -> AsyncGenerator[str]:
     yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
-    following = application.chats.follow(message.organization_id, message.thread_id, message.id, position)
+    following = services.assistants.conversations.follow(
+        message.organization_id, message.thread_id, message.id, position
+    )
     async with aclosing(following) as items:
         async for events, answer in items:
             refusal = await right.refusal()
@@ -230,7 +234,7 @@ async def _events(
                 yield f"event: closed\ndata: {ClosedEvent.of(refusal).model_dump_json()}\n\n"
                 return
             is_of_texts = any(item.name in (EventName.PASSAGES, EventName.DONE) for item in events)
-            texts = await _texts_of(application, answer) if is_of_texts else CurrentTexts()
+            texts = await _texts_of(services, answer) if is_of_texts else CurrentTexts()
             for item in events:
                 data = event_data(item, answer, texts).model_dump_json()
                 yield event(item.name.value, data, str(item.position))

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.changing import Selected
 from analytiq.ingestion.documents.naming import validated_folder
@@ -10,7 +10,7 @@ from analytiq.models.organization import Organization
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
-from api.context import ApplicationOf, CurrentOrganization, RequestId
+from api.context import CurrentOrganization, RequestId, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.document_changes import DocumentMatch, DocumentsChange, DocumentsChanged
 
@@ -19,40 +19,40 @@ router = APIRouter(prefix="/documents/changes", tags=["documents"], route_class=
 
 @router.post("", operation_id="change_documents")
 async def change_documents(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsChange
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsChange
 ) -> DocumentsChanged:
     """Put tags on documents, take tags off, set or remove values of their metadata: of some, or of all that match.
 
     A call looks at 500 documents at most; where there are more, `next` says how to go on. Ids of documents that are
     not there are passed over. To undo a change of tags exactly, send `changed_ids` with the tags the other way round.
     """
-    added = await application.tags.require(organization.id, body.add_tag_ids, field="add_tag_ids")
-    removed = await application.tags.require(organization.id, body.remove_tag_ids, field="remove_tag_ids")
-    selected = await _selected(application, organization, body)
-    batch = await application.changing.change(
+    added = await services.ingestion.tags.require(organization.id, body.add_tag_ids, field="add_tag_ids")
+    removed = await services.ingestion.tags.require(organization.id, body.remove_tag_ids, field="remove_tag_ids")
+    selected = await _selected(services, organization, body)
+    batch = await services.ingestion.changing.change(
         organization.id, selected, body.wanted(added, removed), request_id=request_id
     )
     return DocumentsChanged.of(batch)
 
 
-async def _selected(application: Application, organization: Organization, body: DocumentsChange) -> Selected:
+async def _selected(services: Services, organization: Organization, body: DocumentsChange) -> Selected:
     if (body.document_ids is None) == (body.matching is None):
         raise InvalidInputError.of_field("document_ids", "say either `document_ids` or `matching`")
     if body.matching is None:
         if body.after is not None or body.except_ids:
             raise InvalidInputError.of_field("after", "`after` and `except_ids` go with `matching`")
         return Selected(document_ids=tuple(body.document_ids or ()))
-    query = await _query(application, organization, body.matching)
+    query = await _query(services, organization, body.matching)
     return Selected(query=query, excluded=tuple(body.except_ids), after=body.place())
 
 
-async def _query(application: Application, organization: Organization, match: DocumentMatch) -> DocumentQuery:
+async def _query(services: Services, organization: Organization, match: DocumentMatch) -> DocumentQuery:
     wanted = EVERYTHING
     if match.metadata_filter is not None:
-        wanted = await application.search.filter_of_documents(organization, match.metadata_filter)
+        wanted = await services.retrieval.search.filter_of_documents(organization, match.metadata_filter)
     members = None
     if match.kb_id is not None:
-        members = (await application.knowledge_bases.get(organization.id, match.kb_id)).tag_ids
+        members = (await services.ingestion.knowledge_bases.get(organization.id, match.kb_id)).tag_ids
     return DocumentQuery(
         any_tag_ids=members,
         error_codes=tuple(match.error_code),

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from analytiq.errors import InvalidInputError
 from analytiq.ingestion.documents.naming import validated_folder, validated_path
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.document_lookups import DocumentLookup, DocumentProgressQuery, DocumentsAtPaths, DocumentsProgress
 from api.schemas.documents import DocumentDetail
@@ -14,13 +14,13 @@ router = APIRouter(prefix="/documents", tags=["documents"], route_class=Idempote
 
 @router.post("/lookup", operation_id="search_documents_by_path")
 async def search_documents_by_path(
-    application: ApplicationOf, organization: CurrentOrganization, body: DocumentLookup
+    services: ServicesOf, organization: CurrentOrganization, body: DocumentLookup
 ) -> DocumentsAtPaths:
     """Look up which files the organization has, with the hashes of their bytes, before any are sent.
 
     Answers 1,000 documents at most; where there are more, `next` says how to go on.
     """
-    lookups = application.lookups
+    lookups = services.ingestion.lookups
     if body.paths is not None and body.folder is None:
         paths = [validated_path(path, field=f"paths[{index}]") for index, path in enumerate(body.paths)]
         return DocumentsAtPaths.of(await lookups.at_paths(organization.id, paths, after=body.place()))
@@ -32,10 +32,10 @@ async def search_documents_by_path(
 
 @router.post("/progress", operation_id="get_document_progress")
 async def get_document_progress(
-    application: ApplicationOf, organization: CurrentOrganization, body: DocumentProgressQuery
+    services: ServicesOf, organization: CurrentOrganization, body: DocumentProgressQuery
 ) -> DocumentsProgress:
     """Return the progress of up to 1,000 documents in one call; ids of documents that do not exist are left out."""
-    standing = await application.lookups.progress(organization.id, list(dict.fromkeys(body.document_ids)))
+    standing = await services.ingestion.lookups.progress(organization.id, list(dict.fromkeys(body.document_ids)))
     return DocumentsProgress(
         documents=[DocumentDetail.with_states(item.document, item.knowledge_bases) for item in standing]
     )

@@ -13,7 +13,7 @@ from analytiq.models.file_type import FileType
 from analytiq.retrieval.filters.compilers.documents import compile_filter
 from analytiq.retrieval.filters.tree import EVERYTHING
 from analytiq.storage.repositories.documents import DocumentQuery
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, RequestId, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.multipart import MultipartLimits, read_parts
 from api.schemas.document_changes import ANY_FILE_TYPE
@@ -90,7 +90,7 @@ _UPLOAD_BODY: dict[str, Any] = {
     openapi_extra=_UPLOAD_BODY,
 )
 async def upload_documents(
-    request: Request, application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId
+    request: Request, services: ServicesOf, organization: CurrentOrganization, request_id: RequestId
 ) -> Response:
     """Upload files, as multipart/form-data (streamed) or as JSON with base64.
 
@@ -98,10 +98,10 @@ async def upload_documents(
     default) answers the document that is there, `create` makes another, `replace` makes the file the next
     version of the document of that name, keeping its id. Folders are a part of the name: `paths`, or `path` in JSON.
     """
-    session = UploadSession(application, organization, request_id)
+    session = UploadSession(services, organization, request_id)
     content_type = request.headers.get("content-type", "")
     kind = content_type.partition(";")[0].strip().lower()
-    limits = application.settings.api
+    limits = services.settings.api
     if kind == "multipart/form-data":
         parts = read_parts(
             request.stream(),
@@ -121,7 +121,7 @@ async def upload_documents(
 
 @router.get("", operation_id="list_documents")
 async def list_documents(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -146,8 +146,8 @@ async def list_documents(
     """A page of documents."""
     wanted = EVERYTHING
     if metadata_filter is not None:
-        wanted = await application.search.filter_of_documents(organization, filter_in_query(metadata_filter))
-    members = None if kb_id is None else (await application.knowledge_bases.get(organization.id, kb_id)).tag_ids
+        wanted = await services.retrieval.search.filter_of_documents(organization, filter_in_query(metadata_filter))
+    members = None if kb_id is None else (await services.ingestion.knowledge_bases.get(organization.id, kb_id)).tag_ids
     query = DocumentQuery(
         any_tag_ids=members,
         error_codes=tuple(error_code or ()),
@@ -160,9 +160,9 @@ async def list_documents(
         descending=sort.startswith("-"),
         filter=compile_filter(wanted),
     )
-    found, total = await application.documents.page(organization.id, query, skip=skip, limit=limit)
+    found, total = await services.ingestion.documents.page(organization.id, query, skip=skip, limit=limit)
     if include:
-        standing = await application.indexing_states.of_documents(organization.id, found)
+        standing = await services.ingestion.indexing_states.of_documents(organization.id, found)
         documents = [ListedDocumentResponse.listed(item.document, item.knowledge_bases) for item in standing]
     else:
         documents = [ListedDocumentResponse.listed(item, None) for item in found]
@@ -170,35 +170,35 @@ async def list_documents(
 
 
 @router.get("/counts", operation_id="get_document_counts")
-async def get_document_counts(application: ApplicationOf, organization: CurrentOrganization) -> DocumentCountsResponse:
+async def get_document_counts(services: ServicesOf, organization: CurrentOrganization) -> DocumentCountsResponse:
     """Count the organization's documents by state, and the failed ones by error code."""
-    return DocumentCountsResponse.of(await application.document_counts.of_organization(organization.id))
+    return DocumentCountsResponse.of(
+        await services.repositories.announced.document_counts.of_organization(organization.id)
+    )
 
 
 @router.post("/retry", status_code=202, operation_id="retry_documents")
 async def retry_documents(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsRetry
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: DocumentsRetry
 ) -> DocumentsRetried:
     """Read failed documents again and replay the dead jobs of others, once the cause is gone.
 
     All of the organization, or those with one error code or in one knowledge base.
     """
-    retried = await application.retrying.retry(organization.id, body.query(), request_id=request_id)
+    retried = await services.ingestion.retrying.retry(organization.id, body.query(), request_id=request_id)
     return DocumentsRetried(retried=retried)
 
 
 @router.get("/{document_id}", operation_id="get_document")
-async def get_document(
-    application: ApplicationOf, organization: CurrentOrganization, document_id: str
-) -> DocumentDetail:
+async def get_document(services: ServicesOf, organization: CurrentOrganization, document_id: str) -> DocumentDetail:
     """One document, and for each of its knowledge bases whether it is indexed yet, and why not."""
-    document = await application.documents.get(organization.id, document_id)
-    return DocumentDetail.with_states(document, await application.indexing_states.of_document(document))
+    document = await services.ingestion.documents.get(organization.id, document_id)
+    return DocumentDetail.with_states(document, await services.ingestion.indexing_states.of_document(document))
 
 
 @router.put("/{document_id}", operation_id="update_document")
 async def update_document(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     document_id: str,
@@ -207,8 +207,8 @@ async def update_document(
     """Change name, tags or metadata; a knowledge base whose last shared tag goes does not find it from now on."""
     tag_ids = body.tag_ids
     if tag_ids is not None:
-        tag_ids = await application.tags.require(organization.id, tag_ids)
-    document = await application.documents.change(
+        tag_ids = await services.ingestion.tags.require(organization.id, tag_ids)
+    document = await services.ingestion.documents.change(
         organization.id,
         document_id,
         document_name=body.document_name,
@@ -216,50 +216,50 @@ async def update_document(
         metadata=body.metadata,
         request_id=request_id,
     )
-    return DocumentDetail.with_states(document, await application.indexing_states.of_document(document))
+    return DocumentDetail.with_states(document, await services.ingestion.indexing_states.of_document(document))
 
 
 @router.delete("/{document_id}", status_code=204, operation_id="delete_document")
 async def delete_document(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> Response:
     """Delete it: no search finds it from now on; its file, text and vectors follow within seconds."""
-    await application.documents.delete(organization.id, document_id, request_id=request_id)
+    await services.ingestion.documents.delete(organization.id, document_id, request_id=request_id)
     return Response(status_code=204)
 
 
 @router.post("/{document_id}/extract", status_code=202, operation_id="extract_document")
 async def extract_document(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, document_id: str
 ) -> DocumentResponse:
     """Read its file once more; the present text is found until the new one is ready."""
-    document = await application.documents.extract_again(organization.id, document_id, request_id=request_id)
+    document = await services.ingestion.documents.extract_again(organization.id, document_id, request_id=request_id)
     return DocumentResponse.of(document)
 
 
 @router.get("/{document_id}/status", operation_id="get_document_status")
 async def get_document_status(
-    application: ApplicationOf, organization: CurrentOrganization, document_id: str
+    services: ServicesOf, organization: CurrentOrganization, document_id: str
 ) -> DocumentStatus:
     """Whether the document's work is done, in one word; SUCCESS once it can be found in all its knowledge bases."""
     # The jobs first: what they are not doing any more shows in what is read after them.
-    jobs = await application.job_operations.of_document(organization.id, document_id)
-    document = await application.documents.get(organization.id, document_id)
-    return DocumentStatus.of(document, jobs, await application.indexing_states.of_document(document))
+    jobs = await services.jobs.operations.of_document(organization.id, document_id)
+    document = await services.ingestion.documents.get(organization.id, document_id)
+    return DocumentStatus.of(document, jobs, await services.ingestion.indexing_states.of_document(document))
 
 
 @router.get("/{document_id}/log", operation_id="get_document_log")
 async def get_document_log(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     document_id: str,
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> DocumentLogResponse:
     """What was done for the document within the last 30 days, latest first, and which jobs still wait or run."""
-    document = await application.documents.get(organization.id, document_id)
-    found = await application.job_operations.log_of_document(organization.id, document.id, skip=skip, limit=limit)
-    max_attempts = application.settings.queue.max_attempts
+    document = await services.ingestion.documents.get(organization.id, document_id)
+    found = await services.jobs.operations.log_of_document(organization.id, document.id, skip=skip, limit=limit)
+    max_attempts = services.settings.queue.max_attempts
     return DocumentLogResponse.of(document.id, found, skip=skip, max_attempts=max_attempts)
 
 
@@ -270,10 +270,10 @@ async def get_document_log(
     responses={200: {"content": {"application/octet-stream": {}}}},
 )
 async def download_document(
-    application: ApplicationOf, organization: CurrentOrganization, document_id: str
+    services: ServicesOf, organization: CurrentOrganization, document_id: str
 ) -> StreamingResponse:
     """The bytes that were uploaded, as an attachment: a browser never opens what somebody uploaded as our page."""
-    document, content = await application.documents.original(organization.id, document_id)
+    document, content = await services.ingestion.documents.original(organization.id, document_id)
     file_name = quote(file_name_of(document.document_name), safe="")
     return StreamingResponse(
         content,
@@ -294,7 +294,7 @@ async def download_document(
     responses={200: {"content": {"text/plain": {}}}},
 )
 async def get_document_text(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     document_id: str,
     page: Annotated[int | None, Query(ge=1, le=1_000_000, description="Only this page")] = None,
@@ -310,10 +310,10 @@ async def get_document_text(
     line between them: `content` is `text[start:end]`. `text_hash`, the plain text's `ETag`, tells versions apart.
     """
     if output == "plain" and page is None:
-        document, pieces = await application.documents.whole_text(organization.id, document_id)
+        document, pieces = await services.ingestion.documents.whole_text(organization.id, document_id)
         return StreamingResponse(pieces, media_type=PLAIN_TEXT, headers={"ETag": f'"{document.text_hash}"'})
     first, count = (page, 1) if page is not None else (skip + 1, limit)
-    document, pages, total = await application.documents.text_pages(
+    document, pages, total = await services.ingestion.documents.text_pages(
         organization.id, document_id, first_page=first, page_count=count
     )
     if page is not None and not pages:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from analytiq.errors import InvalidInputError
 from analytiq.models.erasure import CacheFate, ErasureOptions, LedgerFate
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.erasure import ErasureCreate, ErasureList, ErasureResponse, RetentionAnswer, RetentionSettings
 
@@ -17,7 +17,7 @@ BY_TOKEN = "an access token of the organization"  # noqa: S105  # who asked
 
 @router.delete("", status_code=202, operation_id="delete_organization")
 async def delete_organization(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     confirm: Annotated[str, Query(max_length=255, description="The organization's name, so that none goes by mistake")],
     ledger: Annotated[LedgerFate, Query(description="What becomes of its charges")] = LedgerFate.ANONYMIZE,
@@ -31,7 +31,7 @@ async def delete_organization(
     """
     if confirm != organization.name:
         raise InvalidInputError.of_field("confirm", "is not the organization's name; nothing was erased")
-    erasure = await application.erasures.request_organization(
+    erasure = await services.operations.erasures.request_organization(
         organization.id, requested_by=BY_TOKEN, options=ErasureOptions(ledger=ledger, cache=cache)
     )
     return ErasureResponse.of(erasure)
@@ -39,12 +39,12 @@ async def delete_organization(
 
 @router.post("/erasures", status_code=202, operation_id="create_erasure")
 async def create_erasure(
-    application: ApplicationOf, organization: CurrentOrganization, body: ErasureCreate
+    services: ServicesOf, organization: CurrentOrganization, body: ErasureCreate
 ) -> ErasureResponse:
     """Erase documents with all that hangs on them, or cached embeddings; answers the report, as far as it is."""
     selection = body.selection()
     if body.kind == "cache":
-        erasure = await application.erasures.request_cache(
+        erasure = await services.operations.erasures.request_cache(
             organization.id,
             requested_by=BY_TOKEN,
             includes_shared=body.includes_shared,
@@ -52,7 +52,7 @@ async def create_erasure(
             reason=body.reason,
         )
     else:
-        erasure = await application.erasures.request_documents(
+        erasure = await services.operations.erasures.request_documents(
             organization.id, selection, requested_by=BY_TOKEN, is_dry_run=body.dry_run, reason=body.reason
         )
     return ErasureResponse.of(erasure)
@@ -60,19 +60,17 @@ async def create_erasure(
 
 @router.get("/erasures", operation_id="list_erasures")
 async def list_erasures(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> ErasureList:
     """A page of erasures, latest first."""
-    found, total = await application.erasures.page(organization.id, skip=skip, limit=limit)
+    found, total = await services.operations.erasures.page(organization.id, skip=skip, limit=limit)
     return ErasureList(erasures=[ErasureResponse.of(item) for item in found], total_count=total, skip=skip)
 
 
 @router.get("/erasures/{erasure_id}", operation_id="get_erasure")
-async def get_erasure(
-    application: ApplicationOf, organization: CurrentOrganization, erasure_id: str
-) -> ErasureResponse:
+async def get_erasure(services: ServicesOf, organization: CurrentOrganization, erasure_id: str) -> ErasureResponse:
     """An erasure: what went, and whether anything is left."""
-    return ErasureResponse.of(await application.erasures.get(erasure_id, organization_id=organization.id))
+    return ErasureResponse.of(await services.operations.erasures.get(erasure_id, organization_id=organization.id))
 
 
 @router.get("/retention", operation_id="get_retention")
@@ -83,8 +81,8 @@ async def get_retention(organization: CurrentOrganization) -> RetentionAnswer:
 
 @router.put("/retention", operation_id="update_retention")
 async def update_retention(
-    application: ApplicationOf, organization: CurrentOrganization, body: RetentionSettings
+    services: ServicesOf, organization: CurrentOrganization, body: RetentionSettings
 ) -> RetentionAnswer:
     """Say how long documents are kept; the reconciler deletes those that are older."""
-    await application.retention.set_days(organization.id, body.document_days)
+    await services.operations.retention.set_days(organization.id, body.document_days)
     return RetentionAnswer(document_days=body.document_days)

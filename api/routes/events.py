@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request, Response
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AnalytiqError
 from analytiq.models.change import ChangeMoment
 from analytiq.operations.live_events.events import EventName
 from analytiq.operations.live_events.watcher import Batch, Watcher
 from api.access import identify
-from api.context import ApplicationOf, CurrentCaller
+from api.context import CurrentCaller, ServicesOf
 from api.event_stream import KEEP_ALIVE, MEDIA_TYPE, RECONNECT_MILLISECONDS, EventStream
 from api.idempotency import IdempotentRoute
 from api.schemas.events import ClosedEvent, event_data
@@ -33,7 +33,7 @@ _EVENTS: dict[int | str, dict[str, Any]] = {
 @router.get("", status_code=200, operation_id="watch_organization", response_class=EventStream, responses=_EVENTS)
 async def watch_organization(
     request: Request,
-    application: ApplicationOf,
+    services: ServicesOf,
     caller: CurrentCaller,
     last_event_id: Annotated[str | None, Header(max_length=100, description="Go on after this event")] = None,
 ) -> Response:
@@ -46,28 +46,28 @@ async def watch_organization(
     has 100 connections.
     """
     after = ChangeMoment.of(last_event_id)
-    watcher = await application.watching.enter(caller.organization.id, caller.depends_on, after, caller.ends_at)
-    return EventStream(_events(request, application, watcher))
+    watcher = await services.operations.watching.enter(caller.organization.id, caller.depends_on, after, caller.ends_at)
+    return EventStream(_events(request, services, watcher))
 
 
-async def _events(request: Request, application: Application, watcher: Watcher) -> AsyncGenerator[str]:
+async def _events(request: Request, services: Services, watcher: Watcher) -> AsyncGenerator[str]:
     try:
         yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
         async with aclosing(watcher.batches()) as batches:
             async for batch in batches:
-                refusal = await _refusal(request, application, watcher) if batch.must_check else None
+                refusal = await _refusal(request, services, watcher) if batch.must_check else None
                 if refusal is not None:
                     yield _written(EventName.CLOSED, ClosedEvent.of(refusal).model_dump_json())
                     return
-                for text in _texts(batch, application.settings.queue.max_attempts):
+                for text in _texts(batch, services.settings.queue.max_attempts):
                     yield text
     finally:
-        application.watching.leave(watcher)
+        services.operations.watching.leave(watcher)
 
 
-async def _refusal(request: Request, application: Application, watcher: Watcher) -> AnalytiqError | None:
+async def _refusal(request: Request, services: Services, watcher: Watcher) -> AnalytiqError | None:
     try:
-        caller = await identify(request, application, watcher.organization_id)
+        caller = await identify(request, services, watcher.organization_id)
     except AnalytiqError as error:
         return error
     # A token that was taken over depends on somebody else, and a session that is used ends later.

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.forecast import ForecastAnswer, ForecastBody
 
@@ -11,12 +11,14 @@ router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_cl
 
 @router.post("/forecast", operation_id="forecast_knowledge_base")
 async def forecast_knowledge_base(
-    application: ApplicationOf, organization: CurrentOrganization, body: ForecastBody
+    services: ServicesOf, organization: CurrentOrganization, body: ForecastBody
 ) -> ForecastAnswer:
     """Say what indexing a knowledge base would need before it is made; embeds and charges nothing.
 
     What the cache has costs nothing, so the answer is about now. Where the texts are many, a sample of them is read.
     """
-    tag_ids = await application.tags.require(organization.id, body.tag_ids)
-    forecast = await application.forecasts.forecast(organization, body.wanted(tag_ids))
-    return ForecastAnswer.of(forecast, await application.destinations.of(organization.id, forecast.embedding_model))
+    tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
+    forecast = await services.ingestion.forecasts.forecast(organization, body.wanted(tag_ids))
+    return ForecastAnswer.of(
+        forecast, await services.inference.destinations.of(organization.id, forecast.embedding_model)
+    )

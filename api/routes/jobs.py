@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 
 from analytiq.models.job import JobKind, JobState
 from analytiq.storage.repositories.jobs import JobQuery
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.jobs import (
     CancelAnswer,
@@ -29,7 +29,7 @@ JobId = Annotated[str, Path(description="Kind and subject with colons between th
 
 @router.get("", operation_id="list_jobs")
 async def list_jobs(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -51,64 +51,64 @@ async def list_jobs(
         document_id=document_id,
         error_code=error_code,
     )
-    found = await application.job_operations.page(organization.id, query, skip=skip, limit=limit)
-    names = await application.job_operations.names_in(organization.id, found.jobs if include else ())
-    return JobList.of(found, names, skip=skip, max_attempts=application.settings.queue.max_attempts)
+    found = await services.jobs.operations.page(organization.id, query, skip=skip, limit=limit)
+    names = await services.jobs.operations.names_in(organization.id, found.jobs if include else ())
+    return JobList.of(found, names, skip=skip, max_attempts=services.settings.queue.max_attempts)
 
 
 @router.post("/replay", status_code=202, operation_id="replay_jobs")
-async def replay_jobs(application: ApplicationOf, organization: CurrentOrganization, body: JobReplay) -> ReplayAnswer:
+async def replay_jobs(services: ServicesOf, organization: CurrentOrganization, body: JobReplay) -> ReplayAnswer:
     """Run dead jobs again, as if they had never been tried: do it when what made them fail is mended."""
-    return ReplayAnswer(replayed=await application.job_operations.replay_all(organization.id, body.query()))
+    return ReplayAnswer(replayed=await services.jobs.operations.replay_all(organization.id, body.query()))
 
 
 @router.post("/cancel", status_code=202, operation_id="cancel_jobs")
-async def cancel_jobs(application: ApplicationOf, organization: CurrentOrganization, body: JobCancel) -> CancelAnswer:
+async def cancel_jobs(services: ServicesOf, organization: CurrentOrganization, body: JobCancel) -> CancelAnswer:
     """Stop jobs: waiting ones are dead at once, running ones within seconds. They can be replayed.
 
     Documents whose extraction is cancelled are failed, with the code `cancelled`. Jobs that delete run to their end.
     """
-    found = await application.job_operations.cancel_all(organization.id, body.query())
+    found = await services.jobs.operations.cancel_all(organization.id, body.query())
     return CancelAnswer(cancelled=found.cancelled, stopping=found.stopping)
 
 
 @router.get("/counts", operation_id="get_job_counts")
-async def get_job_counts(application: ApplicationOf, organization: CurrentOrganization) -> JobCounts:
+async def get_job_counts(services: ServicesOf, organization: CurrentOrganization) -> JobCounts:
     """How many jobs of each kind wait, run, or were given up."""
-    return JobCounts.of(await application.job_operations.counts(organization.id))
+    return JobCounts.of(await services.jobs.operations.counts(organization.id))
 
 
 @router.get("/errors", operation_id="get_job_errors")
 async def get_job_errors(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     kind: Annotated[list[JobKind] | None, Query(description="Any of these")] = None,
     kb_id: Annotated[SubjectId | None, Query()] = None,
 ) -> JobErrors:
     """What made jobs be given up: all dead jobs by the error of their last attempt, most frequent first."""
     query = JobQuery(kinds=tuple(kind or ()), kb_id=kb_id)
-    return JobErrors.of(await application.job_operations.errors(organization.id, query))
+    return JobErrors.of(await services.jobs.operations.errors(organization.id, query))
 
 
 @router.get("/{job_id}", operation_id="get_job")
-async def get_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> JobDetail:
+async def get_job(services: ServicesOf, organization: CurrentOrganization, job_id: JobId) -> JobDetail:
     """One job, with the latest attempts and where the last one failed; 404 once it is done."""
-    found = await application.job_operations.get(organization.id, job_id)
-    return JobDetail.with_attempts(found, max_attempts=application.settings.queue.max_attempts)
+    found = await services.jobs.operations.get(organization.id, job_id)
+    return JobDetail.with_attempts(found, max_attempts=services.settings.queue.max_attempts)
 
 
 @router.post("/{job_id}/replay", status_code=202, operation_id="replay_job")
-async def replay_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> ReplayAnswer:
+async def replay_job(services: ServicesOf, organization: CurrentOrganization, job_id: JobId) -> ReplayAnswer:
     """Run a dead job again, as if it had never been tried; 409 where it is not dead."""
-    await application.job_operations.replay(organization.id, job_id)
+    await services.jobs.operations.replay(organization.id, job_id)
     return ReplayAnswer(replayed=1)
 
 
 @router.post("/{job_id}/cancel", status_code=202, operation_id="cancel_job")
-async def cancel_job(application: ApplicationOf, organization: CurrentOrganization, job_id: JobId) -> JobResponse:
+async def cancel_job(services: ServicesOf, organization: CurrentOrganization, job_id: JobId) -> JobResponse:
     """Stop a job: a waiting one is dead at once, a running one within seconds. It can be replayed.
 
     A document whose extraction is cancelled is failed, with the code `cancelled`. Jobs that delete run to their end.
     """
-    job = await application.job_operations.cancel(organization.id, job_id)
-    return JobResponse.of(job, max_attempts=application.settings.queue.max_attempts)
+    job = await services.jobs.operations.cancel(organization.id, job_id)
+    return JobResponse.of(job, max_attempts=services.settings.queue.max_attempts)

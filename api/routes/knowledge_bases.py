@@ -4,10 +4,10 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.prompt_uses import OnUse
 from analytiq.models.knowledge_base import KnowledgeBase
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, RequestId, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.jobs import SubjectId
 from api.schemas.knowledge_bases import (
@@ -32,46 +32,46 @@ router = APIRouter(prefix="/knowledge-bases", tags=["knowledge bases"], route_cl
 
 @router.post("", status_code=201, operation_id="create_knowledge_base")
 async def create_knowledge_base(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     body: KnowledgeBaseCreate,
 ) -> MadeKnowledgeBaseResponse:
     """Make a knowledge base; documents that share a tag with it are indexed by jobs. `texts_go_to` says where to."""
-    tag_ids = await application.tags.require(organization.id, body.tag_ids)
-    created = await application.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
-    destination = await application.destinations.of(organization.id, created.embedding_model)
-    return MadeKnowledgeBaseResponse.made(await _standing(application, created), destination)
+    tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
+    created = await services.ingestion.knowledge_bases.create(organization, body.wanted(tag_ids), request_id=request_id)
+    destination = await services.inference.destinations.of(organization.id, created.embedding_model)
+    return MadeKnowledgeBaseResponse.made(await _standing(services, created), destination)
 
 
 @router.get("", operation_id="list_knowledge_bases")
 async def list_knowledge_bases(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
     name_search: NameSearch = None,
 ) -> KnowledgeBaseList:
     """A page of knowledge bases, newest first; counts may be a second old."""
-    found, total = await application.knowledge_bases.page(
+    found, total = await services.ingestion.knowledge_bases.page(
         organization.id, skip=skip, limit=limit, name_search=name_search
     )
-    standings = await application.knowledge_bases.standings_of(organization.id, found)
-    listed = [_told(application, ListedKnowledgeBaseResponse.listed(item)) for item in standings]
+    standings = await services.ingestion.knowledge_bases.standings_of(organization.id, found)
+    listed = [_told(services, ListedKnowledgeBaseResponse.listed(item)) for item in standings]
     return KnowledgeBaseList(knowledge_bases=listed, total_count=total, skip=skip)
 
 
 @router.get("/{kb_id}", operation_id="get_knowledge_base")
 async def get_knowledge_base(
-    application: ApplicationOf, organization: CurrentOrganization, kb_id: str
+    services: ServicesOf, organization: CurrentOrganization, kb_id: str
 ) -> KnowledgeBaseResponse:
     """One knowledge base with its counts at this moment."""
-    return await _standing(application, await application.knowledge_bases.get(organization.id, kb_id))
+    return await _standing(services, await services.ingestion.knowledge_bases.get(organization.id, kb_id))
 
 
 @router.put("/{kb_id}", operation_id="update_knowledge_base")
 async def update_knowledge_base(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     kb_id: str,
@@ -80,36 +80,36 @@ async def update_knowledge_base(
     """Change name, description, tags or neighbours; documents that lose their last shared tag leave at once."""
     changes = body.model_dump(exclude_none=True)
     if "tag_ids" in changes:
-        changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
+        changes["tag_ids"] = await services.ingestion.tags.require(organization.id, changes["tag_ids"])
     if not changes:
-        return await _standing(application, await application.knowledge_bases.get(organization.id, kb_id))
-    changed = await application.knowledge_bases.change(organization.id, kb_id, changes, request_id=request_id)
-    return await _standing(application, changed)
+        return await _standing(services, await services.ingestion.knowledge_bases.get(organization.id, kb_id))
+    changed = await services.ingestion.knowledge_bases.change(organization.id, kb_id, changes, request_id=request_id)
+    return await _standing(services, changed)
 
 
 @router.delete("/{kb_id}", operation_id="delete_knowledge_base")
 async def delete_knowledge_base(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     kb_id: str,
     on_use: OnPromptUse = OnUse.REFUSE,
 ) -> KnowledgeBaseDeleted:
     """Delete it: nothing is found in it from now on; its vectors follow within seconds. 409 where prompts search it."""
-    await application.knowledge_bases.delete(organization.id, kb_id, on_use=on_use, request_id=request_id)
+    await services.ingestion.knowledge_bases.delete(organization.id, kb_id, on_use=on_use, request_id=request_id)
     return KnowledgeBaseDeleted()
 
 
 @router.get("/{kb_id}/documents", operation_id="list_knowledge_base_documents")
 async def list_knowledge_base_documents(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     kb_id: str,
     skip: Skip = 0,
     limit: Limit = 10,
 ) -> IndexedDocumentList:
     """A page of the documents that are indexed, latest first."""
-    found, total = await application.knowledge_bases.documents(organization.id, kb_id, skip=skip, limit=limit)
+    found, total = await services.ingestion.knowledge_bases.documents(organization.id, kb_id, skip=skip, limit=limit)
     return IndexedDocumentList(
         documents=[IndexedDocumentResponse.of(item) for item in found], total_count=total, skip=skip
     )
@@ -117,7 +117,7 @@ async def list_knowledge_base_documents(
 
 @router.get("/{kb_id}/chunks", operation_id="list_chunks")
 async def list_chunks(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     kb_id: str,
     skip: Skip = 0,
@@ -125,7 +125,7 @@ async def list_chunks(
     document_id: Annotated[SubjectId | None, Query(description="Only this document's chunks")] = None,
 ) -> ChunkList:
     """A page of the chunks that are indexed now, in order of document id and number."""
-    found, total = await application.knowledge_bases.chunks(
+    found, total = await services.ingestion.knowledge_bases.chunks(
         organization.id, kb_id, document_id=document_id, skip=skip, limit=limit
     )
     return ChunkList(chunks=[ChunkResponse.of(item) for item in found], total_count=total, skip=skip)
@@ -133,32 +133,34 @@ async def list_chunks(
 
 @router.post("/{kb_id}/search", operation_id="search_knowledge_base")
 async def search_knowledge_base(
-    application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
+    services: ServicesOf, organization: CurrentOrganization, kb_id: str, body: SearchBody
 ) -> SearchAnswer:
     """Find passages; filters count inside the search, so the best of what passes them is found.
 
     A step that fails is left out, and `degraded` says so: the answer is empty only where every way of finding failed.
     """
-    return SearchAnswer.of(body, await application.search.search(organization, kb_id, body.request()))
+    return SearchAnswer.of(body, await services.retrieval.search.search(organization, kb_id, body.request()))
 
 
 @router.post("/{kb_id}/explain", operation_id="explain_search")
 async def explain_search(
-    application: ApplicationOf, organization: CurrentOrganization, kb_id: str, body: ExplainBody
+    services: ServicesOf, organization: CurrentOrganization, kb_id: str, body: ExplainBody
 ) -> ExplanationResponse:
     """Say why a document is found for a question, or at which stage it fails; embeds the question as a search does."""
-    explanation = await application.explain.explain(organization, kb_id, body.document_id, body.request())
+    explanation = await services.retrieval.explain.explain(organization, kb_id, body.document_id, body.request())
     return ExplanationResponse.of(explanation)
 
 
-async def _standing(application: Application, knowledge_base: KnowledgeBase) -> KnowledgeBaseResponse:
-    (standing,) = await application.knowledge_bases.standings_of(knowledge_base.organization_id, [knowledge_base])
-    return _told(application, KnowledgeBaseResponse.of(standing))
+async def _standing(services: Services, knowledge_base: KnowledgeBase) -> KnowledgeBaseResponse:
+    (standing,) = await services.ingestion.knowledge_bases.standings_of(
+        knowledge_base.organization_id, [knowledge_base]
+    )
+    return _told(services, KnowledgeBaseResponse.of(standing))
 
 
-def _told(application: Application, answer: Told) -> Told:
+def _told(services: Services, answer: Told) -> Told:
     """Say whether the keyword index of this process has every commit."""
-    backends = application.backends
+    backends = services.retrieval.backends
     is_building = backends.has_keywords and backends.is_building_keywords(answer.kb_id)
     state = "building" if is_building else "ready" if backends.has_keywords else "off"
     return answer.model_copy(update={"keyword_index": state})

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.llm_providers import (
     LlmProviderList,
@@ -21,10 +21,10 @@ ProviderName = Annotated[str, Path(max_length=100, description="As LiteLLM names
 
 @router.get("", operation_id="list_llm_providers")
 async def list_llm_providers(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> LlmProviderList:
     """The providers that there is a key for, the organization's own or the platform's, by name."""
-    accounts, total = await application.provider_accounts.page(organization.id, skip=skip, limit=limit)
+    accounts, total = await services.inference.provider_accounts.page(organization.id, skip=skip, limit=limit)
     return LlmProviderList(
         llm_providers=[LlmProviderResponse.of(account) for account in accounts], total_count=total, skip=skip
     )
@@ -32,10 +32,10 @@ async def list_llm_providers(
 
 @router.put("/{litellm_provider}", operation_id="put_llm_provider")
 async def put_llm_provider(
-    application: ApplicationOf, organization: CurrentOrganization, litellm_provider: ProviderName, body: LlmProviderPut
+    services: ServicesOf, organization: CurrentOrganization, litellm_provider: ProviderName, body: LlmProviderPut
 ) -> LlmProviderResponse:
     """Store the organization's own key; it counts from the next call to the provider on."""
-    account = await application.provider_accounts.put(
+    account = await services.inference.provider_accounts.put(
         organization.id, litellm_provider, api_key=body.key, api_base=body.api_base
     )
     return LlmProviderResponse.of(account)
@@ -43,20 +43,20 @@ async def put_llm_provider(
 
 @router.delete("/{litellm_provider}", status_code=204, operation_id="delete_llm_provider")
 async def delete_llm_provider(
-    application: ApplicationOf, organization: CurrentOrganization, litellm_provider: ProviderName
+    services: ServicesOf, organization: CurrentOrganization, litellm_provider: ProviderName
 ) -> Response:
     """Forget the organization's own key; the platform's, where there is one, counts again."""
-    await application.provider_accounts.delete(organization.id, litellm_provider)
+    await services.inference.provider_accounts.delete(organization.id, litellm_provider)
     return Response(status_code=204)
 
 
 @router.post("/{litellm_provider}/test", operation_id="test_llm_provider")
 async def test_llm_provider(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     litellm_provider: ProviderName,
     body: LlmProviderTest,
 ) -> LlmProviderTestResponse:
     """Make one call with the key that would be used, and say what happened; free. 200 also where it fails."""
-    test = await application.provider_accounts.test(organization, litellm_provider, body.model)
+    test = await services.inference.provider_accounts.test(organization, litellm_provider, body.model)
     return LlmProviderTestResponse.of(litellm_provider, test)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.locating import PassagePlace, PlacedPageResponse
 
@@ -13,7 +13,7 @@ router = APIRouter(prefix="/documents", tags=["documents"], route_class=Idempote
 
 @router.get("/{document_id}/boxes", operation_id="locate_passage", response_model=PassagePlace)
 async def locate_passage(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     document_id: str,
     start: Annotated[int, Query(ge=0, le=2**53, description="First character of the passage in the document's text")],
@@ -28,7 +28,7 @@ async def locate_passage(
     A page without boxes says why; files without pages (text, HTML, DOCX…) have none. The file is read for the answer:
     30 to 90 ms a page, seconds where the page is a scan.
     """
-    pages = await application.locating.locate(organization.id, document_id, start, end, text_hash=text_hash)
+    pages = await services.retrieval.locating.locate(organization.id, document_id, start, end, text_hash=text_hash)
     return PassagePlace(
         document_id=document_id, start=start, end=end, pages=[PlacedPageResponse.of(page) for page in pages]
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from analytiq.errors import TransientError
-from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
+from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.routes.auth import base_of
 from api.schemas.accounts import (
@@ -26,51 +26,51 @@ router = APIRouter(tags=["people"], route_class=IdempotentRoute)
 
 @router.get("/members", operation_id="list_members")
 async def list_members(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> MemberList:
     """A page of members, oldest first."""
-    people, total = await application.people.members(organization.id, skip=skip, limit=limit)
+    people, total = await services.tenancy.people.members(organization.id, skip=skip, limit=limit)
     return MemberList(members=[MemberResponse.of(person) for person in people], total_count=total, skip=skip)
 
 
 @router.put("/members/{user_id}", operation_id="update_member")
 async def change_member_role(
-    application: ApplicationOf, caller: CurrentCaller, user_id: str, body: MemberRoleBody
+    services: ServicesOf, caller: CurrentCaller, user_id: str, body: MemberRoleBody
 ) -> MemberResponse:
     """Give a member another role; the last owner stays one (409)."""
     organization_id = caller.organization.id
     return MemberResponse.of(
-        await application.people.change_role(organization_id, user_id, body.role, by=caller.permission)
+        await services.tenancy.people.change_role(organization_id, user_id, body.role, by=caller.permission)
     )
 
 
 @router.delete("/members/{user_id}", status_code=204, operation_id="delete_member")
-async def remove_member(application: ApplicationOf, caller: CurrentCaller, user_id: str) -> Response:
+async def remove_member(services: ServicesOf, caller: CurrentCaller, user_id: str) -> Response:
     """End a membership, from the next call on; the last owner stays (409)."""
-    await application.people.remove(caller.organization.id, user_id, by=caller.permission)
+    await services.tenancy.people.remove(caller.organization.id, user_id, by=caller.permission)
     return Response(status_code=204)
 
 
 @router.get("/invitations", operation_id="list_invitations")
 async def list_invitations(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> InvitationList:
     """A page of the invitations that are neither used nor expired, latest first."""
-    invitations, total = await application.invitations.page(organization.id, skip=skip, limit=limit)
-    roles = await application.invitations.roles_now(invitations)
+    invitations, total = await services.tenancy.invitations.page(organization.id, skip=skip, limit=limit)
+    roles = await services.tenancy.invitations.roles_now(invitations)
     shown = [InvitationResponse.of(*pair) for pair in zip(invitations, roles, strict=True)]
     return InvitationList(invitations=shown, total_count=total, skip=skip)
 
 
 @router.post("/invitations", status_code=201, operation_id="create_invitation")
 async def create_invitation(
-    request: Request, application: ApplicationOf, caller: CurrentCaller, body: InvitationCreate
+    request: Request, services: ServicesOf, caller: CurrentCaller, body: InvitationCreate
 ) -> InvitationCreated:
     """Invite somebody: by mail where a mail server is set, else the answer alone shows the link's secret.
 
     The link ends when its maker leaves the organization or may no longer invite.
     """
-    invited = await application.invitations.invite(
+    invited = await services.tenancy.invitations.invite(
         caller.organization.id,
         role=body.role,
         email=body.email,
@@ -78,11 +78,11 @@ async def create_invitation(
         by=caller.permission,
         made_by=caller.maker,
     )
-    is_mailed = application.mail.is_configured
+    is_mailed = services.tenancy.mail.is_configured
     if is_mailed:
-        link = f"{base_of(request, application)}/invite/#{invited.secret.get_secret_value()}"
+        link = f"{base_of(request, services)}/invite/#{invited.secret.get_secret_value()}"
         try:
-            await application.mail.send(
+            await services.tenancy.mail.send(
                 str(invited.invitation.email),
                 "You are invited to Analytiq",
                 f"{caller.actor.name} invites you to the organization {caller.organization.name}.\n\n"
@@ -94,28 +94,24 @@ async def create_invitation(
 
 
 @router.post("/invitations/{invitation_id}/take-over", operation_id="take_over_invitation")
-async def take_over_invitation(
-    application: ApplicationOf, caller: CurrentCaller, invitation_id: str
-) -> InvitationResponse:
+async def take_over_invitation(services: ServicesOf, caller: CurrentCaller, invitation_id: str) -> InvitationResponse:
     """Become the maker of an open invitation, so that it no longer ends with whoever made it; its link stays."""
-    invitation = await application.invitations.take_over(
+    invitation = await services.tenancy.invitations.take_over(
         caller.organization.id, invitation_id, caller.maker, by=caller.permission
     )
-    return InvitationResponse.of(invitation, await application.invitations.role_now(invitation))
+    return InvitationResponse.of(invitation, await services.tenancy.invitations.role_now(invitation))
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, operation_id="delete_invitation")
-async def delete_invitation(
-    application: ApplicationOf, organization: CurrentOrganization, invitation_id: str
-) -> Response:
+async def delete_invitation(services: ServicesOf, organization: CurrentOrganization, invitation_id: str) -> Response:
     """Make an invitation's link void."""
-    await application.invitations.withdraw(organization.id, invitation_id)
+    await services.tenancy.invitations.withdraw(organization.id, invitation_id)
     return Response(status_code=204)
 
 
 @router.get("/audit-log", operation_id="list_audit_entries")
 async def list_audit_entries(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -125,7 +121,7 @@ async def list_audit_entries(
     until: Time | None = None,
 ) -> AuditEntryList:
     """Who did what, latest first: sign-ins, tokens, members, settings, keys of providers, deletions, exports."""
-    entries, total = await application.audit_log.page(
+    entries, total = await services.tenancy.audit_log.page(
         organization.id, action=action, actor_id=actor_id, since=since, until=until, skip=skip, limit=limit
     )
     return AuditEntryList(entries=[AuditEntryResponse.of(entry) for entry in entries], total_count=total, skip=skip)

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.metadata_fields import MetadataFieldsAnswer, MetadataFieldsDeclaration, MetadataFieldsResponse
 
@@ -10,15 +10,15 @@ router = APIRouter(prefix="/metadata-fields", tags=["documents"], route_class=Id
 
 
 @router.get("", operation_id="get_metadata_fields")
-async def get_metadata_fields(application: ApplicationOf, organization: CurrentOrganization) -> MetadataFieldsResponse:
+async def get_metadata_fields(services: ServicesOf, organization: CurrentOrganization) -> MetadataFieldsResponse:
     """The fields of documents' metadata whose type is declared."""
-    declared = await application.metadata_fields.of(organization.id)
+    declared = await services.ingestion.metadata_fields.of(organization.id)
     return MetadataFieldsResponse(fields=dict(declared.types))
 
 
 @router.put("", operation_id="declare_metadata_fields")
 async def declare_metadata_fields(
-    application: ApplicationOf, organization: CurrentOrganization, body: MetadataFieldsDeclaration
+    services: ServicesOf, organization: CurrentOrganization, body: MetadataFieldsDeclaration
 ) -> MetadataFieldsAnswer:
     """Declare exactly these fields.
 
@@ -26,5 +26,7 @@ async def declare_metadata_fields(
     documents have are written anew as RFC 3339 in UTC. Fields that are left out are no longer declared; their values
     stay.
     """
-    declaration = await application.metadata_fields.declare(organization.id, body.fields, on_misfit=body.on_misfit)
+    declaration = await services.ingestion.metadata_fields.declare(
+        organization.id, body.fields, on_misfit=body.on_misfit
+    )
     return MetadataFieldsAnswer.of(declaration)

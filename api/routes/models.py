@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from analytiq.inference.llm.catalogue import ModelKind, ModelQuery
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.destinations import DefaultModelsResponse, DestinationResponse
 from api.schemas.models import ModelList
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/models", tags=["llm-providers"], route_class=Idempot
 
 @router.get("", operation_id="list_models")
 async def list_models(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -25,17 +25,17 @@ async def list_models(
 ) -> ModelList:
     """A page of the models that there is a key for, and the local ones; servers of one's own are asked for theirs."""
     query = ModelQuery(kind=kind, litellm_provider=litellm_provider, name_search=name_search)
-    page = await application.models.page(organization, query, skip=skip, limit=limit)
-    default = await application.chat.default_model(organization)
+    page = await services.inference.catalogue.page(organization, query, skip=skip, limit=limit)
+    default = await services.inference.chat_models.default_model(organization)
     return ModelList.of(page, skip=skip, default_chat_model=default)
 
 
 @router.get("/defaults", operation_id="get_default_models")
-async def get_default_models(application: ApplicationOf, organization: CurrentOrganization) -> DefaultModelsResponse:
+async def get_default_models(services: ServicesOf, organization: CurrentOrganization) -> DefaultModelsResponse:
     """Return the models that are used where nobody names one, and where the texts go that they are shown."""
-    chat = await application.chat.default_model(organization)
-    destinations = application.destinations
-    embedding = await destinations.of(organization.id, await application.embedding_models.default_model())
+    chat = await services.inference.chat_models.default_model(organization)
+    destinations = services.inference.destinations
+    embedding = await destinations.of(organization.id, await services.inference.embedding_models.default_model())
     return DefaultModelsResponse(
         embedding=DestinationResponse.of(embedding),
         chat=None if chat is None else DestinationResponse.of(await destinations.of(organization.id, chat)),

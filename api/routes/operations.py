@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from analytiq.errors import AccessDeniedError, AnalytiqError
 from analytiq.models.job import JobKind, JobState
 from analytiq.telemetry import metrics
-from api.context import ApplicationOf
+from api.context import ServicesOf
 from api.problems import DEFAULT_RETRY_SECONDS
 from api.schemas.wire import ResponseBody
 
@@ -34,11 +34,11 @@ async def get_health() -> Health:
 
 
 @router.get("/ready", operation_id="get_readiness", responses={503: {"model": Health}})
-async def get_readiness(application: ApplicationOf, response: Response) -> Health:
+async def get_readiness(services: ServicesOf, response: Response) -> Health:
     """The process can do its work: MongoDB answers. Send it no requests while it says 503."""
     try:
         async with asyncio.timeout(READY_SECONDS):
-            await application.connection.ping()
+            await services.connection.ping()
     except (AnalytiqError, TimeoutError):
         response.status_code = 503
         response.headers["Retry-After"] = str(int(DEFAULT_RETRY_SECONDS))
@@ -47,10 +47,10 @@ async def get_readiness(application: ApplicationOf, response: Response) -> Healt
 
 
 @router.get("/metrics", operation_id="get_metrics", response_class=Response)
-async def get_metrics(request: Request, application: ApplicationOf) -> Response:
+async def get_metrics(request: Request, services: ServicesOf) -> Response:
     """Metrics in Prometheus' text format, for whoever has the operator's token; without one, on this machine only."""
-    require_operator(request, application.settings.telemetry.metrics_token)
-    counts = await application.jobs.counts()
+    require_operator(request, services.settings.telemetry.metrics_token)
+    counts = await services.repositories.jobs.counts()
     waiting = counts.get((JobKind.SYNC.value, JobState.AVAILABLE.value), 0)
     metrics.queue_depth.set(waiting)
     directory: str | None = request.app.state.metrics_directory

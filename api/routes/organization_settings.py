@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from fastapi import APIRouter
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.organization import Organization
 from analytiq.models.own_limits import OwnRateLimits
 from analytiq.tenancy.organizations.own_settings import SettingsChange
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.organization_settings import OrganizationSettingsResponse, OrganizationSettingsUpdate, StorageAnswer
 
@@ -17,15 +17,15 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 @router.get("/settings", operation_id="get_organization_settings")
 async def get_organization_settings(
-    application: ApplicationOf, organization: CurrentOrganization
+    services: ServicesOf, organization: CurrentOrganization
 ) -> OrganizationSettingsResponse:
     """OCR languages and rate limits of the organization, the server's, and the languages to choose from."""
-    return await _answer(application, organization)
+    return await _answer(services, organization)
 
 
 @router.put("/settings", operation_id="update_organization_settings")
 async def update_organization_settings(
-    application: ApplicationOf, organization: CurrentOrganization, body: OrganizationSettingsUpdate
+    services: ServicesOf, organization: CurrentOrganization, body: OrganizationSettingsUpdate
 ) -> OrganizationSettingsResponse:
     """Change them; what is left out stays, null is as the server says. No limit may be above the server's."""
     changes = SettingsChange()
@@ -33,15 +33,15 @@ async def update_organization_settings(
         changes = replace(changes, sets_languages=True, ocr_languages=body.ocr_languages)
     if "rate_limits" in body.model_fields_set:
         changes = replace(changes, rate_limits=body.rate_limits.stored() if body.rate_limits else OwnRateLimits())
-    return await _answer(application, await application.own_settings.change(organization, changes))
+    return await _answer(services, await services.tenancy.own_settings.change(organization, changes))
 
 
 @router.get("/storage", operation_id="get_storage")
-async def get_storage(application: ApplicationOf, organization: CurrentOrganization) -> StorageAnswer:
+async def get_storage(services: ServicesOf, organization: CurrentOrganization) -> StorageAnswer:
     """How much the organization may store, and stores. An operator sets the quota: `analytiq storage set`."""
-    return StorageAnswer.of(await application.storage.account(organization.id))
+    return StorageAnswer.of(await services.ingestion.storage.account(organization.id))
 
 
-async def _answer(application: Application, organization: Organization) -> OrganizationSettingsResponse:
-    own = application.own_settings
+async def _answer(services: Services, organization: Organization) -> OrganizationSettingsResponse:
+    own = services.tenancy.own_settings
     return OrganizationSettingsResponse.of(organization, own.server, await own.available_ocr_languages())

@@ -5,7 +5,7 @@ from fastapi import APIRouter, Response
 from analytiq import clock
 from analytiq.errors import ConflictError, InvalidInputError
 from analytiq.models.organization import CacheScope
-from api.context import ApplicationOf, CurrentCaller, CurrentOrganization, Limit, Skip
+from api.context import CurrentCaller, CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.organizations import (
     AccessTokenCreate,
@@ -20,19 +20,19 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 
 
 @router.get("", operation_id="get_organization")
-async def get_organization(application: ApplicationOf, caller: CurrentCaller) -> OrganizationResponse:
+async def get_organization(services: ServicesOf, caller: CurrentCaller) -> OrganizationResponse:
     """The organization that the token opens, and what whoever asks may do there."""
-    may_share = application.settings.embedding.allow_global_cache
+    may_share = services.settings.embedding.allow_global_cache
     return OrganizationResponse.of(caller.organization, caller.permission, may_share_cache=may_share)
 
 
 @router.put("", operation_id="update_organization")
 async def update_organization(
-    application: ApplicationOf, caller: CurrentCaller, body: OrganizationUpdate
+    services: ServicesOf, caller: CurrentCaller, body: OrganizationUpdate
 ) -> OrganizationResponse:
     """Change its settings; what is left out stays."""
     organization = caller.organization
-    may_share = application.settings.embedding.allow_global_cache
+    may_share = services.settings.embedding.allow_global_cache
     if body.cache_scope is CacheScope.GLOBAL and not may_share:
         raise ConflictError(
             "This server shares no embeddings among organizations, since sharing tells each of them whether another"
@@ -40,15 +40,15 @@ async def update_organization(
             code="global_cache_not_allowed",
         )
     if body.cache_scope is not None:
-        organization = await application.organizations.set_cache_scope(organization.id, body.cache_scope)
+        organization = await services.tenancy.organizations.set_cache_scope(organization.id, body.cache_scope)
     if body.name is not None:
-        organization = await application.organizations.rename(organization.id, body.name)
+        organization = await services.tenancy.organizations.rename(organization.id, body.name)
     return OrganizationResponse.of(organization, caller.permission, may_share_cache=may_share)
 
 
 @router.post("/access-tokens", status_code=201, operation_id="create_access_token")
 async def create_access_token(
-    application: ApplicationOf, caller: CurrentCaller, body: AccessTokenCreate
+    services: ServicesOf, caller: CurrentCaller, body: AccessTokenCreate
 ) -> AccessTokenCreated:
     """Make an access token; the answer is the only place that shows its secret.
 
@@ -57,7 +57,7 @@ async def create_access_token(
     """
     if body.expires_at is not None and body.expires_at <= clock.now():
         raise InvalidInputError.of_field("expires_at", "is in the past")
-    issued = await application.organizations.issue_token(
+    issued = await services.tenancy.organizations.issue_token(
         caller.organization.id,
         name=body.name,
         scope=body.scope,
@@ -65,38 +65,36 @@ async def create_access_token(
         by=caller.permission,
         made_by=caller.maker,
     )
-    (permission,) = await application.organizations.permissions_of([issued.token])
+    (permission,) = await services.tenancy.organizations.permissions_of([issued.token])
     return AccessTokenCreated.with_secret(issued, permission)
 
 
 @router.get("/access-tokens", operation_id="list_access_tokens")
 async def list_access_tokens(
-    application: ApplicationOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, skip: Skip = 0, limit: Limit = 10
 ) -> AccessTokenList:
     """A page of access tokens, newest first, revoked ones included."""
-    tokens, total = await application.organizations.tokens(organization.id, skip=skip, limit=limit)
-    permissions = await application.organizations.permissions_of(tokens)
+    tokens, total = await services.tenancy.organizations.tokens(organization.id, skip=skip, limit=limit)
+    permissions = await services.tenancy.organizations.permissions_of(tokens)
     shown = [AccessTokenResponse.of(*pair) for pair in zip(tokens, permissions, strict=True)]
     return AccessTokenList(access_tokens=shown, total_count=total, skip=skip)
 
 
 @router.post("/access-tokens/{token_id}/take-over", operation_id="take_over_access_token")
-async def take_over_access_token(
-    application: ApplicationOf, caller: CurrentCaller, token_id: str
-) -> AccessTokenResponse:
+async def take_over_access_token(services: ServicesOf, caller: CurrentCaller, token_id: str) -> AccessTokenResponse:
     """Become the maker of an access token, so that it no longer ends with whoever made it; its secret stays.
 
     409 where it is revoked, or was made before the token that asks.
     """
-    token = await application.organizations.take_over_token(
+    token = await services.tenancy.organizations.take_over_token(
         caller.organization.id, token_id, caller.maker, by=caller.permission
     )
-    (permission,) = await application.organizations.permissions_of([token])
+    (permission,) = await services.tenancy.organizations.permissions_of([token])
     return AccessTokenResponse.of(token, permission)
 
 
 @router.delete("/access-tokens/{token_id}", status_code=204, operation_id="revoke_access_token")
-async def revoke_access_token(application: ApplicationOf, caller: CurrentCaller, token_id: str) -> Response:
+async def revoke_access_token(services: ServicesOf, caller: CurrentCaller, token_id: str) -> Response:
     """Close an access token for good, at once."""
-    await application.organizations.revoke_token(caller.organization.id, token_id, by=caller.permission)
+    await services.tenancy.organizations.revoke_token(caller.organization.id, token_id, by=caller.permission)
     return Response(status_code=204)

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from analytiq.models.prompt_run import RunStatus
 from analytiq.storage.repositories.prompt_results import ResultQuery
 from analytiq.storage.repositories.prompt_runs import RunQuery
-from api.context import ApplicationOf, CurrentOrganization, Limit, Skip
+from api.context import CurrentOrganization, Limit, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.prompt_runs import (
     PromptResultList,
@@ -33,7 +33,7 @@ MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 @router.get("/runs", operation_id="list_prompt_runs")
 async def list_prompt_runs(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -44,30 +44,30 @@ async def list_prompt_runs(
 ) -> PromptRunList:
     """A page of runs, latest first, without their steps."""
     query = RunQuery(prompt_id=prompt_id, version=version, document_id=document_id, statuses=tuple(status or ()))
-    found, total = await application.prompt_runs.page(organization.id, query, skip=skip, limit=limit)
+    found, total = await services.assistants.runs.page(organization.id, query, skip=skip, limit=limit)
     return PromptRunList(runs=[PromptRunResponse.of(run) for run in found], total_count=total, skip=skip)
 
 
 @router.get("/runs/{run_id}", operation_id="get_prompt_run")
-async def get_prompt_run(application: ApplicationOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
+async def get_prompt_run(services: ServicesOf, organization: CurrentOrganization, run_id: str) -> PromptRunDetail:
     """One run with every step: what the model said, what it asked for, and the passages that it saw."""
-    run = await application.prompt_runs.get(organization.id, run_id)
+    run = await services.assistants.runs.get(organization.id, run_id)
     document_ids = {passage.document_id for step in run.steps for passage in step.passages}
-    return PromptRunDetail.with_steps(run, await application.documents.current_texts(organization.id, document_ids))
+    return PromptRunDetail.with_steps(
+        run, await services.ingestion.documents.current_texts(organization.id, document_ids)
+    )
 
 
 @router.post("/runs/{run_id}/cancel", operation_id="cancel_prompt_run")
-async def cancel_prompt_run(
-    application: ApplicationOf, organization: CurrentOrganization, run_id: str
-) -> PromptRunResponse:
+async def cancel_prompt_run(services: ServicesOf, organization: CurrentOrganization, run_id: str) -> PromptRunResponse:
     """Stop a run: nothing more is asked for it, and a call under way is broken off within seconds; 409 once over."""
-    return PromptRunResponse.of(await application.prompt_runs.cancel(organization.id, run_id))
+    return PromptRunResponse.of(await services.assistants.runs.cancel(organization.id, run_id))
 
 
 @router.get("/prompts/{prompt_id}/results", operation_id="list_prompt_results")
 async def list_prompt_results(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     prompt_id: str,
     skip: Skip = 0,
@@ -77,10 +77,10 @@ async def list_prompt_results(
     is_verified: Flag | None = None,
 ) -> PromptResultList:
     """A page of a prompt's results, of all versions unless one is named, oldest first."""
-    await application.prompts.get(organization.id, prompt_id)
+    await services.assistants.prompts.get(organization.id, prompt_id)
     query = ResultQuery(version=version, document_id=document_id, is_verified=is_verified)
-    found, total = await application.prompt_results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
-    texts = await application.documents.current_texts(organization.id, {item.document_id for item in found})
+    found, total = await services.assistants.results.page(organization.id, prompt_id, query, skip=skip, limit=limit)
+    texts = await services.ingestion.documents.current_texts(organization.id, {item.document_id for item in found})
     results = [PromptResultResponse.of(item, texts) for item in found]
     return PromptResultList(results=results, total_count=total, skip=skip)
 
@@ -93,7 +93,7 @@ async def list_prompt_results(
 )
 async def download_prompt_results(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     prompt_id: str,
     format: Annotated[Literal["csv", "json"], Query()] = "csv",  # noqa: A002  # its name on the wire
@@ -104,9 +104,9 @@ async def download_prompt_results(
 
     In CSV, a text that a spreadsheet would run as a formula has an apostrophe before it.
     """
-    wanted = await application.prompts.version(organization.id, prompt_id, version)
+    wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
     query = ResultQuery(version=wanted.version, is_verified=is_verified)
-    export = application.result_export
+    export = services.assistants.export
     pieces = export.csv if format == "csv" else export.json
     return StreamingResponse(
         pieces(organization.id, prompt_id, query),
@@ -117,22 +117,22 @@ async def download_prompt_results(
 
 @router.get("/prompts/{prompt_id}/results/{document_id}", operation_id="get_prompt_result")
 async def get_prompt_result(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     prompt_id: str,
     document_id: str,
     version: VersionOrLatest = None,
 ) -> PromptResultResponse:
     """The result of a version for a document."""
-    wanted = await application.prompts.version(organization.id, prompt_id, version)
-    result = await application.prompt_results.get(organization.id, prompt_id, wanted.version, document_id)
-    texts = await application.documents.current_texts(organization.id, {document_id})
+    wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
+    result = await services.assistants.results.get(organization.id, prompt_id, wanted.version, document_id)
+    texts = await services.ingestion.documents.current_texts(organization.id, {document_id})
     return PromptResultResponse.of(result, texts)
 
 
 @router.put("/prompts/{prompt_id}/results/{document_id}", operation_id="update_prompt_result")
 async def update_prompt_result(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     prompt_id: str,
     document_id: str,
@@ -140,8 +140,8 @@ async def update_prompt_result(
     version: VersionOrLatest = None,
 ) -> PromptResultResponse:
     """Edit an answer, verify it, or take that back. Later runs keep what a person had a hand in, under `earlier`."""
-    wanted = await application.prompts.version(organization.id, prompt_id, version)
-    changed = await application.prompt_results.change(
+    wanted = await services.assistants.prompts.version(organization.id, prompt_id, version)
+    changed = await services.assistants.results.change(
         organization.id,
         wanted,
         document_id,
@@ -149,5 +149,5 @@ async def update_prompt_result(
         is_verified=body.is_verified,
         expected_run_id=body.run_id,
     )
-    texts = await application.documents.current_texts(organization.id, {document_id})
+    texts = await services.ingestion.documents.current_texts(organization.id, {document_id})
     return PromptResultResponse.of(changed, texts)

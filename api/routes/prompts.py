@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import StringConstraints
 
 from analytiq.storage.repositories.prompts import PromptQuery
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, RequestId, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, RequestId, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.preconditions import IfMatch, etag_of, version_of
 from api.schemas.prompt_runs import PromptRunCreate, PromptRunResponse, PromptRunsStarted
@@ -28,11 +28,11 @@ OfId = Annotated[Annotated[str, StringConstraints(max_length=64), NO_NUL] | None
 
 @router.post("", status_code=201, operation_id="create_prompt")
 async def create_prompt(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: PromptCreate
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: PromptCreate
 ) -> PromptResponse:
     """Make a prompt. With tags it runs by itself on documents that have one of them, once their text is there."""
-    tag_ids = await application.tags.require(organization.id, body.tag_ids)
-    created = await application.prompts.create(
+    tag_ids = await services.ingestion.tags.require(organization.id, body.tag_ids)
+    created = await services.assistants.prompts.create(
         organization,
         body.name,
         body.configuration(tag_ids),
@@ -45,7 +45,7 @@ async def create_prompt(
 @router.get("", operation_id="list_prompts")
 async def list_prompts(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -58,12 +58,12 @@ async def list_prompts(
 ) -> PromptList:
     """A page of prompts by name, in their latest versions."""
     query = PromptQuery(name_search=name_search, tag_id=tag_id, kb_id=kb_id)
-    found, total = await application.prompts.page(organization.id, query, skip=skip, limit=limit)
+    found, total = await services.assistants.prompts.page(organization.id, query, skip=skip, limit=limit)
     wanted = include or []
     kb_ids = {item.configuration.kb_id for item in found if item.configuration.kb_id} if "kb_name" in wanted else ()
     ids = [item.id for item in found] if "last_run" in wanted else ()
-    names = await application.knowledge_bases.names(organization.id, kb_ids)
-    runs = await application.prompt_runs.latest_of(organization.id, ids)
+    names = await services.ingestion.knowledge_bases.names(organization.id, kb_ids)
+    runs = await services.assistants.runs.latest_of(organization.id, ids)
     prompts = [
         ListedPromptResponse.listed(item, kb_name=names.get(item.configuration.kb_id or ""), last_run=runs.get(item.id))
         for item in found
@@ -73,10 +73,10 @@ async def list_prompts(
 
 @router.get("/{prompt_id}", operation_id="get_prompt")
 async def get_prompt(
-    application: ApplicationOf, organization: CurrentOrganization, prompt_id: str, response: Response
+    services: ServicesOf, organization: CurrentOrganization, prompt_id: str, response: Response
 ) -> PromptResponse:
     """Return one prompt in its latest version, with the version as `ETag`."""
-    prompt = await application.prompts.get(organization.id, prompt_id)
+    prompt = await services.assistants.prompts.get(organization.id, prompt_id)
     response.headers["ETag"] = etag_of(prompt.version)
     return PromptResponse.of_prompt(prompt)
 
@@ -87,7 +87,7 @@ async def get_prompt(
     responses={412: {"model": Problem, "description": "Changed meanwhile"}},
 )
 async def update_prompt(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     prompt_id: str,
@@ -99,11 +99,11 @@ async def update_prompt(
 
     With `If-Match`, only if nobody has made another version meanwhile.
     """
-    await application.prompts.get(organization.id, prompt_id)
+    await services.assistants.prompts.get(organization.id, prompt_id)
     changes = body.changes()
     if "tag_ids" in changes:
-        changes["tag_ids"] = await application.tags.require(organization.id, changes["tag_ids"])
-    changed = await application.prompts.change(
+        changes["tag_ids"] = await services.ingestion.tags.require(organization.id, changes["tag_ids"])
+    changed = await services.assistants.prompts.change(
         organization,
         prompt_id,
         name=body.name,
@@ -118,25 +118,25 @@ async def update_prompt(
 
 @router.delete("/{prompt_id}", status_code=204, operation_id="delete_prompt")
 async def delete_prompt(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, prompt_id: str
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, prompt_id: str
 ) -> Response:
     """Delete it with its versions, runs and results."""
-    await application.prompts.delete(organization.id, prompt_id, request_id=request_id)
+    await services.assistants.prompts.delete(organization.id, prompt_id, request_id=request_id)
     return Response(status_code=204)
 
 
 @router.get("/{prompt_id}/versions", operation_id="list_prompt_versions")
 async def list_prompt_versions(
-    application: ApplicationOf, organization: CurrentOrganization, prompt_id: str, skip: Skip = 0, limit: Limit = 10
+    services: ServicesOf, organization: CurrentOrganization, prompt_id: str, skip: Skip = 0, limit: Limit = 10
 ) -> PromptVersionList:
     """A page of its versions, latest first."""
-    found, total = await application.prompts.versions(organization.id, prompt_id, skip=skip, limit=limit)
+    found, total = await services.assistants.prompts.versions(organization.id, prompt_id, skip=skip, limit=limit)
     return PromptVersionList(versions=[PromptVersionResponse.of(item) for item in found], total_count=total, skip=skip)
 
 
 @router.post("/{prompt_id}/runs", status_code=202, operation_id="run_prompt")
 async def run_prompt(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     prompt_id: str,
@@ -146,6 +146,6 @@ async def run_prompt(
 
     A result that there is already, verified or not, counts until a new run has succeeded.
     """
-    version = await application.prompts.version(organization.id, prompt_id, body.version)
-    runs = await application.prompt_runs.request(organization, version, body.subject(), request_id=request_id)
+    version = await services.assistants.prompts.version(organization.id, prompt_id, body.version)
+    runs = await services.assistants.runs.request(organization, version, body.subject(), request_id=request_id)
     return PromptRunsStarted(runs=[PromptRunResponse.of(run) for run in runs])

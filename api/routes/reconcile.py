@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.context import ApplicationOf, CurrentOrganization, Limit, RequestId, Skip
+from api.context import CurrentOrganization, Limit, RequestId, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.jobs import SubjectId
 from api.schemas.reconcile import ReconcileReport, ReconcileRunList, ReconcileRunResponse, ReconcileStart
@@ -14,10 +14,10 @@ router = APIRouter(tags=["reconcile"], route_class=IdempotentRoute)
 
 @router.post("/reconcile", status_code=202, operation_id="create_reconcile_run")
 async def create_reconcile_run(
-    application: ApplicationOf, organization: CurrentOrganization, request_id: RequestId, body: ReconcileStart
+    services: ServicesOf, organization: CurrentOrganization, request_id: RequestId, body: ReconcileStart
 ) -> ReconcileRunResponse:
     """Have all of the organization looked at, once, beside the passes that run by themselves; a worker does it."""
-    run = await application.reconciliations.ask(
+    run = await services.operations.reconciliations.ask(
         organization.id,
         depth=body.depth,
         is_dry=body.dry_run,
@@ -29,14 +29,14 @@ async def create_reconcile_run(
 
 @router.post("/knowledge-bases/{kb_id}/reconcile", status_code=202, operation_id="create_knowledge_base_reconcile_run")
 async def create_knowledge_base_reconcile_run(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     request_id: RequestId,
     kb_id: str,
     body: ReconcileStart,
 ) -> ReconcileRunResponse:
     """Have one knowledge base looked at."""
-    run = await application.reconciliations.ask(
+    run = await services.operations.reconciliations.ask(
         organization.id,
         kb_id=kb_id,
         depth=body.depth,
@@ -49,20 +49,20 @@ async def create_knowledge_base_reconcile_run(
 
 @router.get("/reconcile/runs", operation_id="list_reconcile_runs")
 async def list_reconcile_runs(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
     kb_id: Annotated[SubjectId | None, Query(description="Only runs over this knowledge base alone")] = None,
 ) -> ReconcileRunList:
     """A page of runs, newest first: those that were asked for, and passes that found something of the organization."""
-    found, total = await application.reconciliations.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
+    found, total = await services.operations.reconciliations.page(organization.id, kb_id=kb_id, skip=skip, limit=limit)
     return ReconcileRunList(runs=[ReconcileRunResponse.of(run) for run in found], total_count=total, skip=skip)
 
 
 @router.get("/reconcile/runs/{reconcile_run_id}", operation_id="get_reconcile_run")
 async def get_reconcile_run(
-    application: ApplicationOf, organization: CurrentOrganization, reconcile_run_id: str
+    services: ServicesOf, organization: CurrentOrganization, reconcile_run_id: str
 ) -> ReconcileReport:
     """One run, as far as it is, with what it found by name."""
-    return ReconcileReport.with_drift(await application.reconciliations.get(organization.id, reconcile_run_id))
+    return ReconcileReport.with_drift(await services.operations.reconciliations.get(organization.id, reconcile_run_id))

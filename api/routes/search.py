@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.search import SearchAnswer, SearchSeveralBody
 
@@ -11,7 +11,9 @@ router = APIRouter(prefix="/search", tags=["search"], route_class=IdempotentRout
 
 @router.post("", operation_id="search_knowledge_bases")
 async def search_knowledge_bases(
-    application: ApplicationOf, organization: CurrentOrganization, body: SearchSeveralBody
+    services: ServicesOf, organization: CurrentOrganization, body: SearchSeveralBody
 ) -> SearchAnswer:
     """Find passages in several knowledge bases, fused into one list; their models may differ."""
-    return SearchAnswer.of(body, await application.search.search_several(organization, body.kb_ids, body.request()))
+    return SearchAnswer.of(
+        body, await services.retrieval.search.search_several(organization, body.kb_ids, body.request())
+    )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from analytiq.ingestion.prompt_uses import OnUse
-from api.context import ApplicationOf, CurrentOrganization, Limit, NameSearch, OnPromptUse, Skip
+from api.context import CurrentOrganization, Limit, NameSearch, OnPromptUse, ServicesOf, Skip
 from api.idempotency import IdempotentRoute
 from api.schemas.tags import TagCreate, TagList, TagResponse, TagUpdate
 
@@ -13,15 +13,17 @@ router = APIRouter(prefix="/tags", tags=["tags"], route_class=IdempotentRoute)
 
 
 @router.post("", status_code=201, operation_id="create_tag")
-async def create_tag(application: ApplicationOf, organization: CurrentOrganization, body: TagCreate) -> TagResponse:
+async def create_tag(services: ServicesOf, organization: CurrentOrganization, body: TagCreate) -> TagResponse:
     """Make a tag; its name is unique in the organization."""
-    tag = await application.tags.create(organization.id, name=body.name, color=body.color, description=body.description)
+    tag = await services.ingestion.tags.create(
+        organization.id, name=body.name, color=body.color, description=body.description
+    )
     return TagResponse.of(tag)
 
 
 @router.get("", operation_id="list_tags")
 async def list_tags(
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     skip: Skip = 0,
     limit: Limit = 10,
@@ -29,33 +31,33 @@ async def list_tags(
     sort: Annotated[Literal["name", "-name"], Query()] = "name",
 ) -> TagList:
     """A page of tags by name."""
-    tags, total = await application.tags.page(
+    tags, total = await services.ingestion.tags.page(
         organization.id, skip=skip, limit=limit, name_search=name_search, descending=sort.startswith("-")
     )
     return TagList(tags=[TagResponse.of(tag) for tag in tags], total_count=total, skip=skip)
 
 
 @router.get("/{tag_id}", operation_id="get_tag")
-async def get_tag(application: ApplicationOf, organization: CurrentOrganization, tag_id: str) -> TagResponse:
+async def get_tag(services: ServicesOf, organization: CurrentOrganization, tag_id: str) -> TagResponse:
     """One tag."""
-    return TagResponse.of(await application.tags.get(organization.id, tag_id))
+    return TagResponse.of(await services.ingestion.tags.get(organization.id, tag_id))
 
 
 @router.put("/{tag_id}", operation_id="update_tag")
 async def update_tag(
-    application: ApplicationOf, organization: CurrentOrganization, tag_id: str, body: TagUpdate
+    services: ServicesOf, organization: CurrentOrganization, tag_id: str, body: TagUpdate
 ) -> TagResponse:
     """Change name, color or description."""
     changes = body.model_dump(exclude_none=True)
     if not changes:
-        return TagResponse.of(await application.tags.get(organization.id, tag_id))
-    return TagResponse.of(await application.tags.change(organization.id, tag_id, changes))
+        return TagResponse.of(await services.ingestion.tags.get(organization.id, tag_id))
+    return TagResponse.of(await services.ingestion.tags.change(organization.id, tag_id, changes))
 
 
 @router.delete("/{tag_id}", status_code=204, operation_id="delete_tag")
 async def delete_tag(
-    application: ApplicationOf, organization: CurrentOrganization, tag_id: str, on_use: OnPromptUse = OnUse.REFUSE
+    services: ServicesOf, organization: CurrentOrganization, tag_id: str, on_use: OnPromptUse = OnUse.REFUSE
 ) -> Response:
     """Remove a tag that no document and no knowledge base uses; otherwise 409 says what does, prompts too."""
-    await application.tags.delete(organization.id, tag_id, on_use=on_use)
+    await services.ingestion.tags.delete(organization.id, tag_id, on_use=on_use)
     return Response(status_code=204)

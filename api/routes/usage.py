@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from analytiq.models.usage import UsageGrouping
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.search import Time
 from api.schemas.usage import DailyUsageAnswer, LlmUsageAnswer, QuotaAnswer, UsageAnswer
@@ -17,7 +17,7 @@ router = APIRouter(tags=["organization"], route_class=IdempotentRoute)
 @router.get("/usage", operation_id="get_usage")
 async def get_usage(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     since: Annotated[Time | None, Query()] = None,
     until: Annotated[Time | None, Query()] = None,
@@ -27,14 +27,14 @@ async def get_usage(
 
     Savings are counted by whole days (UTC): each that has a part in the period counts.
     """
-    totals = await application.metering.totals(organization.id, since=since, until=until, by_day=by_day)
+    totals = await services.tenancy.metering.totals(organization.id, since=since, until=until, by_day=by_day)
     return UsageAnswer.of(totals)
 
 
 @router.get("/usage/days", operation_id="get_daily_usage")
 async def get_daily_usage(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     since: Annotated[Time, Query()],
     until: Annotated[Time | None, Query()] = None,
@@ -42,27 +42,29 @@ async def get_daily_usage(
     top: Annotated[int, Query(ge=1, le=100, description="Groups at most; the rest is summed")] = 4,
 ) -> DailyUsageAnswer:
     """SPUs charged within [since, until) by day (UTC) and by the largest groups, however many groups there are."""
-    usage = await application.metering.daily(organization.id, group_by, since=since, until=until, most=top)
+    usage = await services.tenancy.metering.daily(organization.id, group_by, since=since, until=until, most=top)
     is_by_kb = group_by is UsageGrouping.KNOWLEDGE_BASE
     kb_ids = {group.id for group in usage.groups if group.id} if is_by_kb else ()
-    return DailyUsageAnswer.of(usage, await application.knowledge_bases.names(organization.id, kb_ids))
+    return DailyUsageAnswer.of(usage, await services.ingestion.knowledge_bases.names(organization.id, kb_ids))
 
 
 @router.get("/quota", operation_id="get_quota")
-async def get_quota(application: ApplicationOf, organization: CurrentOrganization) -> QuotaAnswer:
+async def get_quota(services: ServicesOf, organization: CurrentOrganization) -> QuotaAnswer:
     """How many SPUs the organization may use in all, and how many of them it has used. An operator sets the quota."""
-    return QuotaAnswer.of(await application.metering.account(organization.id))
+    return QuotaAnswer.of(await services.tenancy.metering.account(organization.id))
 
 
 @router.get("/llm-usage", operation_id="get_llm_usage")
 async def get_llm_usage(
     *,
-    application: ApplicationOf,
+    services: ServicesOf,
     organization: CurrentOrganization,
     since: Annotated[Time | None, Query()] = None,
     until: Annotated[Time | None, Query()] = None,
 ) -> LlmUsageAnswer:
     """Calls to chat and reranking models within [since, until): tokens and US dollars, by day, model and purpose."""
-    totals = await application.llm_usage.totals(organization.id, since=since, until=until)
-    names = await application.knowledge_bases.names(organization.id, {item.kb_id for item in totals if item.kb_id})
+    totals = await services.repositories.llm_usage.totals(organization.id, since=since, until=until)
+    names = await services.ingestion.knowledge_bases.names(
+        organization.id, {item.kb_id for item in totals if item.kb_id}
+    )
     return LlmUsageAnswer.of(totals, names)

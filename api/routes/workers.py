@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from api.context import ApplicationOf, CurrentOrganization
+from api.context import CurrentOrganization, ServicesOf
 from api.idempotency import IdempotentRoute
 from api.schemas.workers import WorkerList, WorkerResponse
 
@@ -10,6 +10,6 @@ router = APIRouter(tags=["jobs"], route_class=IdempotentRoute)
 
 
 @router.get("/workers", operation_id="get_workers")
-async def get_workers(application: ApplicationOf, organization: CurrentOrganization) -> WorkerList:
+async def get_workers(services: ServicesOf, organization: CurrentOrganization) -> WorkerList:
     """Worker processes that are there, with the jobs of this organization that they run."""
-    return WorkerList(workers=[WorkerResponse.of(found) for found in await application.workers.of(organization.id)])
+    return WorkerList(workers=[WorkerResponse.of(found) for found in await services.jobs.workers.of(organization.id)])

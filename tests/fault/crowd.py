@@ -59,14 +59,16 @@ class Crowd:
         tenant = self.site.tenant
         staged = await tenant.stage(name, text)
         result = await patiently(
-            lambda: self.site.application.uploads.commit(staged, tag_ids=[tenant.tag.id], metadata=None, policy=policy)
+            lambda: self.site.services.ingestion.uploads.commit(
+                staged, tag_ids=[tenant.tag.id], metadata=None, policy=policy
+            )
         )
         return result.document
 
     async def _delete(self, document: Document) -> None:
         async with self.reader.leaving(document.id):
             with contextlib.suppress(NotFoundError):  # an attempt that was not acknowledged had succeeded
-                await patiently(lambda: self.site.application.documents.delete(self.site.tenant.id, document.id))
+                await patiently(lambda: self.site.services.ingestion.documents.delete(self.site.tenant.id, document.id))
         del self.texts[document.id]
         self.deleted.append(document.id)
 

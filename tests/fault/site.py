@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import SecretStr
 from pymongo.errors import PyMongoError
 
-from analytiq.composition import Application, compose
+from analytiq.composition import Services, compose
 from analytiq.errors import TransientError
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`tenant` and `application` act in the test's process; workers run in `processes` only."""
+    """`tenant` and `services` act in the test's process; workers run in `processes` only."""
 
     tenant: Tenant
     connection: MongoConnection
@@ -39,8 +39,8 @@ class Site:
     embedding_server: EmbeddingServer
 
     @property
-    def application(self) -> Application:
-        return self.tenant.application
+    def services(self) -> Services:
+        return self.tenant.services
 
     @property
     def database(self) -> Any:
@@ -74,7 +74,7 @@ class Site:
     async def mend(self) -> Report:
         """Let the running workers work everything off, then one pass of the reconciler and what it asks for."""
         await self.until_idle()
-        report = await self.application.reconciler.run_pass()
+        report = await self.services.operations.reconciler.run_pass()
         await self.until_idle()
         return report
 
@@ -97,16 +97,16 @@ async def open_site(
 ) -> AsyncGenerator[Site]:
     """A platform on a migrated, empty database; its processes end with the block."""
     secret_key = SecretStr(new_secret_key())
-    vault = Vault(secret_key)
-    credentials = Credentials(ProviderRepository(connection), vault)
+    credentials = Credentials(ProviderRepository(connection), Vault(secret_key))
     await credentials.store_platform_defaults({"openai": (SecretStr(embedding_server.api_key), embedding_server.url)})
     settings = Settings(
         data_dir=directory,
+        secret_key=secret_key,
         queue=QueueSettings(lease_seconds=LEASE_SECONDS, poll_seconds=0.05),
         indexing=IndexingSettings(sweep_delay_seconds=SWEEP_DELAY_SECONDS),
         reconciler=ReconcilerSettings(orphan_grace_seconds=0),
     )
-    application = await compose(settings, connection, vault)
+    services = await compose(settings, connection)
     environment = {
         "MONGODB_URI": uri.get_secret_value(),
         "ANALYTIQ_MONGO__DATABASE": connection.database.name,
@@ -118,4 +118,4 @@ async def open_site(
         "ANALYTIQ_INDEXING__SWEEP_DELAY_SECONDS": str(SWEEP_DELAY_SECONDS),
     }
     with Processes(nursery, directory, environment).all_ended() as processes:
-        yield Site(await new_tenant(application), connection, processes, embedding_server)
+        yield Site(await new_tenant(services), connection, processes, embedding_server)

@@ -51,13 +51,13 @@ async def test_document_is_not_told_as_searchable_until_a_majority_holds_its_com
 
 async def _announced(site: Site, kb: KnowledgeBase, document: Document) -> tuple[bool, list[bool], list[bool], int]:
     """Return what the status, the document, a list of documents and the knowledge base say."""
-    application, organization_id = site.application, site.tenant.id
-    jobs = await application.job_operations.of_document(organization_id, document.id)
-    now = await application.documents.get(organization_id, document.id)
-    states = await application.indexing_states.of_document(now)
-    page, _ = await application.documents.page(organization_id, DocumentQuery(), skip=0, limit=10)
-    (listed,) = await application.indexing_states.of_documents(organization_id, page)
-    counted = await application.knowledge_bases.get(organization_id, kb.id)
+    services, organization_id = site.services, site.tenant.id
+    jobs = await services.jobs.operations.of_document(organization_id, document.id)
+    now = await services.ingestion.documents.get(organization_id, document.id)
+    states = await services.ingestion.indexing_states.of_document(now)
+    page, _ = await services.ingestion.documents.page(organization_id, DocumentQuery(), skip=0, limit=10)
+    (listed,) = await services.ingestion.indexing_states.of_documents(organization_id, page)
+    counted = await services.ingestion.knowledge_bases.get(organization_id, kb.id)
     return (
         DocumentStatus.of(now, jobs, states).status is TaskState.SUCCESS,
         _searchable(states),

@@ -80,9 +80,9 @@ class Round:
 
     async def change_quota(self) -> None:
         tenant = self.tenant()
-        account = await tenant.application.metering.account(tenant.id)
+        account = await tenant.services.tenancy.metering.account(tenant.id)
         quota = self.chance.choice((None, account.used, account.used + self.chance.randint(1, 60), 10))
-        await tenant.application.metering.set_quota(tenant.id, quota)
+        await tenant.services.tenancy.metering.set_quota(tenant.id, quota)
 
     async def evict(self) -> None:
         """As if everything had been made an hour ago; then a part goes."""
@@ -121,12 +121,12 @@ class Round:
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_books_balance_at_every_moment_of_any_life(site: Site, seed: int) -> None:
-    tenants = [site.tenant, await new_tenant(site.application)]
+    tenants = [site.tenant, await new_tenant(site.services)]
     life = Round(site, random.Random(seed), tenants)
     for _ in range(STEPS):
         await life.next_step()()
     for tenant in tenants:
-        await tenant.application.metering.set_quota(tenant.id, None)
+        await tenant.services.tenancy.metering.set_quota(tenant.id, None)
     site.processes.worker(settings=SETTINGS)
     site.processes.worker(settings=SETTINGS)
     await site.mend()
@@ -144,7 +144,7 @@ async def every_reservation_is_accounted_for(site: Site, tenants: list[Tenant]) 
         if over:
             await site.database["spu_accounts"].update_one({"_id": row["_id"]}, {"$set": over})
     for tenant in tenants:
-        account = await tenant.application.metering.account(tenant.id)
+        account = await tenant.services.tenancy.metering.account(tenant.id)
         ledger = [row for row in await invariants.rows(site, "spu_ledger") if row["organization_id"] == tenant.id]
         assert (account.used, account.reserved) == (sum(row["spus"] for row in ledger), 0)
     assert imbalances(await BooksRepository(site.connection).read()) == []

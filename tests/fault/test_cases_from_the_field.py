@@ -109,8 +109,8 @@ async def test_version_that_cannot_be_embedded_leaves_the_one_before_and_says_wh
             return [(job["kind"], job["state"]) for job in jobs] == [("sync", "dead")]
 
         await site.until(has_failed, site.jobs)
-    shown = await site.application.documents.get(site.tenant.id, document.id)
-    (state,) = await site.application.indexing_states.of_document(shown)
+    shown = await site.services.ingestion.documents.get(site.tenant.id, document.id)
+    (state,) = await site.services.ingestion.indexing_states.of_document(shown)
     assert (state.state.value, state.is_searchable, state.error and state.error.code) == (
         "failed",
         True,
@@ -122,7 +122,7 @@ async def test_deleted_word_is_never_found_again(site: Site) -> None:
     kb = await site.tenant.knowledge_base()
     document = await site.tenant.document("a.txt", "The word is xylophonist, in the year 1000.")
     assert await site.tenant.found(kb.id, "xylophonist") == [document.id]
-    await site.application.documents.delete(site.tenant.id, document.id)
+    await site.services.ingestion.documents.delete(site.tenant.id, document.id)
     assert await site.tenant.found(kb.id, "xylophonist") == []
     site.processes.worker()
     await site.mend()
@@ -286,7 +286,7 @@ async def test_knowledge_base_that_loses_its_tag_while_a_document_is_indexed_kee
 
 
 async def set_kb_tags(tenant: Tenant, kb: KnowledgeBase, tag_ids: Sequence[str]) -> None:
-    await tenant.application.knowledge_bases.change(tenant.id, kb.id, {"tag_ids": list(tag_ids)})
+    await tenant.services.ingestion.knowledge_bases.change(tenant.id, kb.id, {"tag_ids": list(tag_ids)})
 
 
 async def is_found(site: Site, kb: KnowledgeBase, document: Document) -> bool:

@@ -68,10 +68,10 @@ async def go_on(site: Site, life: Life, documents: Mapping[str, Any]) -> None:
     async with life.reader.leaving(documents["untagged"].id):
         await tenant.set_tags(documents["untagged"], [])
     async with life.reader.leaving(documents["deleted"].id):
-        await site.application.documents.delete(tenant.id, documents["deleted"].id)
+        await site.services.ingestion.documents.delete(tenant.id, documents["deleted"].id)
     fresh = await tenant.knowledge_base()
     life.expected[fresh.id] = life.expected[kb_id]
-    await site.application.knowledge_bases.delete(tenant.id, life.deleted_knowledge_base)
+    await site.services.ingestion.knowledge_bases.delete(tenant.id, life.deleted_knowledge_base)
 
 
 async def die_in_a_worker(site: Site, checkpoint: str) -> None:
@@ -130,7 +130,7 @@ async def test_process_killed_at_any_place_loses_and_doubles_nothing(site: Site,
         site.processes.worker()
         await leases_of_uploads_run_out(site)
         await site.mend()
-        again = await site.application.reconciler.run_pass()
+        again = await site.services.operations.reconciler.run_pass()
         assert again.drift == [], "a pass over what was mended finds nothing more"
     await invariants.hold(site, life.expected)
     for document_id in life.deleted_documents:

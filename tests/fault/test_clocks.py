@@ -59,7 +59,7 @@ async def not_yet(site: Site) -> None:
         subject=JobSubject(kb_id=new_id(), generation_id=new_id()),
         delay_seconds=LATER_SECONDS,
     )
-    await site.application.jobs.enqueue([request])
+    await site.services.repositories.jobs.enqueue([request])
 
 
 async def test_reconciler_whose_clock_is_an_hour_ahead_gives_up_no_upload_under_way(
@@ -68,9 +68,11 @@ async def test_reconciler_whose_clock_is_an_hour_ahead_gives_up_no_upload_under_
     staged = await site.tenant.stage("large.txt", prose("whales", 2) + " " * 70_000)
     right_now = clock.now
     monkeypatch.setattr(clock, "now", lambda: right_now() + timedelta(seconds=HOUR))
-    report = await site.application.reconciler.run_pass()
+    report = await site.services.operations.reconciler.run_pass()
     assert report.count(DriftKind.ABANDONED_UPLOAD) == 0
-    committed = await site.application.uploads.commit(staged, tag_ids=[], metadata=None, policy=DuplicatePolicy.RETURN)
+    committed = await site.services.ingestion.uploads.commit(
+        staged, tag_ids=[], metadata=None, policy=DuplicatePolicy.RETURN
+    )
     await site.tenant.drain()
-    document = await site.application.documents.get(site.tenant.id, committed.document.id)
+    document = await site.services.ingestion.documents.get(site.tenant.id, committed.document.id)
     assert document.state is DocumentState.EXTRACTED

@@ -19,7 +19,7 @@ async def test_knowledge_base_whose_worker_died_in_its_first_indexing_is_activat
     await site.until_idle()  # the last job was done: nothing else would come by
     (row,) = await invariants.rows(site, "knowledge_bases")
     assert (row["status"], row["document_count"]) == ("indexing", 0)
-    await site.application.reconciler.run_pass()
+    await site.services.operations.reconciler.run_pass()
     await invariants.hold(site, {kb.id: {document.id: prose("whales", 3)}})
 
 
@@ -28,7 +28,7 @@ async def test_deletion_whose_workers_die_one_after_the_other_ends_all_the_same(
     kb = await site.tenant.knowledge_base()
     document = (await site.tenant.upload("a.txt", prose("whales", 3))).document
     await site.tenant.drain()
-    await site.application.knowledge_bases.delete(site.tenant.id, doomed.id)
+    await site.services.ingestion.knowledge_bases.delete(site.tenant.id, doomed.id)
     for place in ("collection_dropped", "entries_deleted", "changes_deleted"):
         worker = site.processes.worker(Fault(f"knowledge_base.{place}"))
         await worker.reach(f"knowledge_base.{place}")
@@ -42,7 +42,7 @@ async def test_deletion_whose_workers_die_one_after_the_other_ends_all_the_same(
 async def test_deletion_that_lost_its_job_is_taken_up_by_the_reconciler(site: Site) -> None:
     doomed = await site.tenant.knowledge_base()
     await site.tenant.document("a.txt", prose("whales", 3))
-    await site.application.knowledge_bases.delete(site.tenant.id, doomed.id)
+    await site.services.ingestion.knowledge_bases.delete(site.tenant.id, doomed.id)
     await site.database["jobs"].delete_many({})  # as after a restore of some collections only
     site.processes.worker()
     await site.mend()
@@ -89,8 +89,8 @@ async def test_knowledge_base_is_activated_though_a_document_of_its_first_indexi
 
     await site.until(is_active, site.jobs)
     assert await site.tenant.found(kb.id, "year") == [document.id]
-    states = await site.application.indexing_states.of_document(
-        await site.application.documents.get(site.tenant.id, refused.id)
+    states = await site.services.ingestion.indexing_states.of_document(
+        await site.services.ingestion.documents.get(site.tenant.id, refused.id)
     )
     assert [(state.state.value, state.error and state.error.code) for state in states] == [("failed", "text_refused")]
 
@@ -112,8 +112,8 @@ async def test_knowledge_base_is_activated_while_a_document_of_its_first_indexin
     assert await site.tenant.found(kb.id, "year") == [document.id]
     (job,) = [row for row in await site.jobs() if row["kind"] == "sync"]
     assert job["state"] != "dead"
-    states = await site.application.indexing_states.of_document(
-        await site.application.documents.get(site.tenant.id, unavailable.id)
+    states = await site.services.ingestion.indexing_states.of_document(
+        await site.services.ingestion.documents.get(site.tenant.id, unavailable.id)
     )
     assert [(state.state.value, state.error and state.error.code) for state in states] in (
         [("waiting_for_provider", "provider_unavailable")],

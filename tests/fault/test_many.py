@@ -93,7 +93,7 @@ async def fill_and_reconcile(site: Site) -> None:
     report = await site.mend()
     assert (report.knowledge_bases, report.count(DriftKind.MISSING)) == (KNOWLEDGE_BASES, len(lost))
     assert len(await invariants.rows(site, "document_index")) == KNOWLEDGE_BASES // 10
-    await site.application.reconciler.run_pass()  # counts what was indexed last, where the worker has not yet
-    again = await site.application.reconciler.run_pass()
+    await site.services.operations.reconciler.run_pass()  # counts what was indexed last, where the worker has not yet
+    again = await site.services.operations.reconciler.run_pass()
     assert again.drift == []
     assert {row["status"] for row in await invariants.rows(site, "knowledge_bases")} == {"active"}

@@ -13,8 +13,10 @@ from tests.fault.site import Site
 async def claimed_by_the_dead(site: Site) -> str:
     """A job whose lease has run out; returns its id."""
     request = JobRequest(kind=JobKind.EXTRACT, organization_id=site.tenant.id, subject=JobSubject(document_id=new_id()))
-    await site.application.jobs.enqueue([request])
-    await site.application.jobs.claim([JobKind.EXTRACT], worker="dead", lease_token=new_id(), lease_seconds=-1)
+    await site.services.repositories.jobs.enqueue([request])
+    await site.services.repositories.jobs.claim(
+        [JobKind.EXTRACT], worker="dead", lease_token=new_id(), lease_seconds=-1
+    )
     return request.deduplication_key
 
 
@@ -37,9 +39,9 @@ async def states(site: Site) -> dict[str, Any]:
 async def test_job_that_a_dead_workers_transaction_holds_delays_the_rescue_of_no_other(site: Site) -> None:
     held, other = await claimed_by_the_dead(site), await claimed_by_the_dead(site)
     async with open_transaction_on(site, held):
-        assert await site.application.jobs.rescue(max_deaths=8) == 1
+        assert await site.services.repositories.jobs.rescue(max_deaths=8) == 1
         assert await states(site) == {held: "running", other: "available"}
-    assert await site.application.jobs.rescue(max_deaths=8) == 1
+    assert await site.services.repositories.jobs.rescue(max_deaths=8) == 1
     assert await states(site) == {held: "available", other: "available"}
 
 

@@ -86,7 +86,7 @@ async def test_text_that_a_worker_staged_after_it_had_lost_its_job_is_removed_by
     text = join_pages([ParsedPage(1, "too late")])
     for owner in (document, busy):
         await TextRepository(site.connection).stage(site.tenant.id, owner.id, text)
-    await site.application.reconciler.run_pass()
+    await site.services.operations.reconciler.run_pass()
     staged = [row["document_id"] for row in await invariants.rows(site, "document_texts") if row["state"] == "staging"]
     assert staged == [busy.id], "a text is spared while a job may serve it"
     site.processes.worker()

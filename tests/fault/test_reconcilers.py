@@ -45,7 +45,7 @@ async def test_vectors_that_were_deleted_while_entries_remain_are_made_again_by_
     embedded = site.embedding_server.texts
     await site.database[f"kb_vectors_{kb_id}"].delete_many({})
     site.processes.worker()
-    report = await site.application.reconciler.run_pass()
+    report = await site.services.operations.reconciler.run_pass()
     assert report.counts() == {"hollow": len(texts)}
     await site.until_idle()
     assert site.embedding_server.texts == embedded, "the cache had them all"
@@ -103,12 +103,12 @@ async def test_reconciler_goes_on_where_one_that_was_killed_had_come_to(site: Si
 async def test_run_of_an_organization_whose_worker_was_killed_goes_on_in_another(site: Site) -> None:
     kb_id, texts = await furnished(site)
     await site.database[f"kb_vectors_{kb_id}"].delete_many({})
-    run = await site.application.reconciliations.ask(site.tenant.id)
+    run = await site.services.operations.reconciliations.ask(site.tenant.id)
     killed = site.processes.worker(Fault("reconcile.batch_repaired", KILL), concurrency=1)
     await killed.end()
     site.processes.worker()
     await site.until_idle()
-    done = await site.application.reconciliations.get(site.tenant.id, run.id)
+    done = await site.services.operations.reconciliations.get(site.tenant.id, run.id)
     assert (done.state.value, done.error) == ("done", None)
     assert await attempts(site) == sorted(f"sync:{kb_id}:{document_id}" for document_id in texts)
     await invariants.hold(site, {kb_id: texts})

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from analytiq import clock
-from analytiq.composition import Application, bootstrap
+from analytiq.composition import Services, bootstrap
 from analytiq.inference.providers.litellm_module import provider_of
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.models.upload import DuplicatePolicy
@@ -111,27 +111,29 @@ class Saboteur:
 
 
 async def _call(name: str, organization_id: str, arguments: dict[str, Any]) -> None:
-    application = await bootstrap(read_settings())
+    services = await bootstrap(read_settings())
     try:
-        await {"upload": _upload, "create_knowledge_base": _create}[name](application, organization_id, arguments)
+        await {"upload": _upload, "create_knowledge_base": _create}[name](services, organization_id, arguments)
     finally:
-        await application.close()
+        await services.close()
 
 
-async def _upload(application: Application, organization_id: str, arguments: dict[str, Any]) -> None:
+async def _upload(services: Services, organization_id: str, arguments: dict[str, Any]) -> None:
     async def source() -> AsyncIterator[bytes]:
         yield arguments["content"].encode()
 
-    staged = await application.uploads.stage(
+    staged = await services.ingestion.uploads.stage(
         organization_id, document_name=arguments["document_name"], content_type="text/plain", source=source()
     )
-    await application.uploads.commit(staged, tag_ids=arguments["tag_ids"], metadata=None, policy=DuplicatePolicy.RETURN)
+    await services.ingestion.uploads.commit(
+        staged, tag_ids=arguments["tag_ids"], metadata=None, policy=DuplicatePolicy.RETURN
+    )
 
 
-async def _create(application: Application, organization_id: str, arguments: dict[str, Any]) -> None:
-    organization = await application.organizations.get(organization_id)
+async def _create(services: Services, organization_id: str, arguments: dict[str, Any]) -> None:
+    organization = await services.tenancy.organizations.get(organization_id)
     wanted = NewKnowledgeBase(**{**arguments, "tag_ids": tuple(arguments["tag_ids"])})
-    await application.knowledge_bases.create(organization, wanted)
+    await services.ingestion.knowledge_bases.create(organization, wanted)
 
 
 def _be(orders: Orders) -> int:

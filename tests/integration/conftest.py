@@ -15,7 +15,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.composition import Application, compose
+from analytiq.composition import Services, compose
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL, LocalEmbedder
@@ -28,7 +28,7 @@ from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -83,7 +83,7 @@ def embedding_server() -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture
-async def compose_application(
+async def compose_services(
     migrated: MongoConnection,
     secret_key: SecretStr,
     local_model: LocalEmbedder,
@@ -91,14 +91,14 @@ async def compose_application(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Compose:
-    """Compose an application on the test's database, by default with a large cache of vectors and small batches.
+    """Compose the services of a process, by default with a large cache of vectors and small batches.
 
     Each call stands for another process; keyword arguments are sections of the settings.
     """
     monkeypatch.setattr("analytiq.inference.embedding.models.LocalEmbedder", lambda *_, **__: local_model)
     vault = Vault(secret_key)
 
-    async def composed(**sections: Any) -> Application:
+    async def composed(**sections: Any) -> Services:
         wanted = {
             "queue": QueueSettings(poll_seconds=0.05),
             "embedding": EmbeddingSettings(batch_size=50, timeout_seconds=20, allow_global_cache=True),
@@ -110,21 +110,21 @@ async def compose_application(
         await credentials.store_platform_defaults(
             {"openai": (SecretStr(embedding_server.api_key), embedding_server.url)}
         )
-        return await compose(Settings(data_dir=tmp_path, **wanted), migrated, vault)
+        return await compose(Settings(data_dir=tmp_path, secret_key=secret_key, **wanted), migrated)
 
     return composed
 
 
 @pytest.fixture
-async def application(compose_application: Compose) -> Application:
+async def services(compose_services: Compose) -> Services:
     """The whole library, as one process has it."""
-    return await compose_application()
+    return await compose_services()
 
 
 @pytest.fixture
-async def tenant(application: Application) -> Tenant:
+async def tenant(services: Services) -> Tenant:
     """An organization with a tag; `Tenant.knowledge_base` and `Tenant.document` give it the rest."""
-    return await new_tenant(application)
+    return await new_tenant(services)
 
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]

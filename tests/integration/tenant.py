@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
 from analytiq.ingestion.upload.store import StagedFile, UploadResult
 from analytiq.models.document import Document
@@ -27,9 +27,9 @@ _NUMBERS = itertools.count(1)
 
 @dataclass(slots=True)
 class Tenant:
-    """An organization with one tag, seen through one application (which stands for one process)."""
+    """An organization with one tag, seen through the services of one process."""
 
-    application: Application
+    services: Services
     organization: Organization
     tag: Tag
 
@@ -37,15 +37,15 @@ class Tenant:
     def id(self) -> str:
         return self.organization.id
 
-    def seen_by(self, application: Application) -> "Tenant":
+    def seen_by(self, services: Services) -> "Tenant":
         """The same organization in another process."""
-        return Tenant(application, self.organization, self.tag)
+        return Tenant(services, self.organization, self.tag)
 
     async def new_tag(self, name: str) -> Tag:
-        return await self.application.tags.create(self.id, name=name, color="#000000", description="")
+        return await self.services.ingestion.tags.create(self.id, name=name, color="#000000", description="")
 
     async def stage(self, name: str, content: str | bytes) -> StagedFile:
-        return await self.application.uploads.stage(
+        return await self.services.ingestion.uploads.stage(
             self.id, document_name=name, content_type="text/plain", source=blocks(content)
         )
 
@@ -61,11 +61,11 @@ class Tenant:
         """Upload a text file, by default with the tenant's tag; nothing is extracted yet."""
         staged = await self.stage(name, content)
         tag_ids = [self.tag.id] if tags is None else tags
-        return await self.application.uploads.commit(staged, tag_ids=tag_ids, metadata=metadata, policy=policy)
+        return await self.services.ingestion.uploads.commit(staged, tag_ids=tag_ids, metadata=metadata, policy=policy)
 
     async def replace(self, name: str, content: str | bytes) -> UploadResult:
         staged = await self.stage(name, content)
-        return await self.application.uploads.commit(
+        return await self.services.ingestion.uploads.commit(
             staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE
         )
 
@@ -73,7 +73,7 @@ class Tenant:
         """Upload a text file and run every job that follows."""
         result = await self.upload(name, content, **options)
         await self.drain()
-        return await self.application.documents.get(self.id, result.document.id)
+        return await self.services.ingestion.documents.get(self.id, result.document.id)
 
     async def knowledge_base(self, **options: Any) -> KnowledgeBase:
         """Create a knowledge base of small chunks with the tenant's tag; nothing is indexed yet."""
@@ -88,18 +88,18 @@ class Tenant:
             "coalesce_neighbors": 0,
             **options,
         }
-        return await self.application.knowledge_bases.create(self.organization, NewKnowledgeBase(**wanted))
+        return await self.services.ingestion.knowledge_bases.create(self.organization, NewKnowledgeBase(**wanted))
 
     async def drain(self) -> int:
         """Run the due jobs until none is left, and what follows them; returns how many ran."""
-        count = await self.application.queue_runner().run_until_idle()
-        await self.application.life_cycle.settle_noted()
+        count = await self.services.jobs.new_runner().run_until_idle()
+        await self.services.ingestion.life_cycle.settle_noted()
         return count
 
     async def search(self, kb_id: str, query: str, **options: Any) -> SearchResponse:
         """Search; passages that repeat another are not left out, so that everything can be counted."""
         request = SearchRequest(query, **{"deduplicate": False, **options})
-        return await self.application.search.search(self.organization, kb_id, request)
+        return await self.services.retrieval.search.search(self.organization, kb_id, request)
 
     async def found(self, kb_id: str, query: str, **options: Any) -> list[str]:
         """The ids of the documents that a search shows, without repetitions, in order of id."""
@@ -107,7 +107,7 @@ class Tenant:
         return sorted({result.document_id for result in answer.results})
 
     async def set_tags(self, document: Document, tag_ids: Sequence[str]) -> None:
-        await self.application.documents.change(self.id, document.id, tag_ids=tag_ids)
+        await self.services.ingestion.documents.change(self.id, document.id, tag_ids=tag_ids)
 
 
 async def blocks(content: str | bytes, size: int = 65_536) -> AsyncIterator[bytes]:
@@ -128,10 +128,10 @@ def prose(subject: str, sentences: int, *, first: int = 0) -> str:
     )
 
 
-async def new_tenant(application: Application) -> Tenant:
+async def new_tenant(services: Services) -> Tenant:
     """A fresh organization with one tag."""
-    organization = await application.organizations.create(f"Organization {new_id()}")
+    organization = await services.tenancy.organizations.create(f"Organization {new_id()}")
     # Shared, so that tests of several organizations see what one costs another; the default is tested by itself.
-    organization = await application.organizations.set_cache_scope(organization.id, CacheScope.GLOBAL)
-    tag = await application.tags.create(organization.id, name="reports", color="#123456", description="")
-    return Tenant(application, organization, tag)
+    organization = await services.tenancy.organizations.set_cache_scope(organization.id, CacheScope.GLOBAL)
+    tag = await services.ingestion.tags.create(organization.id, name="reports", color="#123456", description="")
+    return Tenant(services, organization, tag)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 import uvicorn
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.settings import ApiSettings
 from api.application import create_app
 from api.slow_clients import TimedProtocol
@@ -21,13 +21,13 @@ class _Impatient(TimedProtocol):
 
 
 @pytest.fixture
-async def port(compose_application: Compose) -> AsyncIterator[int]:
+async def port(compose_services: Compose) -> AsyncIterator[int]:
     """Of a server that waits half a second for whatever a client owes it."""
-    application = await compose_application(api=ApiSettings(body_wait_seconds=WAIT_SECONDS))
+    services = await compose_services(api=ApiSettings(body_wait_seconds=WAIT_SECONDS))
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Application]:
-        yield application
+    async def opened() -> AsyncGenerator[Services]:
+        yield services
 
     config = uvicorn.Config(create_app(opened), port=0, log_level="warning", http=_Impatient, log_config=None)
     server = uvicorn.Server(config)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.composition import Application, compose
+from analytiq.composition import Services, compose
 from analytiq.errors import AnalytiqError
-from analytiq.inference.credentials.encryption import Vault, new_secret_key
+from analytiq.inference.credentials.encryption import new_secret_key
 from analytiq.inference.embedding.base import BeforeRepeat, InputType, Vectors
 from analytiq.inference.embedding.providers.local import LOCAL_MODEL
 from analytiq.ingestion.knowledge_bases.service import NewKnowledgeBase
@@ -37,7 +37,7 @@ DIRECT_BYTES = 60
 """Files up to this length are written with their document: texts of one line are, of two lines are not."""
 ENDLESS_SECONDS = 1e6
 
-Launch = Callable[..., Awaitable[Application]]
+Launch = Callable[..., Awaitable[Services]]
 
 
 class TinyEmbedder:
@@ -67,17 +67,18 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
     patch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.2)
     patch.setattr("analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE", 1)
     patch.setattr("analytiq.ingestion.upload.store.WITH_DOCUMENT_BYTES", DIRECT_BYTES)
-    vault = Vault(SecretStr(new_secret_key()))
+    secret_key = SecretStr(new_secret_key())
 
-    async def launch(*, grace_seconds: float = 3600.0) -> Application:
+    async def launch(*, grace_seconds: float = 3600.0) -> Services:
         settings = Settings(
             data_dir=directory,
+            secret_key=secret_key,
             # Many crashes in a row are no fault of the job.
             queue=QueueSettings(lease_seconds=ENDLESS_SECONDS, max_attempts=1000),
             search=SearchSettings(load_wait_seconds=30.0),
             reconciler=ReconcilerSettings(orphan_grace_seconds=grace_seconds),
         )
-        return await compose(settings, connection, vault)
+        return await compose(settings, connection)
 
     return launch
 
@@ -85,19 +86,19 @@ def launcher(connection: MongoConnection, directory: Path, patch: pytest.MonkeyP
 class SteppedRunner(QueueRunner):
     """Runs a job when it is told to; its heartbeat beats when it is told to."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__(
-            application.jobs,
-            application.handlers,
-            settings=application.settings.queue,
+            services.repositories.jobs,
+            services.jobs.handlers,
+            settings=services.settings.queue,
             concurrency=1,
-            on_settled=application.life_cycle.after_job,
-            on_dead=application.extraction.fail_document_of,
-            history=application.new_history(),
-            find_stopped=Stops(application.jobs, application.document_rows).among,
+            on_settled=services.ingestion.life_cycle.after_job,
+            on_dead=services.ingestion.extraction.fail_document_of,
+            history=services.jobs.new_history(),
+            find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
         )
         self.unforeseen: list[Exception] = []
-        self._life_cycle = application.life_cycle
+        self._life_cycle = services.ingestion.life_cycle
         self._work_in_hand: asyncio.Task[None] | None = None
 
     async def run_job(self, job: Job) -> None:
@@ -121,22 +122,22 @@ class SteppedRunner(QueueRunner):
         return await super()._settle_failure(running, error)
 
 
-async def stage(application: Application, organization_id: str, name: str, content: Content) -> StagedFile:
+async def stage(services: Services, organization_id: str, name: str, content: Content) -> StagedFile:
     """The first half of an upload."""
-    return await application.uploads.stage(
+    return await services.ingestion.uploads.stage(
         organization_id, document_name=name, content_type="text/plain", source=blocks(content.text)
     )
 
 
 async def commit(
-    application: Application, staged: StagedFile, *, tag_ids: tuple[str, ...] | None, policy: DuplicatePolicy
+    services: Services, staged: StagedFile, *, tag_ids: tuple[str, ...] | None, policy: DuplicatePolicy
 ) -> UploadResult:
     """The second half of an upload."""
-    return await application.uploads.commit(staged, tag_ids=tag_ids, metadata=None, policy=policy)
+    return await services.ingestion.uploads.commit(staged, tag_ids=tag_ids, metadata=None, policy=policy)
 
 
 async def create_knowledge_base(
-    application: Application, organization: Organization, name: str, tag_ids: tuple[str, ...]
+    services: Services, organization: Organization, name: str, tag_ids: tuple[str, ...]
 ) -> KnowledgeBase:
     """Chunks are about as long as a line of `Content`."""
     wanted = NewKnowledgeBase(
@@ -149,4 +150,4 @@ async def create_knowledge_base(
         embedding_model=LOCAL_MODEL,
         coalesce_neighbors=0,
     )
-    return await application.knowledge_bases.create(organization, wanted)
+    return await services.ingestion.knowledge_bases.create(organization, wanted)

@@ -75,14 +75,14 @@ async def require_truth(world: World) -> None:
     await require_pairs(world)
     if not (world.crashes or world.lost_leases):
         await audit(world)
-    await reconciling.reconciler.run_pass()
+    await reconciling.operations.reconciler.run_pass()
     await world.finish_all_work()
     # Counts are written after a job, by its process; the next pass does it where that one has died.
-    await reconciling.reconciler.run_pass()
+    await reconciling.operations.reconciler.run_pass()
     require_latest(world, await world.watching.look())
     require_latest(world, await world.watching.look(reconciling))
     await audit(world)
-    healthy = await reconciling.reconciler.run_pass(is_dry=True)
+    healthy = await reconciling.operations.reconciler.run_pass(is_dry=True)
     assert healthy.drift == []
 
 

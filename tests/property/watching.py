@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import NotFoundError
 from analytiq.models.organization import Organization
 from analytiq.retrieval.search.request import SearchRequest, SearchResult
@@ -19,7 +19,7 @@ Found = dict[str, int]
 class Watching:
     """What an observer sees who asks all knowledge bases after every step."""
 
-    def __init__(self, observer: Application, model: Model, organizations: Mapping[str, Organization]) -> None:
+    def __init__(self, observer: Services, model: Model, organizations: Mapping[str, Organization]) -> None:
         self._observer = observer
         self._model = model
         self._organizations = organizations
@@ -27,7 +27,7 @@ class Watching:
         """Knowledge bases that existed once → organization."""
         self.searches = 0
 
-    async def look(self, application: Application | None = None, *, only_of: str | None = None) -> dict[str, Found]:
+    async def look(self, services: Services | None = None, *, only_of: str | None = None) -> dict[str, Found]:
         """Search every knowledge base, or those of one organization.
 
         Nothing else moves meanwhile, so every answer is of this moment.
@@ -36,11 +36,11 @@ class Watching:
         found: dict[str, Found] = {}
         for kb_id, organization_id in self._known.items():
             if kb_id not in model.knowledge_bases and only_of is None:
-                await self._require_unknown(application, organization_id, kb_id)
+                await self._require_unknown(services, organization_id, kb_id)
         shown = {kb_id: kb for kb_id, kb in model.knowledge_bases.items() if only_of in (None, kb.organization_id)}
         for kb_id, kb in shown.items():
             self._known[kb_id] = kb.organization_id
-            results = await self.search(application or self._observer, kb.organization_id, kb_id)
+            results = await self.search(services or self._observer, kb.organization_id, kb_id)
             found[kb_id] = versions = self._read(kb_id, results)
             strangers = versions.keys() - model.members(kb_id)
             assert not strangers, f"{kb.name} shows {strangers}, which are no members"
@@ -53,10 +53,10 @@ class Watching:
         model.changed()
         return found
 
-    async def search(self, application: Application, organization_id: str, kb_id: str) -> tuple[SearchResult, ...]:
+    async def search(self, services: Services, organization_id: str, kb_id: str) -> tuple[SearchResult, ...]:
         self.searches += 1
         organization = self._organizations[organization_id]
-        answer = await application.search.search(
+        answer = await services.retrieval.search.search(
             organization, kb_id, SearchRequest(QUESTION, top_k=ALL, deduplicate=False)
         )
         return answer.results
@@ -91,9 +91,9 @@ class Watching:
             found[document_id] = versions.index(text)
         return found
 
-    async def _require_unknown(self, application: Application | None, organization_id: str, kb_id: str) -> None:
+    async def _require_unknown(self, services: Services | None, organization_id: str, kb_id: str) -> None:
         try:
-            await self.search(application or self._observer, organization_id, kb_id)
+            await self.search(services or self._observer, organization_id, kb_id)
         except NotFoundError:
             return
         raise AssertionError(f"{kb_id} was deleted and still answers")

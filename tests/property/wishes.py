@@ -80,9 +80,9 @@ def _upload_of(
     staged: list[StagedFile] = []
 
     async def run(client: Client) -> object:
-        upload = await stage(client.application, organization_id, name, content)
+        upload = await stage(client.services, organization_id, name, content)
         staged.append(upload)
-        return await commit(client.application, upload, tag_ids=tag_ids, policy=policy)
+        return await commit(client.services, upload, tag_ids=tag_ids, policy=policy)
 
     async def note(client: Client) -> None:
         docs = world.connection.database["docs"]
@@ -127,7 +127,7 @@ def _about_document(world: World, wish: Wish, slot: int, document_id: str) -> Ca
 
 def _change_document(world: World, document_id: str, **changes: Any) -> Call:
     async def run(client: Client) -> object:
-        return await client.application.documents.change(world.organization.id, document_id, **changes)
+        return await client.services.ingestion.documents.change(world.organization.id, document_id, **changes)
 
     async def note(client: Client) -> None:
         known = world.model.documents[document_id]
@@ -141,7 +141,7 @@ def _change_document(world: World, document_id: str, **changes: Any) -> Call:
 
 def _extract_again(world: World, document_id: str) -> Call:
     async def run(client: Client) -> object:
-        return await client.application.documents.extract_again(world.organization.id, document_id)
+        return await client.services.ingestion.documents.extract_again(world.organization.id, document_id)
 
     async def note(client: Client) -> None:
         assert document_id in world.model.documents
@@ -151,7 +151,7 @@ def _extract_again(world: World, document_id: str) -> Call:
 
 def _delete_document(world: World, slot: int, document_id: str) -> Call:
     async def run(client: Client) -> object:
-        return await client.application.documents.delete(world.organization.id, document_id)
+        return await client.services.ingestion.documents.delete(world.organization.id, document_id)
 
     async def note(client: Client) -> None:
         del world.model.documents[document_id]
@@ -169,7 +169,7 @@ def _create_knowledge_base(world: World, slot: int, tags: TagSet) -> Call:
     tag_ids = world.tags_of(tags)
 
     async def run(client: Client) -> object:
-        return await create_knowledge_base(client.application, world.organization, name, tag_ids)
+        return await create_knowledge_base(client.services, world.organization, name, tag_ids)
 
     async def note(client: Client) -> None:
         row = await world.connection.database["knowledge_bases"].find_one({"name": name})
@@ -194,7 +194,7 @@ def _about_knowledge_base(world: World, wish: Wish, slot: int, kb_id: str) -> Ca
 
 def _change_knowledge_base(world: World, kb_id: str, **changes: Any) -> Call:
     async def run(client: Client) -> object:
-        return await client.application.knowledge_bases.change(world.organization.id, kb_id, changes)
+        return await client.services.ingestion.knowledge_bases.change(world.organization.id, kb_id, changes)
 
     async def note(client: Client) -> None:
         known = world.model.knowledge_bases[kb_id]
@@ -207,7 +207,7 @@ def _change_knowledge_base(world: World, kb_id: str, **changes: Any) -> Call:
 
 def _delete_knowledge_base(world: World, slot: int, kb_id: str) -> Call:
     async def run(client: Client) -> object:
-        return await client.application.knowledge_bases.delete(world.organization.id, kb_id)
+        return await client.services.ingestion.knowledge_bases.delete(world.organization.id, kb_id)
 
     async def note(client: Client) -> None:
         del world.model.knowledge_bases[kb_id]
@@ -223,7 +223,7 @@ def _search(world: World, kb_id: str) -> Call:
 
     async def run(client: Client) -> object:
         try:
-            results = await world.watching.search(client.application, world.organization.id, kb_id)
+            results = await world.watching.search(client.services, world.organization.id, kb_id)
         except NotFoundError:
             assert watch.is_deleted, "a search said that the knowledge base is unknown, and it was there all the time"
         else:

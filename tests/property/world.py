@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.models.job import Job, JobKind
 from analytiq.models.organization import Organization
@@ -45,7 +45,7 @@ class Worker:
 class Client:
     """An API process and the call that it is answering."""
 
-    application: Application
+    services: Services
     actor: Actor | None = None
     on_commit: Noted | None = None
     noted_commits: int = 0
@@ -58,7 +58,7 @@ class Client:
 class Repairer:
     """A reconciler process and the pass that it is at."""
 
-    application: Application
+    services: Services
     actor: Actor | None = None
 
 
@@ -68,7 +68,7 @@ class World:
 
     connection: MongoConnection
     launch: Launch
-    observer: Application
+    observer: Services
     organization: Organization
     foreign: Organization
     tag_ids: tuple[str, ...]
@@ -140,7 +140,7 @@ class World:
             if not rows:
                 return None
             job_id = str(rows[pick % len(rows)]["_id"])
-        return await self.observer.jobs._take(job_id, worker, new_id(), ENDLESS_SECONDS)
+        return await self.observer.repositories.jobs._take(job_id, worker, new_id(), ENDLESS_SECONDS)
 
     async def crash_worker(self, number: int) -> None:
         """The process dies; another one takes its place."""
@@ -182,7 +182,7 @@ class World:
         worker = self.workers[number]
         if worker.job is None or worker.actor is None:
             return
-        if await self.observer.jobs.heartbeat(worker.job, lease_seconds=ENDLESS_SECONDS) is None:
+        if await self.observer.repositories.jobs.heartbeat(worker.job, lease_seconds=ENDLESS_SECONDS) is None:
             self.trace.append(f"worker {number} finds its lease lost")
             worker.runner.stop_work()
             await self.work(number, 0, 1)
@@ -255,12 +255,12 @@ class World:
         """Let the reconciler go on with its pass, or begin one; where it ends, search in its process."""
         repairer = self.repairer
         if repairer.actor is None:
-            repairer.actor = Actor("reconciler", repairer.application.reconciler.run_pass)
+            repairer.actor = Actor("reconciler", repairer.services.operations.reconciler.run_pass)
         await self.go_on(repairer.actor, reach, _nothing)
         if repairer.actor.is_done:
             self._end_of(repairer.actor)
             repairer.actor = None
-            await self.watching.look(repairer.application)
+            await self.watching.look(repairer.services)
 
     async def crash_reconciler(self) -> None:
         if self.repairer.actor is not None:
@@ -287,7 +287,7 @@ class World:
     async def _expire(self, query: dict[str, Any]) -> None:
         past = clock.now() - timedelta(hours=2)
         await self.connection.database["jobs"].update_many(query, {"$set": {"lease_expires_at": past}})
-        await self.observer.jobs.rescue(max_deaths=1000)
+        await self.observer.repositories.jobs.rescue(max_deaths=1000)
 
     async def drain(self) -> None:
         """Let every process end what it is at, and run what is due."""
@@ -323,10 +323,10 @@ class World:
 async def new_world(connection: MongoConnection, launch: Launch) -> World:
     """An organization of two tags; another one whose document and knowledge base, by mistake, name them too."""
     observer = await launch()
-    organization = await observer.organizations.create("ours")
-    foreign = await observer.organizations.create("theirs")
+    organization = await observer.tenancy.organizations.create("ours")
+    foreign = await observer.tenancy.organizations.create("theirs")
     tags = [
-        await observer.tags.create(organization.id, name=f"tag {number}", color="#000000", description="")
+        await observer.ingestion.tags.create(organization.id, name=f"tag {number}", color="#000000", description="")
         for number in range(TAGS)
     ]
     model = Model()
@@ -339,8 +339,8 @@ async def new_world(connection: MongoConnection, launch: Launch) -> World:
     world.document_slots[0], world.kb_slots[0] = await _settle(world, organization, "ours", (tag_ids[0],))
     # Nothing but the organization tells theirs from ours.
     await _settle(world, foreign, "theirs", tag_ids)
-    await observer.queue_runner().run_until_idle()
-    await observer.life_cycle.settle_noted()
+    await observer.jobs.new_runner().run_until_idle()
+    await observer.ingestion.life_cycle.settle_noted()
     return world
 
 

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.account import Permission, Role
 from analytiq.settings import AccountSettings, ApiSettings, OidcSettings, SmtpSettings
 from api.application import create_app
@@ -23,14 +23,14 @@ PASSWORD = "correct horse battery"
 
 
 @asynccontextmanager
-async def served(application: Application) -> AsyncIterator[httpx.AsyncClient]:
+async def served(services: Services) -> AsyncIterator[httpx.AsyncClient]:
     """The API of this application on a port, and a browser that is at its address."""
 
     @asynccontextmanager
-    async def open_application() -> AsyncIterator[Application]:
-        yield application
+    async def open_services() -> AsyncIterator[Services]:
+        yield services
 
-    server = uvicorn.Server(uvicorn.Config(create_app(open_application), port=0, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(create_app(open_services), port=0, log_level="warning"))
     serving = asyncio.create_task(server.serve())
     try:
         while not server.started:
@@ -43,22 +43,22 @@ async def served(application: Application) -> AsyncIterator[httpx.AsyncClient]:
         await serving
 
 
-async def member(application: Application, email: str) -> None:
-    tenant = await new_tenant(application)
-    invited = await application.invitations.invite(
+async def member(services: Services, email: str) -> None:
+    tenant = await new_tenant(services)
+    invited = await services.tenancy.invitations.invite(
         tenant.id, role=Role.OWNER, email=email, invited_by=None, by=Permission.OWNER
     )
-    await application.people.accept(invited.secret.get_secret_value(), email=None, name="Ada", password=PASSWORD)
+    await services.tenancy.people.accept(invited.secret.get_secret_value(), email=None, name="Ada", password=PASSWORD)
 
 
-async def test_browser_goes_to_the_provider_and_comes_back_signed_in(compose_application: Compose) -> None:
+async def test_browser_goes_to_the_provider_and_comes_back_signed_in(compose_services: Compose) -> None:
     with OidcProvider() as provider:
         oidc = OidcSettings(
             issuer=provider.url, client_id=provider.client_id, client_secret=SecretStr(provider.client_secret)
         )
-        application = await compose_application(accounts=AccountSettings(oidc=oidc))
-        await member(application, "ada@example.com")
-        async with served(application) as browser:
+        services = await compose_services(accounts=AccountSettings(oidc=oidc))
+        await member(services, "ada@example.com")
+        async with served(services) as browser:
             assert (await browser.get("/v0/auth/ways")).json()["oidc_name"] == "single sign-on"
             answer = await browser.get("/v0/auth/oidc/sign-in", params={"next": "/search/?q=a%20b"})
             answer = await browser.get(answer.headers["location"])
@@ -68,27 +68,27 @@ async def test_browser_goes_to_the_provider_and_comes_back_signed_in(compose_app
 
 
 @pytest.mark.parametrize("path", ["https://elsewhere.example/", "//elsewhere.example", "/\\elsewhere.example"])
-async def test_nobody_is_sent_to_another_site_after_signing_in(compose_application: Compose, path: str) -> None:
+async def test_nobody_is_sent_to_another_site_after_signing_in(compose_services: Compose, path: str) -> None:
     with OidcProvider() as provider:
         oidc = OidcSettings(
             issuer=provider.url, client_id=provider.client_id, client_secret=SecretStr(provider.client_secret)
         )
-        application = await compose_application(accounts=AccountSettings(oidc=oidc))
-        await member(application, "ada@example.com")
-        async with served(application) as browser:
+        services = await compose_services(accounts=AccountSettings(oidc=oidc))
+        await member(services, "ada@example.com")
+        async with served(services) as browser:
             answer = await browser.get("/v0/auth/oidc/sign-in", params={"next": path})
             answer = await browser.get(answer.headers["location"])
             answer = await browser.get(answer.headers["location"])
             assert answer.headers["location"] == "/"
 
 
-async def test_what_the_provider_refuses_is_told_by_the_sign_in_page(compose_application: Compose) -> None:
+async def test_what_the_provider_refuses_is_told_by_the_sign_in_page(compose_services: Compose) -> None:
     with OidcProvider(email="stranger@example.com") as provider:
         oidc = OidcSettings(
             issuer=provider.url, client_id=provider.client_id, client_secret=SecretStr(provider.client_secret)
         )
-        application = await compose_application(accounts=AccountSettings(oidc=oidc))
-        async with served(application) as browser:
+        services = await compose_services(accounts=AccountSettings(oidc=oidc))
+        async with served(services) as browser:
             answer = await browser.get("/v0/auth/oidc/sign-in")
             answer = await browser.get(answer.headers["location"])
             answer = await browser.get(answer.headers["location"])
@@ -103,13 +103,13 @@ def mailing(server: MailServer) -> AccountSettings:
     return AccountSettings(smtp=smtp)
 
 
-async def test_forgotten_password_comes_by_mail_with_the_public_address(compose_application: Compose) -> None:
+async def test_forgotten_password_comes_by_mail_with_the_public_address(compose_services: Compose) -> None:
     async with mail_server() as mails:
-        application = await compose_application(
+        services = await compose_services(
             accounts=mailing(mails), api=ApiSettings(public_url="https://docs.example.com/")
         )
-        await member(application, "ada@example.com")
-        async with served(application) as browser:
+        await member(services, "ada@example.com")
+        async with served(services) as browser:
             for email in ("nobody@example.com", "Ada@example.com"):
                 answer = await browser.post("/v0/auth/password-reset/request", json={"email": email})
                 assert answer.status_code == 202
@@ -126,11 +126,11 @@ async def test_forgotten_password_comes_by_mail_with_the_public_address(compose_
             assert "; secure" in signed_in.headers["set-cookie"].lower()
 
 
-async def test_host_that_a_stranger_names_is_in_no_mail(compose_application: Compose) -> None:
+async def test_host_that_a_stranger_names_is_in_no_mail(compose_services: Compose) -> None:
     async with mail_server() as mails:
-        application = await compose_application(accounts=mailing(mails))
-        await member(application, "ada@example.com")
-        async with served(application) as browser:
+        services = await compose_services(accounts=mailing(mails))
+        await member(services, "ada@example.com")
+        async with served(services) as browser:
             answer = await browser.post(
                 "/v0/auth/password-reset/request",
                 json={"email": "ada@example.com"},
@@ -138,20 +138,20 @@ async def test_host_that_a_stranger_names_is_in_no_mail(compose_application: Com
             )
             assert answer.status_code == 202
             assert not (await browser.get("/v0/auth/ways")).json()["sends_mail"]
-        await asyncio.gather(*application.background)
+        await services.settled()
         assert mails.messages == []
 
 
 async def test_invitation_is_mailed_and_a_mail_server_that_refuses_costs_only_the_mail(
-    compose_application: Compose,
+    compose_services: Compose,
 ) -> None:
     async with mail_server() as mails:
-        application = await compose_application(accounts=mailing(mails))
-        tenant = await new_tenant(application)
-        issued = await application.organizations.issue_token(tenant.id, name="t")
+        services = await compose_services(accounts=mailing(mails))
+        tenant = await new_tenant(services)
+        issued = await services.tenancy.organizations.issue_token(tenant.id, name="t")
         headers = {"Authorization": f"Bearer {issued.secret.get_secret_value()}"}
         path = f"/v0/orgs/{tenant.id}/invitations"
-        async with served(application) as browser:
+        async with served(services) as browser:
             sent = await browser.post(path, json={"email": "bob@example.com", "role": "viewer"}, headers=headers)
             assert sent.json()["is_mailed"]
             # Whoever has the link learns by following it whether the address has an account.

@@ -15,7 +15,7 @@ from tests.integration.tenant import Tenant
 
 
 async def maker_of(tenant: Tenant, user: User) -> Maker:
-    member = await tenant.application.sessions.member_of(user, tenant.id)
+    member = await tenant.services.tenancy.sessions.member_of(user, tenant.id)
     assert member is not None
     return Maker(kind=MakerKind.USER, id=user.id, name=user.email, member_id=member.id)
 
@@ -27,7 +27,7 @@ def by_token(issued: IssuedToken) -> Maker:
 async def token_of(
     tenant: Tenant, maker: Maker | None, scope: TokenScope = TokenScope.WRITE, **options: object
 ) -> IssuedToken:
-    return await tenant.application.organizations.issue_token(
+    return await tenant.services.tenancy.organizations.issue_token(
         tenant.id,
         name="made",
         scope=scope,
@@ -39,7 +39,7 @@ async def token_of(
 async def permission_of(tenant: Tenant, issued: IssuedToken) -> Permission | None:
     """What a use of the token finds."""
     try:
-        opened = await tenant.application.organizations.open_token(issued.secret.get_secret_value())
+        opened = await tenant.services.tenancy.organizations.open_token(issued.secret.get_secret_value())
     except AccessDeniedError:
         return None
     return opened.permission
@@ -49,7 +49,7 @@ async def test_tokens_of_a_person_shrink_with_the_role_and_end_with_the_membersh
     await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.ADMIN)
     token = await token_of(tenant, await maker_of(tenant, ada))
-    people = tenant.application.people
+    people = tenant.services.tenancy.people
     assert await permission_of(tenant, token) is Permission.WRITE
     await people.change_role(tenant.id, ada.id, Role.VIEWER, by=Permission.OWNER)
     assert await permission_of(tenant, token) is Permission.READ
@@ -63,11 +63,11 @@ async def test_tokens_of_an_earlier_membership_do_not_come_back_with_the_person(
     await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.ADMIN)
     token = await token_of(tenant, await maker_of(tenant, ada))
-    await tenant.application.people.remove(tenant.id, ada.id, by=Permission.OWNER)
-    again = await tenant.application.invitations.invite(
+    await tenant.services.tenancy.people.remove(tenant.id, ada.id, by=Permission.OWNER)
+    again = await tenant.services.tenancy.invitations.invite(
         tenant.id, role=Role.ADMIN, email="ada@x.org", invited_by=None, by=Permission.OWNER
     )
-    await tenant.application.people.accept_as(again.secret.get_secret_value(), ada)
+    await tenant.services.tenancy.people.accept_as(again.secret.get_secret_value(), ada)
     assert await permission_of(tenant, token) is None
     assert await permission_of(tenant, await token_of(tenant, await maker_of(tenant, ada))) is Permission.WRITE
 
@@ -75,13 +75,13 @@ async def test_tokens_of_an_earlier_membership_do_not_come_back_with_the_person(
 async def test_token_that_another_made_ends_with_it(tenant: Tenant) -> None:
     await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.OWNER)
-    organizations = tenant.application.organizations
+    organizations = tenant.services.tenancy.organizations
     first = await token_of(tenant, await maker_of(tenant, ada), TokenScope.ADMIN)
     second = await token_of(tenant, by_token(first), TokenScope.ADMIN)
     third = await token_of(tenant, by_token(second))
-    await tenant.application.people.change_role(tenant.id, ada.id, Role.VIEWER, by=Permission.OWNER)
+    await tenant.services.tenancy.people.change_role(tenant.id, ada.id, Role.VIEWER, by=Permission.OWNER)
     assert await permission_of(tenant, third) is Permission.READ
-    await tenant.application.people.change_role(tenant.id, ada.id, Role.OWNER, by=Permission.OWNER)
+    await tenant.services.tenancy.people.change_role(tenant.id, ada.id, Role.OWNER, by=Permission.OWNER)
     assert await permission_of(tenant, third) is Permission.WRITE
     await organizations.revoke_token(tenant.id, second.token.id)
     assert await permission_of(tenant, third) is None
@@ -92,7 +92,7 @@ async def test_token_that_an_expiring_one_made_lives_no_longer(tenant: Tenant, m
     soon = clock.now() + timedelta(hours=1)
     first = await token_of(tenant, OPERATOR, TokenScope.ADMIN, expires_at=soon)
     second = await token_of(tenant, by_token(first))
-    opened = await tenant.application.organizations.open_token(second.secret.get_secret_value())
+    opened = await tenant.services.tenancy.organizations.open_token(second.secret.get_secret_value())
     assert opened.ends_at is not None
     assert abs(opened.ends_at - soon) < timedelta(milliseconds=1)
     monkeypatch.setattr(clock, "now", lambda: soon + timedelta(seconds=1))
@@ -107,9 +107,9 @@ async def test_tokens_older_than_makers_and_those_of_operators_stay(tenant: Tena
 async def test_token_that_was_taken_over_outlives_its_first_maker(tenant: Tenant) -> None:
     owner = await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.ADMIN)
-    organizations = tenant.application.organizations
+    organizations = tenant.services.tenancy.organizations
     token = await token_of(tenant, await maker_of(tenant, ada))
-    await tenant.application.people.remove(tenant.id, ada.id, by=Permission.OWNER)
+    await tenant.services.tenancy.people.remove(tenant.id, ada.id, by=Permission.OWNER)
     taken = await organizations.take_over_token(tenant.id, token.token.id, await maker_of(tenant, owner))
     assert taken.made_by is not None
     assert taken.made_by.name == "owner@x.org"
@@ -117,7 +117,7 @@ async def test_token_that_was_taken_over_outlives_its_first_maker(tenant: Tenant
 
 
 async def test_who_may_do_less_than_a_token_takes_it_over_as_little_as_a_revoked_or_foreign_one(tenant: Tenant) -> None:
-    organizations = tenant.application.organizations
+    organizations = tenant.services.tenancy.organizations
     strong, weak = await token_of(tenant, OPERATOR, TokenScope.ADMIN), await token_of(tenant, OPERATOR)
     with pytest.raises(AccessDeniedError):
         await organizations.take_over_token(tenant.id, strong.token.id, OPERATOR, by=Permission.ADMIN)
@@ -134,7 +134,7 @@ async def test_token_cannot_become_its_own_maker(tenant: Tenant) -> None:
     second = await token_of(tenant, by_token(first), TokenScope.ADMIN)
     for maker in (by_token(first), by_token(second)):
         with pytest.raises(ConflictError):
-            await tenant.application.organizations.take_over_token(tenant.id, first.token.id, maker)
+            await tenant.services.tenancy.organizations.take_over_token(tenant.id, first.token.id, maker)
     assert await permission_of(tenant, second) is Permission.OWNER
 
 
@@ -151,8 +151,8 @@ async def test_chain_of_tokens_is_bounded(tenant: Tenant) -> None:
 async def test_invitation_ends_when_its_maker_leaves_or_may_no_longer_invite(tenant: Tenant, role: Role | None) -> None:
     await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.ADMIN)
-    application = tenant.application
-    invited = await application.invitations.invite(
+    services = tenant.services
+    invited = await services.tenancy.invitations.invite(
         tenant.id,
         role=Role.ADMIN,
         email="back@x.org",
@@ -161,30 +161,30 @@ async def test_invitation_ends_when_its_maker_leaves_or_may_no_longer_invite(ten
         made_by=await maker_of(tenant, ada),
     )
     if role is None:
-        await application.people.remove(tenant.id, ada.id, by=Permission.OWNER)
+        await services.tenancy.people.remove(tenant.id, ada.id, by=Permission.OWNER)
     else:
-        await application.people.change_role(tenant.id, ada.id, role, by=Permission.OWNER)
+        await services.tenancy.people.change_role(tenant.id, ada.id, role, by=Permission.OWNER)
     secret = invited.secret.get_secret_value()
     with pytest.raises(NotFoundError):
-        await application.invitations.look_at(secret)
+        await services.tenancy.invitations.look_at(secret)
     with pytest.raises(NotFoundError):
-        await application.people.accept(secret, email=None, name="Back", password=PASSWORD)
+        await services.tenancy.people.accept(secret, email=None, name="Back", password=PASSWORD)
     with pytest.raises(NotFoundError):
-        await application.people.accept_as(secret, ada)
+        await services.tenancy.people.accept_as(secret, ada)
     assert "back@x.org" not in await roles_of(tenant)
-    owner_member = await application.people.members(tenant.id, skip=0, limit=1)
-    await application.invitations.take_over(
+    owner_member = await services.tenancy.people.members(tenant.id, skip=0, limit=1)
+    await services.tenancy.invitations.take_over(
         tenant.id, invited.invitation.id, await maker_of(tenant, owner_member[0][0].user), by=Permission.OWNER
     )
-    await application.people.accept(secret, email=None, name="Back", password=PASSWORD)
+    await services.tenancy.people.accept(secret, email=None, name="Back", password=PASSWORD)
     assert (await roles_of(tenant))["back@x.org"] is Role.ADMIN
 
 
 async def test_invitation_of_a_demoted_owner_makes_an_admin_at_most(tenant: Tenant) -> None:
     await join(tenant, "owner@x.org", Role.OWNER)
     ada = await join(tenant, "ada@x.org", Role.OWNER)
-    application = tenant.application
-    invited = await application.invitations.invite(
+    services = tenant.services
+    invited = await services.tenancy.invitations.invite(
         tenant.id,
         role=Role.OWNER,
         email="new@x.org",
@@ -192,15 +192,15 @@ async def test_invitation_of_a_demoted_owner_makes_an_admin_at_most(tenant: Tena
         by=Permission.OWNER,
         made_by=await maker_of(tenant, ada),
     )
-    await application.people.change_role(tenant.id, ada.id, Role.ADMIN, by=Permission.OWNER)
+    await services.tenancy.people.change_role(tenant.id, ada.id, Role.ADMIN, by=Permission.OWNER)
     secret = invited.secret.get_secret_value()
-    assert (await application.invitations.look_at(secret)).role is Role.ADMIN
-    await application.people.accept(secret, email=None, name="New", password=PASSWORD)
+    assert (await services.tenancy.invitations.look_at(secret)).role is Role.ADMIN
+    await services.tenancy.people.accept(secret, email=None, name="New", password=PASSWORD)
     assert (await roles_of(tenant))["new@x.org"] is Role.ADMIN
-    owners = await application.invitations.invite(
+    owners = await services.tenancy.invitations.invite(
         tenant.id, role=Role.OWNER, email="o@x.org", invited_by=None, by=Permission.OWNER, made_by=OPERATOR
     )
     with pytest.raises(AccessDeniedError):
-        await application.invitations.take_over(
+        await services.tenancy.invitations.take_over(
             tenant.id, owners.invitation.id, await maker_of(tenant, ada), by=Permission.ADMIN
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.erasure import ErasureOptions, LedgerFate
 from analytiq.operations.backup.making import Backup, Made
 from analytiq.operations.backup.restoring import Restore, Restored, RestoreOptions, verified
@@ -51,13 +51,13 @@ class Seen:
     usage: list[tuple[str, str, int]]
 
 
-async def seen_of(application: Application, organization_id: str, questions: Sequence[str] = ()) -> Seen:
+async def seen_of(services: Services, organization_id: str, questions: Sequence[str] = ()) -> Seen:
     """Look at everything."""
-    organization = await application.organizations.get(organization_id)
-    page, _ = await application.documents.page(organization_id, DocumentQuery(), skip=0, limit=100)
-    kbs, _ = await application.knowledge_bases.page(organization_id, skip=0, limit=100, name_search=None)
+    organization = await services.tenancy.organizations.get(organization_id)
+    page, _ = await services.ingestion.documents.page(organization_id, DocumentQuery(), skip=0, limit=100)
+    kbs, _ = await services.ingestion.knowledge_bases.page(organization_id, skip=0, limit=100, name_search=None)
     kbs.sort(key=lambda kb: kb.name)
-    tenant = Tenant(application, organization, (await tags_of(application, organization_id))[0])
+    tenant = Tenant(services, organization, (await tags_of(services, organization_id))[0])
     answers: dict[str, list[tuple[str, str, float]]] = {}
     for kb in kbs:
         for question in questions:
@@ -70,33 +70,33 @@ async def seen_of(application: Application, organization_id: str, questions: Seq
             (item.model_dump(exclude={"id", "organization_id", "file_id", "text_id", "tag_ids"}) for item in page),
             key=lambda row: str(row["document_name"]),
         ),
-        originals={item.document_name: await original_of(application, organization_id, item.id) for item in page},
-        texts={
-            item.document_name: await text_of(application, organization_id, item.id) for item in page if item.text_id
-        },
+        originals={item.document_name: await original_of(services, organization_id, item.id) for item in page},
+        texts={item.document_name: await text_of(services, organization_id, item.id) for item in page if item.text_id},
         knowledge_bases=[kb.model_dump(exclude={"id", "organization_id", "tag_ids", "vectors_uuid"}) for kb in kbs],
         answers=answers,
         usage=sorted(
             (total.operation.value, total.embedding_model, total.spus)
-            for total in await application.metering.totals(organization_id, since=None, until=None)
+            for total in await services.tenancy.metering.totals(organization_id, since=None, until=None)
             if total.spus  # what the cache saved is in no archive, and looking saves something
         ),
     )
 
 
-async def tags_of(application: Application, organization_id: str) -> Any:
-    tags, _ = await application.tags.page(organization_id, skip=0, limit=100, name_search=None, descending=False)
+async def tags_of(services: Services, organization_id: str) -> Any:
+    tags, _ = await services.ingestion.tags.page(organization_id, skip=0, limit=100, name_search=None, descending=False)
     return tags
 
 
-async def original_of(application: Application, organization_id: str, document_id: str) -> str:
-    _, blocks = await application.documents.original(organization_id, document_id)
+async def original_of(services: Services, organization_id: str, document_id: str) -> str:
+    _, blocks = await services.ingestion.documents.original(organization_id, document_id)
     digest = hashlib.sha256()
     async for block in blocks:
         digest.update(block)
     return digest.hexdigest()
 
 
-async def text_of(application: Application, organization_id: str, document_id: str) -> str:
-    _, pages, _ = await application.documents.text_pages(organization_id, document_id, first_page=1, page_count=1000)
+async def text_of(services: Services, organization_id: str, document_id: str) -> str:
+    _, pages, _ = await services.ingestion.documents.text_pages(
+        organization_id, document_id, first_page=1, page_count=1000
+    )
     return "".join(page.text for page in pages)

@@ -12,7 +12,7 @@ from pathlib import Path
 import bson
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, TransientError
 from analytiq.operations.backup.container import FORMAT_VERSION, MAGIC, FrameKind, FrameReader, FrameWriter
 from analytiq.operations.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
@@ -24,10 +24,10 @@ from tests.integration.backup.archiving import archive_of, lose, restore_from
 from tests.integration.tenant import Tenant, prose
 
 
-async def made(application: Application, tenant: Tenant) -> bytes:
+async def made(services: Services, tenant: Tenant) -> bytes:
     await tenant.knowledge_base()
     await tenant.document("whales.txt", prose("whales", 5))
-    archive, _ = await archive_of(application.connection, [tenant.id])
+    archive, _ = await archive_of(services.connection, [tenant.id])
     return archive
 
 
@@ -38,8 +38,8 @@ def refusal(archive: bytes) -> str:
     return refused.value.code
 
 
-async def test_every_single_changed_byte_is_told(application: Application, tenant: Tenant) -> None:
-    archive = await made(application, tenant)
+async def test_every_single_changed_byte_is_told(services: Services, tenant: Tenant) -> None:
+    archive = await made(services, tenant)
     verify(io.BytesIO(archive))
     places = [*range(200), *random.Random(7).sample(range(len(archive)), 400), len(archive) - 1]
     for place in places:
@@ -48,15 +48,15 @@ async def test_every_single_changed_byte_is_told(application: Application, tenan
         assert refusal(bytes(spoilt)).startswith("archive_"), place
 
 
-async def test_every_shorter_archive_is_told_to_be_incomplete(application: Application, tenant: Tenant) -> None:
-    archive = await made(application, tenant)
+async def test_every_shorter_archive_is_told_to_be_incomplete(services: Services, tenant: Tenant) -> None:
+    archive = await made(services, tenant)
     for length in [*range(100), *random.Random(7).sample(range(len(archive)), 200)]:
         code = refusal(archive[:length])
         assert code == ("archive_foreign" if length < len(MAGIC) else "archive_truncated"), length
 
 
-async def test_frames_that_were_dropped_doubled_or_moved_are_told(application: Application, tenant: Tenant) -> None:
-    archive = await made(application, tenant)
+async def test_frames_that_were_dropped_doubled_or_moved_are_told(services: Services, tenant: Tenant) -> None:
+    archive = await made(services, tenant)
     reader = FrameReader(io.BytesIO(archive))
     reader.begin()
     places = [reader.offset]
@@ -100,7 +100,7 @@ def test_frame_that_expands_beyond_its_length_is_refused() -> None:
     assert refusal(content[:start] + lengths + digest + stored) == "archive_damaged"
 
 
-async def forged(application: Application, archive: bytes, change: object) -> bytes:
+async def forged(services: Services, archive: bytes, change: object) -> bytes:
     """The archive with a change to its rows, and right digests: what no damage does, but people can."""
     assert callable(change)
     reader, stream = FrameReader(io.BytesIO(archive)), io.BytesIO()
@@ -114,46 +114,40 @@ async def forged(application: Application, archive: bytes, change: object) -> by
     return stream.getvalue()
 
 
-async def test_rows_of_another_organization_are_refused_and_all_is_undone(
-    application: Application, tenant: Tenant
-) -> None:
-    archive = await made(application, tenant)
+async def test_rows_of_another_organization_are_refused_and_all_is_undone(services: Services, tenant: Tenant) -> None:
+    archive = await made(services, tenant)
     victim = new_id()
 
     def change(row: dict[str, object]) -> dict[str, object]:
         return {**row, "organization_id": victim} if "file_id" in row else row
 
-    forgery = await forged(application, archive, change)
-    await lose(application.connection, tenant.id)
+    forgery = await forged(services, archive, change)
+    await lose(services.connection, tenant.id)
     with pytest.raises(InvalidInputError) as refused:
-        await restore_from(application.connection, forgery)
+        await restore_from(services.connection, forgery)
     assert refused.value.code == "archive_foreign"
     for name in ("docs", "fs.files", "fs.chunks", "knowledge_bases", "restores", "document_index"):
-        assert await application.connection.database[name].count_documents({}) == 0
-    names = await application.connection.database.list_collection_names()
+        assert await services.connection.database[name].count_documents({}) == 0
+    names = await services.connection.database.list_collection_names()
     assert not [name for name in names if name.startswith("kb_vectors_")]
 
 
-async def test_chunks_of_files_that_are_not_in_the_archive_are_refused(
-    application: Application, tenant: Tenant
-) -> None:
-    archive = await made(application, tenant)
+async def test_chunks_of_files_that_are_not_in_the_archive_are_refused(services: Services, tenant: Tenant) -> None:
+    archive = await made(services, tenant)
     target = bson.ObjectId()
 
     def change(row: dict[str, object]) -> dict[str, object]:
         return {**row, "files_id": target} if "files_id" in row else row
 
-    forgery = await forged(application, archive, change)
-    await lose(application.connection, tenant.id)
+    forgery = await forged(services, archive, change)
+    await lose(services.connection, tenant.id)
     with pytest.raises(InvalidInputError):
-        await restore_from(application.connection, forgery)
-    assert await application.connection.database["fs.chunks"].count_documents({}) == 0
+        await restore_from(services.connection, forgery)
+    assert await services.connection.database["fs.chunks"].count_documents({}) == 0
 
 
-async def test_file_bears_its_name_only_once_it_is_whole(
-    application: Application, tenant: Tenant, tmp_path: Path
-) -> None:
-    await made(application, tenant)
+async def test_file_bears_its_name_only_once_it_is_whole(services: Services, tenant: Tenant, tmp_path: Path) -> None:
+    await made(services, tenant)
     path = tmp_path / "archive"
     seen: list[list[str]] = []
 
@@ -163,7 +157,7 @@ async def test_file_bears_its_name_only_once_it_is_whole(
 
     checkpoints.install(look)
     try:
-        await write_file(application.connection, path, [tenant.id])
+        await write_file(services.connection, path, [tenant.id])
     finally:
         checkpoints.install(None)
     assert seen
@@ -171,12 +165,12 @@ async def test_file_bears_its_name_only_once_it_is_whole(
     assert [item.name for item in tmp_path.glob("archive*")] == ["archive"]
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(ConflictError):
-        await write_file(application.connection, path, [tenant.id])
+        await write_file(services.connection, path, [tenant.id])
     await verify_file(path)
 
 
-async def test_backup_that_fails_leaves_no_file(application: Application, tenant: Tenant, tmp_path: Path) -> None:
-    await made(application, tenant)
+async def test_backup_that_fails_leaves_no_file(services: Services, tenant: Tenant, tmp_path: Path) -> None:
+    await made(services, tenant)
 
     async def fail(name: str) -> None:
         if name == "backup.batch_written":
@@ -185,20 +179,20 @@ async def test_backup_that_fails_leaves_no_file(application: Application, tenant
     checkpoints.install(fail)
     try:
         with pytest.raises(InvalidInputError, match="No space left"):
-            await write_file(application.connection, tmp_path / "archive", [tenant.id])
+            await write_file(services.connection, tmp_path / "archive", [tenant.id])
     finally:
         checkpoints.install(None)
     assert list(tmp_path.glob("archive*")) == []
-    assert await application.connection.database["backup_holds"].count_documents({}) == 0
+    assert await services.connection.database["backup_holds"].count_documents({}) == 0
     with pytest.raises(NotFoundError):
-        await write_file(application.connection, tmp_path / "archive", [new_id()])
+        await write_file(services.connection, tmp_path / "archive", [new_id()])
     assert list(tmp_path.glob("archive*")) == []
 
 
 async def test_backup_that_is_stopped_leaves_no_file_and_no_hold(
-    application: Application, tenant: Tenant, tmp_path: Path
+    services: Services, tenant: Tenant, tmp_path: Path
 ) -> None:
-    await made(application, tenant)
+    await made(services, tenant)
     reached = asyncio.Event()
 
     async def wait(name: str) -> None:
@@ -208,7 +202,7 @@ async def test_backup_that_is_stopped_leaves_no_file_and_no_hold(
 
     checkpoints.install(wait)
     try:
-        making = asyncio.create_task(write_file(application.connection, tmp_path / "archive", [tenant.id]))
+        making = asyncio.create_task(write_file(services.connection, tmp_path / "archive", [tenant.id]))
         await reached.wait()
         making.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -216,52 +210,52 @@ async def test_backup_that_is_stopped_leaves_no_file_and_no_hold(
     finally:
         checkpoints.install(None)
     assert list(tmp_path.glob("archive*")) == []
-    assert await application.connection.database["backup_holds"].count_documents({}) == 0
+    assert await services.connection.database["backup_holds"].count_documents({}) == 0
 
 
-async def test_backup_that_lost_its_hold_fails(application: Application, tenant: Tenant, tmp_path: Path) -> None:
-    await made(application, tenant)
+async def test_backup_that_lost_its_hold_fails(services: Services, tenant: Tenant, tmp_path: Path) -> None:
+    await made(services, tenant)
 
     async def expire(name: str) -> None:
         if name == "backup.batch_written":
             past = {"expires_at": datetime(2000, 1, 1, tzinfo=UTC)}
-            await application.connection.database["backup_holds"].update_many({}, {"$set": past})
+            await services.connection.database["backup_holds"].update_many({}, {"$set": past})
 
     checkpoints.install(expire)
     try:
         with pytest.raises(TransientError) as lost:
-            await write_file(application.connection, tmp_path / "archive", [tenant.id])
+            await write_file(services.connection, tmp_path / "archive", [tenant.id])
     finally:
         checkpoints.install(None)
     assert lost.value.code == "hold_lost"
     assert list(tmp_path.glob("archive*")) == []
 
 
-async def test_archive_of_a_newer_schema_is_refused(application: Application, tenant: Tenant) -> None:
-    versions = application.connection.database["schema_migrations"]
+async def test_archive_of_a_newer_schema_is_refused(services: Services, tenant: Tenant) -> None:
+    versions = services.connection.database["schema_migrations"]
     await versions.update_one({}, {"$inc": {"version": 1}})
     try:
-        archive = await made(application, tenant)
+        archive = await made(services, tenant)
     finally:
         await versions.update_one({}, {"$inc": {"version": -1}})
     with pytest.raises(InvalidInputError) as refused:
-        await restore_from(application.connection, archive, is_fresh=True)
+        await restore_from(services.connection, archive, is_fresh=True)
     assert refused.value.code == "archive_too_new"
 
 
 async def test_rows_that_are_left_of_an_organization_are_not_mixed_with_a_restore(
-    application: Application, tenant: Tenant
+    services: Services, tenant: Tenant
 ) -> None:
-    archive = await made(application, tenant)
-    await lose(application.connection, tenant.id)
+    archive = await made(services, tenant)
+    await lose(services.connection, tenant.id)
     left = {"organization_id": tenant.id, "name": "left over"}
-    await application.connection.database["tags"].insert_one(left)
+    await services.connection.database["tags"].insert_one(left)
     with pytest.raises(ConflictError, match="1 in tags") as refused:
-        await restore_from(application.connection, archive)
+        await restore_from(services.connection, archive)
     assert refused.value.code == "rows_left"
-    assert await application.connection.database["tags"].count_documents({}) == 1
+    assert await services.connection.database["tags"].count_documents({}) == 1
 
 
-async def test_missing_file_is_told(application: Application, tmp_path: Path) -> None:
+async def test_missing_file_is_told(services: Services, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="cannot be read"):
-        await restore_file(application.connection, tmp_path / "none", RestoreOptions())
+        await restore_file(services.connection, tmp_path / "none", RestoreOptions())

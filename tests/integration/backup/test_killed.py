@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError
 from analytiq.models.erasure import ErasureState
 from analytiq.operations.backup.files import PART_SUFFIX, restore_file, verify_file, write_file
@@ -32,11 +32,11 @@ async def furnish(tenant: Tenant) -> None:
 
 
 async def killed(
-    uri: SecretStr, application: Application, what: str, file: Path, organization_id: str, place: str, nth: int
+    uri: SecretStr, services: Services, what: str, file: Path, organization_id: str, place: str, nth: int
 ) -> None:
     """Run a process until it is killed there."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, killed_process.__file__, what, application.connection.database.name, str(file)),
+        *(sys.executable, killed_process.__file__, what, services.connection.database.name, str(file)),
         *(organization_id, place, str(nth)),
         env=child_environment({"MONGODB_URI": uri.get_secret_value()}),
         stdout=asyncio.subprocess.PIPE,
@@ -60,7 +60,7 @@ async def killed(
 )
 @pytest.mark.parametrize("what", ["restore", "restore-as-new"])
 async def test_restore_killed_anywhere_is_gone_on_with(
-    application: Application,
+    services: Services,
     tenant: Tenant,
     embedding_server: EmbeddingServer,
     mongo_uri: SecretStr,
@@ -70,16 +70,16 @@ async def test_restore_killed_anywhere_is_gone_on_with(
     nth: int,
 ) -> None:
     await furnish(tenant)
-    before = await seen_of(application, tenant.id, QUESTIONS)
-    ledger = application.connection.database["spu_ledger"]
+    before = await seen_of(services, tenant.id, QUESTIONS)
+    ledger = services.connection.database["spu_ledger"]
     charges = await ledger.count_documents({"organization_id": tenant.id})
     path = tmp_path / "archive"
-    await write_file(application.connection, path, [tenant.id])
+    await write_file(services.connection, path, [tenant.id])
     if what == "restore":
-        await lose(application.connection, tenant.id)
+        await lose(services.connection, tenant.id)
     calls = embedding_server.calls
-    database = application.connection.database
-    await killed(mongo_uri, application, what, path, tenant.id, place, nth)
+    database = services.connection.database
+    await killed(mongo_uri, services, what, path, tenant.id, place, nth)
     options = RestoreOptions(is_fresh=what == "restore-as-new")
     if place == "restore.activated":
         found = [str(row["_id"]) async for row in database["organizations"].find({"_id": {"$exists": True}})]
@@ -87,53 +87,53 @@ async def test_restore_killed_anywhere_is_gone_on_with(
     else:
         if what == "restore":
             with pytest.raises(NotFoundError):
-                await application.organizations.get(tenant.id)
-        assert (await application.reconciler.run_pass()).counts() == {}, "what is half done is nobody's to mend"
+                await services.tenancy.organizations.get(tenant.id)
+        assert (await services.operations.reconciler.run_pass()).counts() == {}, "what is half done is nobody's to mend"
         with pytest.raises(ConflictError, match="right now"):
-            await restore_file(application.connection, path, options)
+            await restore_file(services.connection, path, options)
         await database["restores"].update_many({}, {"$set": {"lease_expires_at": LONG_AGO}})
-        ((restored),) = await restore_file(application.connection, path, options)
+        ((restored),) = await restore_file(services.connection, path, options)
         restored_id = restored.organization_id
-    assert await seen_of(application, restored_id, QUESTIONS) == before
+    assert await seen_of(services, restored_id, QUESTIONS) == before
     assert await database["restores"].count_documents({}) == 0
     assert await ledger.count_documents({"organization_id": restored_id}) == charges
-    assert (await application.reconciler.run_pass()).counts() == {}
+    assert (await services.operations.reconciler.run_pass()).counts() == {}
     assert embedding_server.calls == calls
 
 
 async def test_half_done_restore_can_be_erased_instead(
-    application: Application, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path
+    services: Services, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path
 ) -> None:
     await furnish(tenant)
     path = tmp_path / "archive"
-    await write_file(application.connection, path, [tenant.id])
-    await lose(application.connection, tenant.id)
-    database = application.connection.database
-    await killed(mongo_uri, application, "restore", path, tenant.id, "restore.section_restored", 7)
+    await write_file(services.connection, path, [tenant.id])
+    await lose(services.connection, tenant.id)
+    database = services.connection.database
+    await killed(mongo_uri, services, "restore", path, tenant.id, "restore.section_restored", 7)
     await database["backup_holds"].delete_many({})  # it has run out
-    await killed(mongo_uri, application, "erase", path, tenant.id, "erasure.proved", 1)
+    await killed(mongo_uri, services, "erase", path, tenant.id, "erasure.proved", 1)
     for name in ("docs", "fs.files", "fs.chunks", "knowledge_bases", "restores", "embedding_cache", "spu_ledger"):
         assert await database[name].count_documents({}) == 0, name
 
 
 @pytest.mark.parametrize(("place", "nth"), [("backup.held", 1), ("backup.batch_written", 6)])
 async def test_killed_backup_leaves_no_archive_and_holds_nothing_for_good(
-    application: Application, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path, place: str, nth: int
+    services: Services, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path, place: str, nth: int
 ) -> None:
     await furnish(tenant)
     path = tmp_path / "archive"
-    await killed(mongo_uri, application, "backup", path, tenant.id, place, nth)
+    await killed(mongo_uri, services, "backup", path, tenant.id, place, nth)
     assert not path.exists()
     with pytest.raises(InvalidInputError):
         await verify_file(path.with_name(path.name + PART_SUFFIX))
-    database = application.connection.database
+    database = services.connection.database
     assert await database["backup_holds"].count_documents({}) == 1
     await database["backup_holds"].update_many({}, {"$set": {"expires_at": LONG_AGO}})
-    (whales,) = await application.document_rows.named(tenant.id, "whales.txt")
-    await application.documents.delete(tenant.id, whales.id)
+    (whales,) = await services.repositories.documents.named(tenant.id, "whales.txt")
+    await services.ingestion.documents.delete(tenant.id, whales.id)
     await tenant.drain()
     assert not await database["fs.files"].count_documents({"metadata.document_id": whales.id})
-    await write_file(application.connection, path, [tenant.id])
+    await write_file(services.connection, path, [tenant.id])
     await verify_file(path)
 
 
@@ -142,33 +142,33 @@ async def test_killed_backup_leaves_no_archive_and_holds_nothing_for_good(
     [("erasure.tombstoned", 1), ("erasure.collection_erased", 7), ("erasure.erased", 1), ("erasure.proved", 1)],
 )
 async def test_killed_erasure_is_brought_to_its_end_by_the_reconciler_and_a_worker(
-    application: Application, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path, place: str, nth: int
+    services: Services, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path, place: str, nth: int
 ) -> None:
     await furnish(tenant)
-    database = application.connection.database
-    await killed(mongo_uri, application, "erase", tmp_path, tenant.id, place, nth)
+    database = services.connection.database
+    await killed(mongo_uri, services, "erase", tmp_path, tenant.id, place, nth)
     await database["erasures"].update_many({}, {"$set": {"lease_expires_at": LONG_AGO}})
     await database["erasures"].update_many({"tombstoned_at": {"$ne": None}}, {"$set": {"tombstoned_at": LONG_AGO}})
-    await application.erasures.keep_up()
-    await application.queue_runner().run_until_idle()
-    ((report,), _) = await application.erasures.page(tenant.id, skip=0, limit=10)
+    await services.operations.erasures.keep_up()
+    await services.jobs.new_runner().run_until_idle()
+    ((report,), _) = await services.operations.erasures.page(tenant.id, skip=0, limit=10)
     assert (report.state, report.left) == (ErasureState.DONE, {})
     for name in ("docs", "fs.files", "fs.chunks", "knowledge_bases", "organizations", "embedding_cache"):
         assert await database[name].count_documents({}) == 0, name
 
 
 async def test_archive_made_meanwhile_is_not_mixed_up_with_a_killed_restore(
-    application: Application, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path
+    services: Services, tenant: Tenant, mongo_uri: SecretStr, tmp_path: Path
 ) -> None:
     await furnish(tenant)
     path, other = tmp_path / "archive", tmp_path / "other"
-    await write_file(application.connection, path, [tenant.id])
-    await write_file(application.connection, other, [tenant.id])
-    await lose(application.connection, tenant.id)
-    await killed(mongo_uri, application, "restore", path, tenant.id, "restore.section_restored", 3)
-    await application.connection.database["restores"].update_many({}, {"$set": {"lease_expires_at": LONG_AGO}})
+    await write_file(services.connection, path, [tenant.id])
+    await write_file(services.connection, other, [tenant.id])
+    await lose(services.connection, tenant.id)
+    await killed(mongo_uri, services, "restore", path, tenant.id, "restore.section_restored", 3)
+    await services.connection.database["restores"].update_many({}, {"$set": {"lease_expires_at": LONG_AGO}})
     with pytest.raises(ConflictError, match="only in part") as refused:
-        await restore_file(application.connection, other, RestoreOptions())
+        await restore_file(services.connection, other, RestoreOptions())
     assert refused.value.code == "restore_unfinished"
-    await restore_file(application.connection, path, RestoreOptions())
-    assert await archive_of(application.connection, [tenant.id])
+    await restore_file(services.connection, path, RestoreOptions())
+    assert await archive_of(services.connection, [tenant.id])

@@ -12,8 +12,7 @@ import pytest
 from bson.raw_bson import RawBSONDocument
 from pydantic import SecretStr
 
-from analytiq.composition import Application, compose
-from analytiq.inference.credentials.encryption import Vault
+from analytiq.composition import Services, compose
 from analytiq.settings import EmbeddingSettings, QueueSettings, ReconcilerSettings, Settings
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.migrations import migrate
@@ -61,25 +60,26 @@ async def copy(source: MongoConnection, target: MongoConnection, *, but: Collect
             await target.database[name].insert_many(rows)
 
 
-async def open_copy(target: MongoConnection, secret_key: SecretStr, tmp_path: Path, **sections: object) -> Application:
+async def open_copy(target: MongoConnection, secret_key: SecretStr, tmp_path: Path, **sections: object) -> Services:
     settings = Settings.model_validate(
         {
             "data_dir": tmp_path,
+            "secret_key": secret_key,
             "queue": QueueSettings(poll_seconds=0.05),
             "reconciler": ReconcilerSettings(orphan_grace_seconds=0),
             "embedding": EmbeddingSettings(allow_global_cache=True),
             **sections,
         }
     )
-    return await compose(settings, target, Vault(secret_key))
+    return await compose(settings, target)
 
 
-async def mend(application: Application) -> None:
+async def mend(services: Services) -> None:
     """Passes and workers until a pass finds nothing, at most ROUNDS."""
     for _ in range(ROUNDS):
-        report = await application.reconciler.run_pass()
-        await application.queue_runner().run_until_idle()
-        await application.life_cycle.settle_noted()
+        report = await services.operations.reconciler.run_pass()
+        await services.jobs.new_runner().run_until_idle()
+        await services.ingestion.life_cycle.settle_noted()
         if not report.counts():
             return
 
@@ -106,7 +106,7 @@ async def mend(application: Application) -> None:
     ids=lambda value: "+".join(value) or "nothing" if isinstance(value, tuple) else str(value),
 )
 async def test_copy_is_completed_by_the_reconciler(
-    application: Application,
+    services: Services,
     tenant: Tenant,
     other_database: MongoConnection,
     embedding_server: EmbeddingServer,
@@ -116,8 +116,8 @@ async def test_copy_is_completed_by_the_reconciler(
     embedded: int,
 ) -> None:
     await furnish(tenant)
-    before = await seen_of(application, tenant.id, QUESTIONS)
-    await copy(application.connection, other_database, but=missing)
+    before = await seen_of(services, tenant.id, QUESTIONS)
+    await copy(services.connection, other_database, but=missing)
     restored = await open_copy(other_database, secret_key, tmp_path)
     texts = embedding_server.texts
     await mend(restored)
@@ -128,18 +128,18 @@ async def test_copy_is_completed_by_the_reconciler(
     assert after.answers == before.answers
     if not embedded and "embedding_cache" not in missing:
         assert after.usage == before.usage
-    assert (await restored.reconciler.run_pass()).counts() == {}
+    assert (await restored.operations.reconciler.run_pass()).counts() == {}
 
 
 async def test_restored_archive_is_completed_where_a_part_of_it_was_lost_again(
-    application: Application, tenant: Tenant, embedding_server: EmbeddingServer
+    services: Services, tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
     kb_id = await furnish(tenant)
-    other = await new_tenant(application)
-    await lose(application.connection, other.id)
-    before = await seen_of(application, tenant.id, QUESTIONS)
-    await application.connection.database["document_index"].delete_many({"kb_id": kb_id})
+    other = await new_tenant(services)
+    await lose(services.connection, other.id)
+    before = await seen_of(services, tenant.id, QUESTIONS)
+    await services.connection.database["document_index"].delete_many({"kb_id": kb_id})
     texts = embedding_server.texts
-    await mend(application)
+    await mend(services)
     assert embedding_server.texts == texts
-    assert (await seen_of(application, tenant.id, QUESTIONS)).answers == before.answers
+    assert (await seen_of(services, tenant.id, QUESTIONS)).answers == before.answers

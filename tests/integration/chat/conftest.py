@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from analytiq.assistants.chat.events import Event, Position
 from analytiq.assistants.chat.threads import NewThread
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.chat import ChatMessage, ChatThread
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.settings import ChatSettings, LlmSettings
@@ -19,7 +19,7 @@ from tests.integration.tenant import Tenant, new_tenant, prose
 
 MODEL = "hosted_vllm/fake-chat"
 OWNER = "user:64b000000000000000000001"
-Process = Callable[..., Awaitable[Application]]
+Process = Callable[..., Awaitable[Services]]
 
 
 @pytest.fixture
@@ -29,21 +29,21 @@ def chat_server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-async def process(compose_application: Compose, chat_server: ChatServer) -> AsyncIterator[Process]:
+async def process(compose_services: Compose, chat_server: ChatServer) -> AsyncIterator[Process]:
     """Start a process on the same database; keyword arguments are of the settings of chats."""
-    started: list[Application] = []
+    started: list[Services] = []
 
-    async def start(**chat: Any) -> Application:
-        application = await compose_application(llm=LlmSettings(default_model=MODEL), chat=ChatSettings(**chat))
-        await application.credentials.store_platform_defaults(
+    async def start(**chat: Any) -> Services:
+        services = await compose_services(llm=LlmSettings(default_model=MODEL), chat=ChatSettings(**chat))
+        await services.inference.credentials.store_platform_defaults(
             {"hosted_vllm": (SecretStr(chat_server.api_key), chat_server.url)}
         )
-        started.append(application)
-        return application
+        started.append(services)
+        return services
 
     yield start
-    for application in started:
-        await application.chats.close()
+    for services in started:
+        await services.assistants.conversations.close()
 
 
 @dataclass(slots=True)
@@ -54,13 +54,13 @@ class Talk:
     kb: KnowledgeBase
     thread: ChatThread
 
-    def seen_by(self, application: Application) -> "Talk":
+    def seen_by(self, services: Services) -> "Talk":
         """The same thread in another process."""
-        return Talk(self.tenant.seen_by(application), self.kb, self.thread)
+        return Talk(self.tenant.seen_by(services), self.kb, self.thread)
 
     @property
     def chats(self) -> Any:
-        return self.tenant.application.chats
+        return self.tenant.services.assistants.conversations
 
     async def ask(self, question: str) -> ChatMessage:
         """Ask; the answer as it begins."""
@@ -102,6 +102,8 @@ async def begin(process: Process) -> Begin:
         await tenant.document("birds.txt", prose("birds", 10))
         # The fake embedder's vectors go by shared words: what is foreign to it has none.
         new = NewThread(**{"kb_ids": (kb.id,), "score_threshold": 0.6, "top_k": 3, **wanted})
-        return Talk(tenant, kb, await tenant.application.chats.create(tenant.organization, new, owner=OWNER))
+        return Talk(
+            tenant, kb, await tenant.services.assistants.conversations.create(tenant.organization, new, owner=OWNER)
+        )
 
     return talk

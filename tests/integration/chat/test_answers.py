@@ -47,7 +47,7 @@ async def test_answer_streams_piece_by_piece_and_cites_where_it_stands(begin: Be
     assert best.source == "whales.txt"
     assert best.chunk_index == 7
     assert citation.quote == "Sentence number 7 tells of whales in the year 1007 quite plainly."
-    _, pages, _ = await talk.tenant.application.documents.text_pages(
+    _, pages, _ = await talk.tenant.services.ingestion.documents.text_pages(
         talk.tenant.id, citation.document_id, first_page=1, page_count=1
     )
     assert pages[0].text[citation.start : citation.end] == citation.quote
@@ -104,7 +104,7 @@ async def test_thread_of_somebody_else_is_unknown_and_one_of_before_is_the_admin
     for stranger in (other, same_id):
         assert await read_by(talk, Reader(stranger, is_administrator=False)) == []
         assert await read_by(talk, Reader(stranger, is_administrator=True)) == []
-    threads = talk.tenant.application.connection.database["chat_threads"]
+    threads = talk.tenant.services.connection.database["chat_threads"]
     await threads.update_many({"organization_id": talk.tenant.id}, {"$unset": {"owner": 1}})
     assert await read_by(talk, Reader(other, is_administrator=False)) == []
     assert await read_by(talk, Reader(OWNER, is_administrator=False)) == []
@@ -149,7 +149,7 @@ async def test_follow_up_is_searched_as_it_was_meant(begin: Begin, chat_server: 
     )
     assert rewritten in shown[-1][1]
     assert message.usage.calls == 2, "the wording of the question was asked of the model, too"
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     rows = [row async for row in database["llm_usage"].find({"organization_id": talk.tenant.id})]
     thread = await talk.current()
     assert thread.usage.prompt_tokens == sum(row["prompt_tokens"] for row in rows)
@@ -236,7 +236,7 @@ async def test_what_was_used_is_in_the_message_the_thread_and_the_organizations_
     assert not message.usage.is_estimated
     assert message.usage.spus == 1, "the question was embedded for the first time"
     assert (await talk.current()).usage == message.usage
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     [row] = [row async for row in database["llm_usage"].find({"organization_id": talk.tenant.id})]
     assert (row["operation"], row["run_id"], row["kb_id"]) == (LlmOperation.CHAT.value, talk.thread.id, talk.kb.id)
     assert row["prompt_tokens"] == message.usage.prompt_tokens
@@ -285,7 +285,7 @@ async def test_budget_is_enforced_before_the_call(begin: Begin, chat_server: Cha
 
 async def test_deleted_knowledge_base_fails_the_answer_with_its_name(begin: Begin, chat_server: ChatServer) -> None:
     talk = await begin()
-    await talk.tenant.application.knowledge_bases.delete(talk.tenant.id, talk.kb.id)
+    await talk.tenant.services.ingestion.knowledge_bases.delete(talk.tenant.id, talk.kb.id)
     message = await talk.answered(QUESTION)
     assert message.error is not None
     assert (message.error.code, talk.kb.id in message.error.detail) == ("not_found", True)
@@ -294,7 +294,7 @@ async def test_deleted_knowledge_base_fails_the_answer_with_its_name(begin: Begi
 
 async def test_thread_takes_only_knowledge_bases_of_the_organization(begin: Begin) -> None:
     talk = await begin()
-    other = await new_tenant(talk.tenant.application)
+    other = await new_tenant(talk.tenant.services)
     foreign = await other.knowledge_base()
     for kb_id in (foreign.id, new_id(), "x"):
         with pytest.raises(InvalidInputError) as refused:
@@ -306,7 +306,7 @@ async def test_another_organization_sees_neither_thread_nor_message(begin: Begin
     chat_server.script(Say("Seven [1]."))
     talk = await begin()
     message = await talk.answered(QUESTION)
-    other = await new_tenant(talk.tenant.application)
+    other = await new_tenant(talk.tenant.services)
     chats = talk.chats
     with pytest.raises(NotFoundError):
         await chats.get(other.id, talk.thread.id)
@@ -339,11 +339,11 @@ async def test_deleting_a_document_takes_its_passages_out_of_answers(begin: Begi
     talk = await begin()
     message = await talk.answered(QUESTION)
     for document_id in message.document_ids:
-        await talk.tenant.application.documents.delete(talk.tenant.id, document_id)
+        await talk.tenant.services.ingestion.documents.delete(talk.tenant.id, document_id)
     await talk.tenant.drain()
     left = await talk.message(message)
     assert left.has_erased_passages
     assert (left.content, left.passages, left.citations, left.steps) == ("", (), (), ())
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     for row in [row async for row in database["chat_messages"].find({"role": "assistant"})]:
         assert "whales in the year" not in str(row)

@@ -232,9 +232,9 @@ async def test_what_a_deleted_document_gave_to_the_reasoning_goes_with_the_answe
     talk = await begin()
     message = await talk.answered(QUESTION)
     assert message.reasoning
-    application = talk.tenant.application
+    services = talk.tenant.services
     for document_id in message.document_ids:
-        await application.documents.delete(talk.tenant.id, document_id)
+        await services.ingestion.documents.delete(talk.tenant.id, document_id)
     await talk.tenant.drain()
     message = await talk.message(message)
     assert (message.content, message.reasoning, message.has_erased_passages) == ("", "", True)
@@ -260,6 +260,6 @@ async def test_calls_of_a_continuation_are_noted_as_chat(begin: Begin, chat_serv
     chat_server.script(Say("one two", finish_reason="length"), Say(" three."))
     talk = await begin()
     await go_on(talk, await talk.answered(QUESTION))
-    rows = talk.tenant.application.connection.database["llm_usage"].find({"organization_id": talk.tenant.id})
+    rows = talk.tenant.services.connection.database["llm_usage"].find({"organization_id": talk.tenant.id})
     noted = [row["operation"] async for row in rows]
     assert noted == [LlmOperation.CHAT.value] * 2

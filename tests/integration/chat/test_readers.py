@@ -101,7 +101,7 @@ async def test_answer_that_nobody_reads_is_stopped_and_charged(
     assert "two three" in message.content
     assert message.usage.is_estimated
     assert message.usage.prompt_tokens > 50
-    row = await talk.tenant.application.connection.database["llm_usage"].find_one({"organization_id": talk.tenant.id})
+    row = await talk.tenant.services.connection.database["llm_usage"].find_one({"organization_id": talk.tenant.id})
     assert row is not None
     assert (row["is_complete"], row["prompt_tokens"]) == (False, message.usage.prompt_tokens)
     assert (await talk.current()).running_message_id is None
@@ -115,7 +115,7 @@ async def test_answer_goes_on_while_a_reader_in_another_process_is_there(
     elsewhere = talk.seen_by(await process())
     answer = await talk.ask(QUESTION)
     await asyncio.to_thread(chat_server.wait_for_slow)
-    database = talk.tenant.application.connection.database["chat_messages"]
+    database = talk.tenant.services.connection.database["chat_messages"]
     started = clock.now()
 
     async def beats_go_on() -> bool:
@@ -152,7 +152,7 @@ async def test_stop_before_the_first_word_is_charged_for_the_question(begin: Beg
     await asyncio.to_thread(chat_server.wait_for_slow)
     stopped = await talk.chats.stop(talk.tenant.id, talk.thread.id, answer.id)
     assert stopped.content == ""
-    rows = talk.tenant.application.connection.database["llm_usage"]
+    rows = talk.tenant.services.connection.database["llm_usage"]
     row = await rows.find_one({"organization_id": talk.tenant.id})
     assert row is not None
     assert row["prompt_tokens"] == stopped.usage.prompt_tokens > 50
@@ -183,7 +183,7 @@ async def test_deleted_thread_ends_its_answer_and_its_reader(begin: Begin, chat_
     assert (await reading)[-1].name is EventName.DONE
     with pytest.raises(NotFoundError):
         await talk.message(answer)
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     assert await database["chat_messages"].count_documents({"organization_id": talk.tenant.id}) == 0
     assert await database["llm_usage"].count_documents({"organization_id": talk.tenant.id}) == 1
 
@@ -200,7 +200,7 @@ async def test_thread_deleted_in_another_process_stops_the_answer(
     await elsewhere.chats.delete(talk.tenant.id, talk.thread.id)
     await asyncio.to_thread(chat_server.wait_for_cancellation)
     assert (await reading)[-1].name is EventName.DONE
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     assert await database["chat_messages"].count_documents({"organization_id": talk.tenant.id}) == 0
 
 
@@ -226,7 +226,7 @@ async def test_answer_of_a_process_that_died_is_ended_by_who_reads_it(
     chat_server.script(Say(WHOLE))
     talk = await begin()
     message = await talk.answered(QUESTION)
-    database = talk.tenant.application.connection.database
+    database = talk.tenant.services.connection.database
     # As a killed process leaves it.
     long_ago = clock.now() - timedelta(minutes=5)
     await database["chat_messages"].update_one(
@@ -250,11 +250,11 @@ async def test_document_deleted_while_its_answer_is_made_is_not_kept(
     reading = asyncio.create_task(talk.events(answer))
     await asyncio.to_thread(chat_server.wait_for_slow)
     for document_id in (await talk.message(answer)).document_ids:
-        await talk.tenant.application.documents.delete(talk.tenant.id, document_id)
+        await talk.tenant.services.ingestion.documents.delete(talk.tenant.id, document_id)
     await talk.tenant.drain()
     chat_server.release()
     await reading
-    database = talk.tenant.application.connection.database["chat_messages"]
+    database = talk.tenant.services.connection.database["chat_messages"]
 
     async def is_erased() -> bool:
         row = await database.find_one({"role": "assistant"})

@@ -70,16 +70,14 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-async def talk(compose_application: Compose, address: str) -> Talk:
-    application = await compose_application(
-        llm=LlmSettings(default_model=MODEL), chat=ChatSettings(max_answer_tokens=60)
-    )
-    await application.credentials.store_platform_defaults({"hosted_vllm": (SecretStr("none"), address)})
-    tenant = await new_tenant(application)
+async def talk(compose_services: Compose, address: str) -> Talk:
+    services = await compose_services(llm=LlmSettings(default_model=MODEL), chat=ChatSettings(max_answer_tokens=60))
+    await services.inference.credentials.store_platform_defaults({"hosted_vllm": (SecretStr("none"), address)})
+    tenant = await new_tenant(services)
     kb = await tenant.knowledge_base()
     await tenant.document("whales.txt", prose("whales", 10))
     new = NewThread(kb_ids=(kb.id,), score_threshold=0.6, top_k=3, searches_again=False)
-    return Talk(tenant, kb, await application.chats.create(tenant.organization, new, owner=OWNER))
+    return Talk(tenant, kb, await services.assistants.conversations.create(tenant.organization, new, owner=OWNER))
 
 
 async def test_real_model_streams_an_answer_that_is_counted(talk: Talk) -> None:

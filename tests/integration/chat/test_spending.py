@@ -19,7 +19,7 @@ FOLLOW_UP = "And of birds in the year 1003?"
 
 
 async def with_spus_used_up(talk: Talk) -> None:
-    await talk.tenant.application.metering.set_quota(talk.tenant.id, 0)
+    await talk.tenant.services.tenancy.metering.set_quota(talk.tenant.id, 0)
 
 
 async def test_wording_of_a_follow_up_is_held_against_the_budget_before_a_model_is_asked(
@@ -79,7 +79,7 @@ async def test_search_of_an_answer_that_no_spu_is_left_for_is_told_to_the_model(
 async def test_searches_without_spus_ask_neither_chat_model_nor_reranker(begin: Begin, chat_server: ChatServer) -> None:
     talk = await begin()
     await with_spus_used_up(talk)
-    search = talk.tenant.application.search
+    search = talk.tenant.services.retrieval.search
     for request in (
         SearchRequest(query="whales", hyde=True),
         SearchRequest(query="whales", history=(Turn("user", "birds"),)),
@@ -101,7 +101,7 @@ async def test_wording_that_is_broken_off_is_counted(begin: Begin, chat_server: 
     assert message.state is AnswerState.STOPPED
     assert (message.usage.calls, message.usage.is_estimated) == (1, True)
     assert message.usage.prompt_tokens > 50
-    rows = talk.tenant.application.connection.database["llm_usage"]
+    rows = talk.tenant.services.connection.database["llm_usage"]
     (row,) = [row async for row in rows.find({"organization_id": talk.tenant.id, "is_complete": False})]
     assert row["prompt_tokens"] == message.usage.prompt_tokens
     chat_server.release()

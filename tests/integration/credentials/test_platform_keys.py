@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import InvalidInputError, NotFoundError
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.platform_keys import KeyChange, PlatformKeys
@@ -18,7 +18,7 @@ from analytiq.storage.repositories.providers import ProviderRepository
 from analytiq.storage.repositories.workers import RuntimeSettingRepository
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 LOCAL = "local/all-minilm-l6-v2"
 
@@ -90,54 +90,52 @@ async def test_key_that_another_secret_key_has_encrypted_is_replaced_by_the_envi
 
 
 async def test_key_alone_changes_no_default_model(tenant: Tenant) -> None:
-    await tenant.application.provider_accounts.put(
+    await tenant.services.inference.provider_accounts.put(
         tenant.id, "openai", api_key=SecretStr("sk-an-own-key-0123456789"), api_base=None
     )
-    assert await tenant.application.embedding_models.default_model() == LOCAL
+    assert await tenant.services.inference.embedding_models.default_model() == LOCAL
     kb = await tenant.knowledge_base(embedding_model=None)
     assert kb.embedding_model == LOCAL
-    there = await tenant.application.destinations.of(tenant.id, kb.embedding_model)
+    there = await tenant.services.inference.destinations.of(tenant.id, kb.embedding_model)
     assert not there.leaves_machine
 
 
 async def test_default_that_a_start_has_named_is_kept_for_later_ones(
-    migrated: MongoConnection, compose_application: Compose
+    migrated: MongoConnection, compose_services: Compose
 ) -> None:
     defaults = DefaultModels(RuntimeSettingRepository(migrated))
     (first,) = await defaults.keep(embedding=REMOTE_MODEL, chat=None)
     assert (first.before, first.now) == (None, REMOTE_MODEL)
     assert await defaults.keep(embedding=None, chat=None) == []
-    tenant = await new_tenant(await compose_application())
+    tenant = await new_tenant(await compose_services())
     kb = await tenant.knowledge_base(embedding_model=None)
     assert kb.embedding_model == REMOTE_MODEL
     (back,) = await defaults.keep(embedding=LOCAL, chat=None)
     assert back.before == REMOTE_MODEL
-    assert await tenant.application.embedding_models.default_model() == LOCAL
+    assert await tenant.services.inference.embedding_models.default_model() == LOCAL
 
 
 async def test_chat_at_a_server_of_ones_own_has_no_default_but_the_one_that_is_named(
     tenant: Tenant, migrated: MongoConnection
 ) -> None:
-    chat = tenant.application.chat
+    chat = tenant.services.inference.chat_models
     assert await chat.default_model(tenant.organization) is None
     await DefaultModels(RuntimeSettingRepository(migrated)).keep(embedding=None, chat="openai/llama3")
     assert await chat.default_model(tenant.organization) == "openai/llama3"
     assert (await chat.choose(tenant.organization, None)).model == "openai/llama3"
 
 
-async def test_refused_chat_model_names_the_setting_that_allows_it(
-    tenant: Tenant, compose_application: Compose
-) -> None:
+async def test_refused_chat_model_names_the_setting_that_allows_it(tenant: Tenant, compose_services: Compose) -> None:
     with pytest.raises(InvalidInputError, match="ANALYTIQ_LLM__PLATFORM_MODELS"):
-        await tenant.application.chat.choose(tenant.organization, "openai/llama3")
-    allowed = await compose_application(llm=LlmSettings(platform_models=("openai/llama3",)))
-    assert (await allowed.chat.choose(tenant.organization, "openai/llama3")).model == "openai/llama3"
+        await tenant.services.inference.chat_models.choose(tenant.organization, "openai/llama3")
+    allowed = await compose_services(llm=LlmSettings(platform_models=("openai/llama3",)))
+    assert (await allowed.inference.chat_models.choose(tenant.organization, "openai/llama3")).model == "openai/llama3"
 
 
 async def test_where_texts_go_is_told_for_each_kind_of_server(
     tenant: Tenant,
 ) -> None:
-    destinations, accounts = tenant.application.destinations, tenant.application.provider_accounts
+    destinations, accounts = tenant.services.inference.destinations, tenant.services.inference.provider_accounts
     operators = await destinations.of(tenant.id, REMOTE_MODEL)
     assert (operators.leaves_machine, operators.address, operators.is_operators_server) == (False, None, True)
     await accounts.put(tenant.id, "openai", api_key=SecretStr("sk-own-0123456789"), api_base=None)

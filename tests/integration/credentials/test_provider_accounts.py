@@ -8,7 +8,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError, InvalidInputError, NotFoundError, RateLimitedError
 from analytiq.inference.credentials.encryption import Vault, new_secret_key
 from analytiq.inference.credentials.providers import Credentials
@@ -20,7 +20,7 @@ from analytiq.storage.repositories.providers import ProviderRepository
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 KEY = "sk-an-own-key-of-the-organization-7x9q"
 
@@ -32,7 +32,7 @@ def own_server() -> Iterator[EmbeddingServer]:
 
 
 def accounts(tenant: Tenant) -> ProviderAccounts:
-    return tenant.application.provider_accounts
+    return tenant.services.inference.provider_accounts
 
 
 async def put(tenant: Tenant, server: EmbeddingServer, provider: str = "openai") -> None:
@@ -42,7 +42,7 @@ async def put(tenant: Tenant, server: EmbeddingServer, provider: str = "openai")
 async def test_own_key_counts_before_the_platforms_and_only_for_its_organization(
     tenant: Tenant, own_server: EmbeddingServer, embedding_server: EmbeddingServer
 ) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await put(tenant, own_server)
     assert (await accounts(tenant).test(tenant.organization, "openai", REMOTE_MODEL)).dimensions == 32
     assert (await accounts(tenant).test(other.organization, "openai", REMOTE_MODEL)).dimensions == 64
@@ -209,14 +209,14 @@ async def test_key_is_encrypted_at_rest_and_in_no_log(tenant: Tenant, own_server
     assert "credentials.stored" in logged.getvalue()
     assert KEY not in logged.getvalue()
     await put(tenant, own_server)
-    rows = tenant.application.connection.database["llm_providers"]
+    rows = tenant.services.connection.database["llm_providers"]
     assert KEY not in str([row async for row in rows.find({})])
 
 
 async def test_address_inside_is_refused_unless_the_operator_allows_it(
-    compose_application: Compose, own_server: EmbeddingServer
+    compose_services: Compose, own_server: EmbeddingServer
 ) -> None:
-    strict = await new_tenant(await compose_application(providers=ProviderSettings()))
+    strict = await new_tenant(await compose_services(providers=ProviderSettings()))
     for address in (own_server.url, "http://169.254.169.254/v1", "http://localhost:8080", "http://[::1]:80"):
         with pytest.raises(InvalidInputError) as caught:
             await accounts(strict).put(strict.id, "openai", api_key=SecretStr("key"), api_base=address)
@@ -225,14 +225,14 @@ async def test_address_inside_is_refused_unless_the_operator_allows_it(
 
 
 async def test_address_inside_that_was_stored_before_it_was_forbidden_is_not_called(
-    tenant: Tenant, compose_application: Compose, own_server: EmbeddingServer
+    tenant: Tenant, compose_services: Compose, own_server: EmbeddingServer
 ) -> None:
     await put(tenant, own_server)
-    strict = tenant.seen_by(await compose_application(providers=ProviderSettings()))
+    strict = tenant.seen_by(await compose_services(providers=ProviderSettings()))
     result = await accounts(strict).test(strict.organization, "openai", REMOTE_MODEL)
     assert (result.is_working, result.code) == (False, "provider_address_forbidden")
     assert own_server.connections == 0
-    await strict.application.embedding_models.close()
+    await strict.services.inference.embedding_models.close()
 
 
 async def test_key_under_a_lost_secret_key_is_shown_as_such_and_replaced_by_a_new_one(

@@ -38,7 +38,7 @@ async def test_damaged_file_fails_for_good_at_the_first_attempt(
 ) -> None:
     uploaded = (await tenant.upload(name, content)).document
     await tenant.drain()
-    document = await tenant.application.documents.get(tenant.id, uploaded.id)
+    document = await tenant.services.ingestion.documents.get(tenant.id, uploaded.id)
     assert document.state is DocumentState.FAILED
     assert document.error is not None
     assert (document.error.code, "unexpected" in document.error.detail) == (code, False)
@@ -48,9 +48,9 @@ async def test_damaged_file_fails_for_good_at_the_first_attempt(
 
 async def test_worker_that_cannot_isolate_parsers_leaves_documents_to_others(tenant: Tenant) -> None:
     uploaded = (await tenant.upload("page.html", "<p>words</p>")).document
-    await tenant.application.queue_runner(reads_documents=False).run_until_idle()
-    waiting = await tenant.application.documents.get(tenant.id, uploaded.id)
+    await tenant.services.jobs.new_runner(reads_documents=False).run_until_idle()
+    waiting = await tenant.services.ingestion.documents.get(tenant.id, uploaded.id)
     assert waiting.state is DocumentState.UPLOADED
     await tenant.drain()
-    read = await tenant.application.documents.get(tenant.id, uploaded.id)
+    read = await tenant.services.ingestion.documents.get(tenant.id, uploaded.id)
     assert read.state is DocumentState.EXTRACTED

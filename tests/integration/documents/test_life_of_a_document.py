@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, NotFoundError
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.ingestion.documents.naming import identity_of
@@ -19,7 +19,7 @@ from analytiq.storage.ids import new_id
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 def mentions(value: object, identifier: str) -> bool:
@@ -39,9 +39,9 @@ async def rows_that_mention(migrated: MongoConnection, identifier: str) -> list[
 
 
 async def test_deleted_document_leaves_nothing_in_any_collection(
-    compose_application: Compose, migrated: MongoConnection
+    compose_services: Compose, migrated: MongoConnection
 ) -> None:
-    tenant = await new_tenant(await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0)))
+    tenant = await new_tenant(await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0)))
     kbs = [await tenant.knowledge_base(), await tenant.knowledge_base(chunk_size=24)]
     document = await tenant.document("a.txt", prose("whales", 1_200), metadata={"k": 1})
     await tenant.replace("a.txt", prose("birds", 1_200))
@@ -49,7 +49,7 @@ async def test_deleted_document_leaves_nothing_in_any_collection(
     entries = [row async for row in migrated.database["document_index"].find({})]
     assert len(entries) == 2
     assert len(await rows_that_mention(migrated, document.id)) > 1_000
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     await tenant.drain()
     assert await rows_that_mention(migrated, document.id) == []
     for name in ("fs.files", "fs.chunks", "document_texts", "document_text_segments", "generations", "jobs"):
@@ -68,7 +68,7 @@ async def test_what_was_given_up_for_a_deleted_document_is_forgotten(
     embedding_server.script(Failure.UNAUTHORIZED)
     document = await tenant.document("a.txt", prose("whales", 2))
     assert await migrated.database["jobs"].count_documents({"state": "dead"}) == 1
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     await tenant.drain()
     assert await rows_that_mention(migrated, document.id) == []
 
@@ -85,7 +85,7 @@ async def test_document_deleted_while_it_is_worked_on_leaves_nothing_either(
         embedding_server.script(None, Failure.SLOW)
         working = asyncio.create_task(tenant.drain())
         await asyncio.to_thread(embedding_server.wait_for_slow_call)
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     await tenant.drain()
     embedding_server.release()
     if working is not None:
@@ -107,14 +107,14 @@ async def test_text_of_an_extraction_that_died_is_removed_by_the_next(
         "pages": [],
     }
     await migrated.database["document_texts"].insert_one(dict(left))
-    await tenant.application.documents.extract_again(tenant.id, document.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, document.id)
     await tenant.drain()
     states = [row["state"] async for row in migrated.database["document_texts"].find({})]
     assert states == ["current"]
 
 
 def operations_on(tenant: Tenant, document_id: str) -> list[Callable[[], Awaitable[object]]]:
-    documents = tenant.application.documents
+    documents = tenant.services.ingestion.documents
     return [
         lambda: documents.get(tenant.id, document_id),
         lambda: documents.change(tenant.id, document_id, document_name="b.txt"),
@@ -126,18 +126,18 @@ def operations_on(tenant: Tenant, document_id: str) -> list[Callable[[], Awaitab
 
 
 async def test_unknown_document_is_not_found_by_any_operation(tenant: Tenant) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     theirs = (await stranger.upload("a.txt", "text")).document
     for document_id in (new_id(), "no id", theirs.id):
         for operation in operations_on(tenant, document_id):
             with pytest.raises(NotFoundError):
                 await operation()
-    assert await tenant.application.documents.get(stranger.id, theirs.id) == theirs
+    assert await tenant.services.ingestion.documents.get(stranger.id, theirs.id) == theirs
 
 
 async def test_renamed_document_is_known_by_its_new_name(tenant: Tenant) -> None:
     document = (await tenant.upload("a.txt", "text")).document
-    renamed = await tenant.application.documents.change(tenant.id, document.id, document_name="b.txt")
+    renamed = await tenant.services.ingestion.documents.change(tenant.id, document.id, document_name="b.txt")
     assert renamed.identity == identity_of("b.txt", renamed.sha256)
     assert (await tenant.upload("b.txt", "text")).document.id == document.id
     assert (await tenant.upload("a.txt", "text")).document.id != document.id
@@ -147,7 +147,7 @@ async def test_name_and_bytes_of_another_document_cannot_be_taken(tenant: Tenant
     await tenant.upload("a.txt", "text")
     second = (await tenant.upload("b.txt", "text")).document
     with pytest.raises(ConflictError) as caught:
-        await tenant.application.documents.change(tenant.id, second.id, document_name="a.txt")
+        await tenant.services.ingestion.documents.change(tenant.id, second.id, document_name="a.txt")
     assert caught.value.code == "document_exists"
 
 
@@ -156,29 +156,27 @@ async def test_renaming_while_the_bytes_are_replaced_keeps_both(tenant: Tenant) 
     for number in range(12):
         document = (await tenant.upload(f"{number}.txt", "old")).document
         outcomes = await asyncio.gather(
-            tenant.application.documents.change(tenant.id, document.id, document_name=f"renamed {number}.txt"),
+            tenant.services.ingestion.documents.change(tenant.id, document.id, document_name=f"renamed {number}.txt"),
             tenant.replace(f"{number}.txt", "new"),
             return_exceptions=True,  # the one that comes second may be told that the document was renamed
         )
         assert all(isinstance(outcome, Document | UploadResult | ConflictError) for outcome in outcomes)
-        rows = [
-            row async for row in tenant.application.connection.database["docs"].find({"organization_id": tenant.id})
-        ]
+        rows = [row async for row in tenant.services.connection.database["docs"].find({"organization_id": tenant.id})]
         for row in rows:
             assert row["identity"] == identity_of(row["document_name"], row["sha256"])
 
 
 async def test_change_of_nothing_writes_nothing(tenant: Tenant) -> None:
     document = (await tenant.upload("a.txt", "text")).document
-    assert await tenant.application.documents.change(tenant.id, document.id) == document
-    same_name = await tenant.application.documents.change(tenant.id, document.id, document_name="a.txt")
+    assert await tenant.services.ingestion.documents.change(tenant.id, document.id) == document
+    same_name = await tenant.services.ingestion.documents.change(tenant.id, document.id, document_name="a.txt")
     assert same_name.rev == document.rev
 
 
 async def test_text_is_read_page_by_page(tenant: Tenant) -> None:
     content = prose("whales", 3)
     document = await tenant.document("a.txt", content)
-    read = tenant.application.documents.text_pages
+    read = tenant.services.ingestion.documents.text_pages
     _, pages, total = await read(tenant.id, document.id, first_page=1, page_count=5)
     assert ([page.text for page in pages], total) == ([content], 1)
     _, beyond, total = await read(tenant.id, document.id, first_page=2, page_count=5)
@@ -190,7 +188,7 @@ async def test_text_of_a_document_that_has_none_is_a_conflict_that_says_why(tena
     waiting = (await tenant.upload("a.txt", "text")).document
     for document, reason in ((waiting, "not been extracted yet"), (failed, "empty")):
         with pytest.raises(ConflictError, match=reason) as caught:
-            await tenant.application.documents.text_pages(tenant.id, document.id, first_page=1, page_count=1)
+            await tenant.services.ingestion.documents.text_pages(tenant.id, document.id, first_page=1, page_count=1)
         assert caught.value.code == "no_text"
 
 
@@ -199,7 +197,7 @@ async def test_document_of_spaces_only_is_indexed_nowhere_and_says_so(tenant: Te
     document = await tenant.document("a.txt", " \n \n ")
     assert document.state is DocumentState.EXTRACTED
     assert any("no text" in warning for warning in document.warnings)
-    (state,) = await tenant.application.indexing_states.of_document(document)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(document)
     assert (state.kb_id, state.state, state.is_searchable) == (kb.id, IndexingState.EMPTY, False)
 
 
@@ -209,8 +207,8 @@ async def test_document_that_becomes_empty_leaves_the_knowledge_base(tenant: Ten
     await tenant.replace("a.txt", "   ")
     await tenant.drain()
     assert await tenant.found(kb.id, "whales") == []
-    (state,) = await tenant.application.indexing_states.of_document(
-        await tenant.application.documents.get(tenant.id, document.id)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(
+        await tenant.services.ingestion.documents.get(tenant.id, document.id)
     )
     assert state.state is IndexingState.EMPTY
 
@@ -220,8 +218,8 @@ async def test_state_in_each_knowledge_base_follows_the_work(tenant: Tenant, emb
     await tenant.drain()
 
     async def state(document_id: str) -> tuple[IndexingState, bool, str | None]:
-        document = await tenant.application.documents.get(tenant.id, document_id)
-        (found,) = await tenant.application.indexing_states.of_document(document)
+        document = await tenant.services.ingestion.documents.get(tenant.id, document_id)
+        (found,) = await tenant.services.ingestion.indexing_states.of_document(document)
         return found.state, found.is_searchable, found.reason
 
     document_id = (await tenant.upload("a.txt", prose("whales", 120))).document.id
@@ -236,6 +234,6 @@ async def test_state_in_each_knowledge_base_follows_the_work(tenant: Tenant, emb
     assert failed[:2] == (IndexingState.FAILED, False)
     assert failed[2] is not None
     assert "could not be indexed" in failed[2]
-    await tenant.set_tags(await tenant.application.documents.get(tenant.id, document_id), [tenant.tag.id])
+    await tenant.set_tags(await tenant.services.ingestion.documents.get(tenant.id, document_id), [tenant.tag.id])
     await tenant.drain()
     assert await state(document_id) == (IndexingState.INDEXED, True, None)

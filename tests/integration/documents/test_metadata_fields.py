@@ -30,16 +30,16 @@ async def declare(
     tenant: Tenant, types: dict[str, FieldType], *, on_misfit: MisfitPolicy = MisfitPolicy.REFUSE
 ) -> tuple[int, int]:
     """Declare; how many documents were written anew, and how many values removed."""
-    done = await tenant.application.metadata_fields.declare(tenant.id, types, on_misfit=on_misfit)
+    done = await tenant.services.ingestion.metadata_fields.declare(tenant.id, types, on_misfit=on_misfit)
     return done.documents_rewritten, done.values_removed
 
 
 async def organization_of(tenant: Tenant) -> Organization:
-    return await tenant.application.organizations.get(tenant.id)
+    return await tenant.services.tenancy.organizations.get(tenant.id)
 
 
 async def metadata_of(tenant: Tenant, document: Document) -> Metadata:
-    return (await tenant.application.documents.get(tenant.id, document.id)).metadata
+    return (await tenant.services.ingestion.documents.get(tenant.id, document.id)).metadata
 
 
 async def upload(tenant: Tenant, name: str, metadata: Metadata | None) -> Document:
@@ -47,8 +47,8 @@ async def upload(tenant: Tenant, name: str, metadata: Metadata | None) -> Docume
 
 
 async def listed(tenant: Tenant, raw: Metadata) -> set[str]:
-    tree = await tenant.application.search.filter_of_documents(await organization_of(tenant), raw)
-    found, total = await tenant.application.documents.page(
+    tree = await tenant.services.retrieval.search.filter_of_documents(await organization_of(tenant), raw)
+    found, total = await tenant.services.ingestion.documents.page(
         tenant.id, DocumentQuery(filter=compile_filter(tree)), skip=0, limit=100
     )
     assert total == len(found)
@@ -61,7 +61,9 @@ async def test_a_value_of_another_type_is_refused_when_a_document_is_uploaded_or
         await upload(tenant, "a.txt", {"year": "2024"})
     document = await upload(tenant, "b.txt", {"year": 2024, "anything": ["else"]})
     with pytest.raises(InvalidInputError) as caught:
-        await tenant.application.documents.change(tenant.id, document.id, metadata={"due": "soon", "paid": "yes"})
+        await tenant.services.ingestion.documents.change(
+            tenant.id, document.id, metadata={"due": "soon", "paid": "yes"}
+        )
     assert [item.field for item in caught.value.errors] == ["metadata.due", "metadata.paid"]
     assert await metadata_of(tenant, document) == {"year": 2024, "anything": ["else"]}
     assert await listed(tenant, {}) == {"b.txt"}
@@ -71,7 +73,7 @@ async def test_dates_are_kept_in_utc_however_they_are_sent(tenant: Tenant) -> No
     await declare(tenant, TYPES)
     document = await upload(tenant, "a.txt", {"due": "2024-01-31T23:00:00-05:00"})
     assert document.metadata == {"due": "2024-02-01T04:00:00.000Z"}
-    changed = await tenant.application.documents.change(tenant.id, document.id, metadata={"due": ["2024-03-01"]})
+    changed = await tenant.services.ingestion.documents.change(tenant.id, document.id, metadata={"due": ["2024-03-01"]})
     assert changed.metadata == {"due": ["2024-03-01T00:00:00.000Z"]}
 
 
@@ -106,8 +108,8 @@ async def test_a_declaration_that_removes_misfits_takes_only_those_and_writes_da
     done = await declare(tenant, {"year": FieldType.NUMBER, "due": FieldType.DATE}, on_misfit=MisfitPolicy.REMOVE)
     assert done == (1, 1)
     assert await metadata_of(tenant, both) == {"due": "2024-01-31T00:00:00.000Z", "note": "n"}
-    assert (await tenant.application.documents.get(tenant.id, plain.id)).rev == plain.rev
-    assert (await tenant.application.documents.get(tenant.id, unchanged.id)).rev == unchanged.rev
+    assert (await tenant.services.ingestion.documents.get(tenant.id, plain.id)).rev == plain.rev
+    assert (await tenant.services.ingestion.documents.get(tenant.id, unchanged.id)).rev == unchanged.rev
     assert await declare(tenant, {"year": FieldType.NUMBER, "due": FieldType.DATE}) == (0, 0)
 
 
@@ -121,9 +123,9 @@ async def test_a_field_that_is_left_out_is_declared_no_longer_and_its_values_sta
 
 
 async def test_another_organization_declares_and_writes_by_itself(tenant: Tenant) -> None:
-    other_organization = await tenant.application.organizations.create("Another")
-    tag = await tenant.application.tags.create(other_organization.id, name="t", color="#000000", description="")
-    other = Tenant(tenant.application, other_organization, tag)
+    other_organization = await tenant.services.tenancy.organizations.create("Another")
+    tag = await tenant.services.ingestion.tags.create(other_organization.id, name="t", color="#000000", description="")
+    other = Tenant(tenant.services, other_organization, tag)
     theirs = await upload(other, "theirs.txt", {"year": "2024", "due": "2024-01-31"})
     assert await declare(tenant, TYPES, on_misfit=MisfitPolicy.REMOVE) == (0, 0)
     assert await metadata_of(other, theirs) == {"year": "2024", "due": "2024-01-31"}
@@ -144,18 +146,18 @@ async def test_odd_names_can_be_declared_written_and_filtered(tenant: Tenant) ->
 
 
 async def test_a_writer_that_commits_after_a_declaration_fits_its_own_document(tenant: Tenant) -> None:
-    application, document = tenant.application, await upload(tenant, "a.txt", None)
+    services, document = tenant.services, await upload(tenant, "a.txt", None)
     sent: Metadata = {"year": "2024", "due": "2024-01-31"}
-    kept, before = await application.metadata_fields.fitted(tenant.id, sent)
+    kept, before = await services.ingestion.metadata_fields.fitted(tenant.id, sent)
     assert kept == sent
     await declare(tenant, TYPES)
 
     async def commit(session: Session) -> Document | None:
-        return await application.document_rows.change(session, tenant.id, document.id, {"metadata": kept})
+        return await services.repositories.documents.change(session, tenant.id, document.id, {"metadata": kept})
 
-    committed = await run_in_transaction(application.connection, commit)
+    committed = await run_in_transaction(services.connection, commit)
     assert committed is not None
-    settled = await application.metadata_fields.settle(committed, before)
+    settled = await services.ingestion.metadata_fields.settle(committed, before)
     assert settled.metadata == {"due": "2024-01-31T00:00:00.000Z"}
     assert await metadata_of(tenant, document) == settled.metadata
 
@@ -168,7 +170,7 @@ async def test_after_writers_and_declarations_at_once_every_value_fits(tenant: T
         for turn in range(6):
             metadata: Metadata = {"due": spellings[(number + turn) % 3], "year": turn if turn % 2 else str(turn)}
             try:
-                await tenant.application.documents.change(tenant.id, documents[number].id, metadata=metadata)
+                await tenant.services.ingestion.documents.change(tenant.id, documents[number].id, metadata=metadata)
             except InvalidInputError as error:
                 assert error.code == "metadata_misfit"  # noqa: PT017  # refused from the moment it is declared
 
@@ -294,8 +296,8 @@ async def test_every_way_of_finding_compares_declared_fields_as_people_read_them
 ) -> None:
     tenant, kb_id, documents = library
     for document, sent in zip(documents, metadata, strict=True):
-        await tenant.application.documents.change(tenant.id, document.id, metadata=sent)
-    searching = tenant.seen_by(tenant.application)
+        await tenant.services.ingestion.documents.change(tenant.id, document.id, metadata=sent)
+    searching = tenant.seen_by(tenant.services)
     searching.organization = await organization_of(tenant)
     for raw in raws:
         expected = {

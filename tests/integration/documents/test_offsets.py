@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from analytiq.assistants.chat.citing import cited
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.chunking.registry import create_chunker
 from analytiq.models.chunk import Chunk
 from analytiq.models.shown_passage import ShownPassage
@@ -69,13 +69,13 @@ def check_slices(plain: str, pages: Sequence[ParsedPage], text: DocumentText, ch
 )
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 async def test_chunks_highlights_and_citations_are_slices_of_the_plain_text(
-    application: Application, monkeypatch: pytest.MonkeyPatch, pages: list[str], chunker: str, size: int
+    services: Services, monkeypatch: pytest.MonkeyPatch, pages: list[str], chunker: str, size: int
 ) -> None:
     monkeypatch.setattr(texts, "HEAD_CHARACTERS", 40)
     monkeypatch.setattr(texts, "SEGMENT_CHARACTERS", 17)
     parsed = [ParsedPage(number, text) for number, text in enumerate(pages, start=1)]
     text = join_pages(parsed)
-    plain = await served(TextRepository(application.connection), text)
+    plain = await served(TextRepository(services.connection), text)
     assert [plain[span.start : span.end] for span in text.pages] == pages
     cutter = create_chunker(chunker, chunk_size=size, chunk_overlap=2, embed_texts=_no_vectors)
     for chunk in cutter.chunk(text.text):
@@ -86,10 +86,10 @@ def _no_vectors(_: Sequence[str]) -> object:
     raise AssertionError("these chunkers compare no sentences")
 
 
-async def test_text_in_segments_is_served_whole_and_in_pieces(application: Application) -> None:
+async def test_text_in_segments_is_served_whole_and_in_pieces(services: Services) -> None:
     pages = [ParsedPage(number, f"page {number} 🐳 " * 4000) for number in range(1, 31)]
     text = join_pages(pages)
-    repository = TextRepository(application.connection)
+    repository = TextRepository(services.connection)
     plain = await served(repository, text)
     assert plain == text.text
     assert re.findall(r"page (\d+)", plain[text.pages[26].start :])[0] == "27"

@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.document import DocumentState
 from analytiq.models.file_type import CONTENT_TYPES, FileType, file_type_of
 from analytiq.storage.client import MongoConnection
@@ -17,7 +17,7 @@ from analytiq.storage.repositories.document_pages import DocumentQuery
 from analytiq.storage.repositories.documents import SORT_FIELDS
 from tests.integration.tenant import new_tenant
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 COUNT = 90
 
 
@@ -40,12 +40,12 @@ async def fill(migrated: MongoConnection, organization_id: str) -> list[dict[str
 @pytest.mark.parametrize("is_deep", [False, True])
 @pytest.mark.parametrize("few", [0, 5_000])
 async def test_page_is_the_slice_of_all_documents_in_that_order(
-    compose_application: Compose, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, is_deep: bool, few: int
+    compose_services: Compose, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, is_deep: bool, few: int
 ) -> None:
     monkeypatch.setattr(document_pages, "DEEP_SKIP", 0 if is_deep else 1_000)
     monkeypatch.setattr(document_pages, "FEW_NAMED", few)
-    tenant = await new_tenant(await compose_application())
-    other = await new_tenant(tenant.application)
+    tenant = await new_tenant(await compose_services())
+    other = await new_tenant(tenant.services)
     rows = await fill(migrated, tenant.id)
     await fill(migrated, other.id)
     names: tuple[str | None, ...] = (None, "note", "scan", "nothing")
@@ -63,20 +63,20 @@ async def test_page_is_the_slice_of_all_documents_in_that_order(
             reverse=descending,
         )
         for skip in (0, 17, 1_000):
-            found, total = await tenant.application.documents.page(tenant.id, query, skip=skip, limit=10)
+            found, total = await tenant.services.ingestion.documents.page(tenant.id, query, skip=skip, limit=10)
             assert total == len(expected)
             assert [item.id for item in found] == [str(row["_id"]) for row in expected[skip : skip + 10]], query
 
 
 @pytest.mark.parametrize("field", SORT_FIELDS)
 async def test_no_order_of_the_list_is_made_by_sorting_all_documents(
-    compose_application: Compose, migrated: MongoConnection, field: str
+    compose_services: Compose, migrated: MongoConnection, field: str
 ) -> None:
-    tenant = await new_tenant(await compose_application())
+    tenant = await new_tenant(await compose_services())
     await fill(migrated, tenant.id)
     await migrated.database.command("profile", 2)
     try:
-        await tenant.application.documents.page(tenant.id, DocumentQuery(sort_field=field), skip=0, limit=10)
+        await tenant.services.ingestion.documents.page(tenant.id, DocumentQuery(sort_field=field), skip=0, limit=10)
     finally:
         await migrated.database.command("profile", 0)
     (asked,) = [row async for row in migrated.database["system.profile"].find({"op": "query", "command.find": "docs"})]
@@ -86,9 +86,9 @@ async def test_no_order_of_the_list_is_made_by_sorting_all_documents(
 
 
 async def test_list_by_types_of_files_shows_each_document_under_its_type(
-    compose_application: Compose, migrated: MongoConnection
+    compose_services: Compose, migrated: MongoConnection
 ) -> None:
-    tenant = await new_tenant(await compose_application())
+    tenant = await new_tenant(await compose_services())
     rows = await fill(migrated, tenant.id)
     named = [name for of_one in CONTENT_TYPES.values() for name in of_one]
     unnamed = [
@@ -110,7 +110,7 @@ async def test_list_by_types_of_files_shows_each_document_under_its_type(
         (FileType.PDF, FileType.IMAGE),
         (FileType.TEXT, FileType.OTHER),
     ):
-        found, total = await tenant.application.documents.page(
+        found, total = await tenant.services.ingestion.documents.page(
             tenant.id, DocumentQuery(file_types=wanted), skip=0, limit=100
         )
         expected = {str(row_id) for row_id, content_type in own.items() if file_type_of(content_type) in wanted}

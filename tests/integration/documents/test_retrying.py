@@ -13,7 +13,7 @@ DAMAGED = b"%PDF-1.7\nno page follows"
 
 
 async def names(tenant: Tenant, query: DocumentQuery) -> list[str]:
-    found, total = await tenant.application.documents.page(tenant.id, query, skip=0, limit=100)
+    found, total = await tenant.services.ingestion.documents.page(tenant.id, query, skip=0, limit=100)
     assert total == len(found)
     return sorted(document.document_name for document in found)
 
@@ -21,9 +21,9 @@ async def names(tenant: Tenant, query: DocumentQuery) -> list[str]:
 async def test_history_tells_that_the_document_failed_and_why(tenant: Tenant) -> None:
     document = (await tenant.upload("damaged.pdf", DAMAGED)).document
     await tenant.drain()
-    log = await tenant.application.job_operations.log_of_document(tenant.id, document.id, skip=0, limit=10)
+    log = await tenant.services.jobs.operations.log_of_document(tenant.id, document.id, skip=0, limit=10)
     (attempt,) = [item for item in log.attempts if item.kind is JobKind.EXTRACT]
-    now = await tenant.application.documents.get(tenant.id, document.id)
+    now = await tenant.services.ingestion.documents.get(tenant.id, document.id)
     assert now.error is not None
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.code, attempt.error.detail) == (
@@ -50,13 +50,13 @@ async def test_retry_reads_again_what_failed_for_one_reason_and_nothing_else(ten
     await tenant.upload("damaged.pdf", DAMAGED)
     await tenant.upload("nothing.txt", b"")
     good = await tenant.document("good.txt", prose("whales", 2))
-    retrying = tenant.application.retrying
+    retrying = tenant.services.ingestion.retrying
     assert await retrying.retry(tenant.id, RetryQuery(error_code="corrupt_file")) == 1
     waiting = DocumentQuery(states=(DocumentState.UPLOADED,))
     assert await names(tenant, waiting) == ["damaged.pdf"]
     await tenant.drain()
     assert await names(tenant, DocumentQuery(states=(DocumentState.FAILED,))) == ["damaged.pdf", "nothing.txt"]
-    assert (await tenant.application.documents.get(tenant.id, good.id)).rev == good.rev
+    assert (await tenant.services.ingestion.documents.get(tenant.id, good.id)).rev == good.rev
 
 
 async def test_retry_replays_what_could_not_be_indexed_in_the_knowledge_base(
@@ -67,14 +67,14 @@ async def test_retry_replays_what_could_not_be_indexed_in_the_knowledge_base(
     embedding_server.script(Failure.UNAUTHORIZED)
     document = await tenant.document("refused.txt", prose("whales", 2))
     assert await tenant.found(kb.id, "whales") == []
-    assert await tenant.application.retrying.retry(tenant.id, RetryQuery(kb_id=kb.id)) == 1
+    assert await tenant.services.ingestion.retrying.retry(tenant.id, RetryQuery(kb_id=kb.id)) == 1
     await tenant.drain()
     assert await tenant.found(kb.id, "whales") == [document.id]
 
 
 async def test_retry_leaves_other_organizations_alone(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.upload("damaged.pdf", DAMAGED, tags=[other.tag.id], policy=DuplicatePolicy.CREATE)
     await tenant.drain()
-    assert await tenant.application.retrying.retry(tenant.id, RetryQuery()) == 0
+    assert await tenant.services.ingestion.retrying.retry(tenant.id, RetryQuery()) == 0
     assert await names(other, DocumentQuery(states=(DocumentState.FAILED,))) == ["damaged.pdf"]

@@ -2,18 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.document import Document
 from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentQuery
 from tests.integration.tenant import Tenant, new_tenant
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 async def page_of(tenant: Tenant, limit: int = 100) -> list[Document]:
-    found, _ = await tenant.application.documents.page(tenant.id, DocumentQuery(), skip=0, limit=limit)
+    found, _ = await tenant.services.ingestion.documents.page(tenant.id, DocumentQuery(), skip=0, limit=limit)
     return found
 
 
@@ -25,7 +25,7 @@ async def test_a_page_tells_of_each_document_what_the_document_tells(tenant: Ten
     await tenant.document("in none.txt", "Whales swim.", tags=[])
     await tenant.document("empty.txt", " ", tags=[second.id])
     await tenant.upload("not read yet.txt", "Whales dive.")
-    states = tenant.application.indexing_states
+    states = tenant.services.ingestion.indexing_states
     standing = await states.of_documents(tenant.id, await page_of(tenant))
     assert [item.knowledge_bases for item in standing] == [await states.of_document(item.document) for item in standing]
     told = {
@@ -38,13 +38,13 @@ async def test_a_page_tells_of_each_document_what_the_document_tells(tenant: Ten
 
 
 async def test_no_other_organization_shows_in_what_a_page_tells(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await tenant.knowledge_base(name="own")
     await other.knowledge_base(name="secret")
     await tenant.document("own.txt", "Whales sing.")
-    (standing,) = await tenant.application.indexing_states.of_documents(tenant.id, await page_of(tenant))
+    (standing,) = await tenant.services.ingestion.indexing_states.of_documents(tenant.id, await page_of(tenant))
     assert [state.kb_name for state in standing.knowledge_bases] == ["own"]
-    (foreign,) = await tenant.application.indexing_states.of_documents(other.id, [standing.document])
+    (foreign,) = await tenant.services.ingestion.indexing_states.of_documents(other.id, [standing.document])
     assert foreign.knowledge_bases == []
 
 
@@ -64,7 +64,7 @@ async def test_a_page_of_many_documents_asks_as_often_as_a_page_of_one(
 async def _questions(tenant: Tenant, migrated: MongoConnection, documents: list[Document]) -> int:
     await migrated.database.command("profile", 2)
     try:
-        standing = await tenant.application.indexing_states.of_documents(tenant.id, documents)
+        standing = await tenant.services.ingestion.indexing_states.of_documents(tenant.id, documents)
     finally:
         await migrated.database.command("profile", 0)
     assert all(len(item.knowledge_bases) == 3 for item in standing)

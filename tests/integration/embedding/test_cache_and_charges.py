@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import InvalidInputError, RateLimitedError
 from analytiq.inference.credentials.encryption import Vault
 from analytiq.inference.credentials.providers import Credentials
@@ -32,11 +32,11 @@ from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 def embedding_of(tenant: Tenant) -> EmbeddingService:
-    return tenant.application.search._embedding
+    return tenant.services.retrieval.search._embedding
 
 
 async def test_same_text_in_a_second_knowledge_base_is_neither_embedded_nor_charged(
@@ -50,7 +50,7 @@ async def test_same_text_in_a_second_knowledge_base_is_neither_embedded_nor_char
     assert (embedding_server.calls, await books.spus()) == (calls, spus)
     assert spus == 200
     for kb in (first, second):
-        assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 200
+        assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 200
         assert len((await tenant.search(kb.id, "whales", top_k=100)).results) == 100
 
 
@@ -72,11 +72,11 @@ async def test_failure_in_the_middle_is_paid_for_only_once(
     document = await tenant.document("a.txt", prose("whales", 150))
     assert await books.spus() == 50
     assert await books.cached() == await books.charged()
-    await tenant.application.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
+    await tenant.services.repositories.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
     await tenant.drain()
     assert set(embedding_server.text_counts.values()) == {1}
     assert await books.spus() == 150
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 150
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 150
 
 
 async def test_passing_failures_are_repeated_within_the_attempt(
@@ -86,7 +86,7 @@ async def test_passing_failures_are_repeated_within_the_attempt(
     await tenant.drain()  # else its membership asks for the failed work once more
     embedding_server.script(Failure.SERVER_ERROR, Failure.RATE_LIMITED, None, Failure.CUT)
     await tenant.document("a.txt", prose("whales", 100))
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 100
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 100
     assert await books.spus() == 100
 
 
@@ -98,7 +98,7 @@ async def test_rate_limit_that_outlasts_the_attempt_is_left_to_the_queue(
     embedding_server.retry_after = "600"
     embedding_server.script(Failure.RATE_LIMITED)
     document = await tenant.document("a.txt", prose("whales", 5))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert (job.state, job.attempt, job.error and job.error.code) == (JobState.AVAILABLE, 0, "rate_limited")
     assert (job.run_at - job.updated_at).total_seconds() >= 300, "it comes back to probe the provider"
@@ -121,7 +121,7 @@ async def test_vectors_of_another_length_are_refused_and_not_kept(
     await tenant.drain()  # else its membership asks for the failed work once more
     embedding_server.dimensions = 32
     document = await tenant.document("a.txt", prose("whales", 5))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert (job.state, job.error and job.error.code) == (JobState.DEAD, "dimension_mismatch")
     assert await books.cached() == {}
@@ -146,10 +146,10 @@ async def test_question_and_passage_of_the_same_words_are_not_mixed_up(tenant: T
 
 
 async def test_two_workers_that_embed_the_same_texts_at_once_are_charged_once(
-    tenant: Tenant, compose_application: Compose, books: Books
+    tenant: Tenant, compose_services: Compose, books: Books
 ) -> None:
     """With copies of one text in two knowledge bases and of two organizations, four pairs at once."""
-    other = await new_tenant(await compose_application())
+    other = await new_tenant(await compose_services())
     for each in (tenant, other):
         for _ in range(2):
             await each.knowledge_base()
@@ -189,11 +189,11 @@ async def test_organization_that_shares_no_cache_pays_for_itself_and_gives_nothi
 
 
 async def test_choice_to_share_counts_for_nothing_unless_the_operator_allows_it(
-    compose_application: Compose, books: Books
+    compose_services: Compose, books: Books
 ) -> None:
     """The price told whether another organization has a certain text."""
-    application = await compose_application(embedding=EmbeddingSettings(batch_size=50, timeout_seconds=20))
-    first, second = await new_tenant(application), await new_tenant(application)
+    services = await compose_services(embedding=EmbeddingSettings(batch_size=50, timeout_seconds=20))
+    first, second = await new_tenant(services), await new_tenant(services)
     kb = await first.knowledge_base()
     for tenant in (first, second, first):
         assert tenant.organization.cache_scope is CacheScope.GLOBAL
@@ -205,7 +205,7 @@ async def test_choice_to_share_counts_for_nothing_unless_the_operator_allows_it(
 
 
 async def test_new_organization_shares_nothing(tenant: Tenant) -> None:
-    made = await tenant.application.organizations.create("New")
+    made = await tenant.services.tenancy.organizations.create("New")
     assert made.cache_scope is CacheScope.ORGANIZATION
 
 
@@ -229,7 +229,7 @@ async def test_server_of_ones_own_never_fills_the_cache_of_others(
         kb = await tenant.knowledge_base()
         await embedding_of(tenant).embed_chunks(tenant.organization, kb, ["a"])
         assert own.text_counts["a"] == 1
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await embedding_of(other).embed_chunks(other.organization, kb, ["a"])
     assert await books.charged() == {(tenant.id, REMOTE_MODEL, "index"): 1, (other.id, REMOTE_MODEL, "index"): 1}
 
@@ -279,26 +279,26 @@ async def test_usage_shows_what_the_cache_saved_a_second_knowledge_base(
         await tenant.search(second.id, "whales")
     assert embedding_server.calls == calls + 1  # for the question
     today = clock.now().date().isoformat()
-    totals = await tenant.application.metering.totals(tenant.id, since=None, until=None, by_day=True)
+    totals = await tenant.services.tenancy.metering.totals(tenant.id, since=None, until=None, by_day=True)
     figures = {
         (total.kb_id, total.operation.value): (total.spus, total.saved_spus) for total in totals if total.day == today
     }
     assert figures == {(first.id, "index"): (30, 0), (second.id, "index"): (0, 30), (second.id, "search"): (1, 2)}
     tomorrow, week_ago = clock.now() + timedelta(days=1), clock.now() - timedelta(days=7)
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     assert await metering.totals(tenant.id, since=tomorrow, until=None) == []
     assert await metering.totals(tenant.id, since=None, until=week_ago) == []
     whole = await metering.totals(tenant.id, since=None, until=None)
     assert await metering.totals(tenant.id, since=week_ago, until=tomorrow) == whole
     assert [total.day for total in whole] == [None] * 3
-    assert await metering.totals((await new_tenant(tenant.application)).id, since=None, until=None) == []
+    assert await metering.totals((await new_tenant(tenant.services)).id, since=None, until=None) == []
 
 
 async def test_days_of_the_largest_groups_and_the_rest_are_what_all_rows_add_up_to(
     tenant: Tenant, migrated: MongoConnection
 ) -> None:
-    metering, now = tenant.application.metering, clock.now()
-    other = await new_tenant(tenant.application)
+    metering, now = tenant.services.tenancy.metering, clock.now()
+    other = await new_tenant(tenant.services)
     kbs = [None, *(new_id() for _ in range(6))]
     rows = [
         SpuCharge(
@@ -331,6 +331,6 @@ async def test_days_of_the_largest_groups_and_the_rest_are_what_all_rows_add_up_
             for day in usage.days:
                 assert day.spus[at] == sum(row.spus for row in of_group if row.day == day.day)
         assert (usage.saved_spus, usage.unconfirmed_spus) == (9, sum(row.unconfirmed_spus for row in whole))
-    nobody = await new_tenant(tenant.application)
+    nobody = await new_tenant(tenant.services)
     empty = await metering.daily(nobody.id, UsageGrouping.MODEL, since=since, until=None, most=4)
     assert (empty.groups, empty.days, empty.spus) == ((), (), 0)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.inference.embedding.base import InputType
 from analytiq.inference.embedding.providers.litellm_provider import LiteLLMEmbedder
 from analytiq.ingestion.documents.indexing_state import IndexingState
@@ -14,7 +14,7 @@ from tests.fakes.embedding_server import EmbeddingServer, Outcome, Reply
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 def sizes(server: EmbeddingServer) -> list[int]:
@@ -34,7 +34,7 @@ async def test_server_that_takes_ten_texts_gets_ten_and_no_larger_call_once_that
     kb = await tenant.knowledge_base()
     await tenant.drain()
     await tenant.document("a.txt", prose("whales", 120))
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 120
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count == 120
     assert {count for text, count in embedding_server.text_counts.items() if "Sentence" in text} == {1}
     assert await books.spus() == 120
     assert await books.cached() == await books.charged()
@@ -53,10 +53,10 @@ async def test_server_that_takes_few_tokens_keeps_its_large_calls_of_short_texts
     long = await tenant.knowledge_base(chunk_size=64)
     await tenant.drain()
     await tenant.document("long.txt", prose("birds", 200))
-    assert (await tenant.application.knowledge_bases.get(tenant.id, long.id)).document_count == 2
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, long.id)).document_count == 2
     embedding_server.requests.clear()
     await tenant.document("again.txt", prose("trees", 50))
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).document_count == 3
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).document_count == 3
     assert max(sizes(embedding_server)) >= 40
 
 
@@ -71,13 +71,13 @@ async def test_single_text_that_is_refused_fails_its_document_and_the_others_are
 
     embedding_server.rule(outcome)
     bad = await tenant.document("bad.txt", prose("whales", 50))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{bad.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{bad.id}")
     assert job is not None
     assert job.error is not None
     assert (job.state, job.error.code) == (JobState.DEAD, "text_refused")
     assert "by itself" in job.error.detail
     assert "unsafe" in job.error.detail
-    (state,) = await tenant.application.indexing_states.of_document(bad)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(bad)
     assert state.state is IndexingState.FAILED
     assert await books.spus() >= 25
     assert await books.cached() == await books.charged()
@@ -103,11 +103,11 @@ async def test_field_that_a_strict_server_refuses_is_left_out_from_then_on(stric
 
 
 async def test_knowledge_base_of_a_strict_server_is_indexed(
-    compose_application: Compose, strict_server: EmbeddingServer
+    compose_services: Compose, strict_server: EmbeddingServer
 ) -> None:
     strict_server.most_texts = 10
-    tenant = await new_tenant(await compose_application())
-    await tenant.application.provider_accounts.put(
+    tenant = await new_tenant(await compose_services())
+    await tenant.services.inference.provider_accounts.put(
         tenant.id, "openai", api_key=SecretStr(strict_server.api_key), api_base=strict_server.url
     )
     kb = await tenant.knowledge_base()

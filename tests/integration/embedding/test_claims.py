@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import PermanentError
 from analytiq.inference.embedding.service import EmbeddingService
 from analytiq.inference.embedding.sharing import ELSEWHERE_CODE
@@ -20,15 +20,15 @@ from tests.fakes.embedding_server import EmbeddingServer, Failure, Outcome
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 TEXTS = [f"text {number}" for number in range(1000)]
 CALLS_NEEDED = 20  # of 50 texts each
 WORKERS = 20
 
 
-def embedding_of(application: Application) -> EmbeddingService:
-    return application.search._embedding
+def embedding_of(services: Services) -> EmbeddingService:
+    return services.retrieval.search._embedding
 
 
 async def claims_left(connection: MongoConnection) -> int:
@@ -37,14 +37,14 @@ async def claims_left(connection: MongoConnection) -> int:
 
 async def test_twenty_workers_with_the_same_texts_pay_for_none_twice_and_make_one_call_more_each_at_most(
     tenant: Tenant,
-    compose_application: Compose,
+    compose_services: Compose,
     embedding_server: EmbeddingServer,
     books: Books,
     migrated: MongoConnection,
 ) -> None:
     kb = await tenant.knowledge_base()
     calls = embedding_server.calls
-    processes = [await compose_application() for _ in range(5)]
+    processes = [await compose_services() for _ in range(5)]
     services = [embedding_of(processes[number % 5]) for number in range(WORKERS)]
     answers = await asyncio.gather(*(each.embed_chunks(tenant.organization, kb, TEXTS) for each in services))
     assert {embedding_server.text_counts[text] for text in TEXTS} == {1}
@@ -58,9 +58,9 @@ async def test_twenty_workers_with_the_same_texts_pay_for_none_twice_and_make_on
 
 
 async def test_same_document_of_twenty_organizations_at_once_is_embedded_once_through_errors_of_the_provider(
-    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer, migrated: MongoConnection
+    tenant: Tenant, compose_services: Compose, embedding_server: EmbeddingServer, migrated: MongoConnection
 ) -> None:
-    processes = [await compose_application() for _ in range(4)]
+    processes = [await compose_services() for _ in range(4)]
     tenants = [await new_tenant(processes[number % 4]) for number in range(WORKERS)]
     for each in tenants:
         await each.knowledge_base()
@@ -90,7 +90,7 @@ async def test_call_that_fails_leaves_no_claim_behind(
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.UNAUTHORIZED)
     with pytest.raises(PermanentError):
-        await embedding_of(tenant.application).embed_chunks(tenant.organization, kb, TEXTS[:60])
+        await embedding_of(tenant.services).embed_chunks(tenant.organization, kb, TEXTS[:60])
     assert await claims_left(migrated) == 0
 
 
@@ -99,7 +99,7 @@ async def test_call_that_is_cancelled_leaves_no_claim_and_no_reservation_behind(
 ) -> None:
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
-    embedding = embedding_of(tenant.application)
+    embedding = embedding_of(tenant.services)
     task = asyncio.create_task(embedding.embed_chunks(tenant.organization, kb, ["a", "b"]))
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     assert await claims_left(migrated) == 2
@@ -107,7 +107,7 @@ async def test_call_that_is_cancelled_leaves_no_claim_and_no_reservation_behind(
     with pytest.raises(asyncio.CancelledError):
         await task
     embedding_server.release()
-    account = await tenant.application.metering.account(tenant.id)
+    account = await tenant.services.tenancy.metering.account(tenant.id)
     assert (account.used, account.reserved, await claims_left(migrated)) == (0, 0, 0)
 
 
@@ -127,7 +127,7 @@ async def test_claim_of_a_dead_worker_is_taken_over_when_its_lease_ends(migrated
 
 async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
     tenant: Tenant,
-    compose_application: Compose,
+    compose_services: Compose,
     embedding_server: EmbeddingServer,
     migrated: MongoConnection,
     monkeypatch: pytest.MonkeyPatch,
@@ -135,7 +135,7 @@ async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
     monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 1)
-    dead = embedding_of(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True, batch_size=50)))
+    dead = embedding_of(await compose_services(embedding=EmbeddingSettings(allow_global_cache=True, batch_size=50)))
     claims = dead._filling._claims
 
     async def die(*_: object, **__: object) -> None:
@@ -144,7 +144,7 @@ async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
     claims.renew = claims.release = die  # type: ignore[method-assign]  # a killed process does neither
     holder = asyncio.create_task(dead.embed_chunks(tenant.organization, kb, ["a", "b"]))
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
-    alive = embedding_of(await compose_application())
+    alive = embedding_of(await compose_services())
     assert (await alive.embed_chunks(tenant.organization, kb, ["a", "b"])).shape == (2, 64)
     assert embedding_server.text_counts["a"] == 1, "of the first call nobody has heard again"
     holder.cancel()
@@ -154,7 +154,7 @@ async def test_texts_of_a_worker_that_died_are_embedded_by_the_one_that_waits(
 
 async def test_claim_that_is_renewed_outlasts_its_lease(
     tenant: Tenant,
-    compose_application: Compose,
+    compose_services: Compose,
     embedding_server: EmbeddingServer,
     migrated: MongoConnection,
     monkeypatch: pytest.MonkeyPatch,
@@ -162,7 +162,7 @@ async def test_claim_that_is_renewed_outlasts_its_lease(
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
     monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.6)
-    slow = embedding_of(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True)))
+    slow = embedding_of(await compose_services(embedding=EmbeddingSettings(allow_global_cache=True)))
     holder = asyncio.create_task(slow.embed_chunks(tenant.organization, kb, ["a"]))
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     (row,) = await migrated.database["embedding_claims"].find({}).to_list()
@@ -185,15 +185,15 @@ async def test_forty_that_claim_the_same_keys_share_them_out(migrated: MongoConn
 
 async def test_worker_whose_texts_another_holds_goes_on_when_they_are_there(
     tenant: Tenant,
-    compose_application: Compose,
+    compose_services: Compose,
     embedding_server: EmbeddingServer,
     migrated: MongoConnection,
     eventually: EventuallyTrue,
 ) -> None:
     kb = await tenant.knowledge_base()
     embedding_server.script(Failure.SLOW)
-    one = embedding_of(tenant.application)
-    other = embedding_of(await compose_application())
+    one = embedding_of(tenant.services)
+    other = embedding_of(await compose_services())
     holder = asyncio.create_task(one.embed_chunks(tenant.organization, kb, ["a", "b"]))
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     waiter = asyncio.create_task(other.embed_chunks(tenant.organization, kb, ["b", "c"]))
@@ -206,28 +206,28 @@ async def test_worker_whose_texts_another_holds_goes_on_when_they_are_there(
 
 
 async def test_worker_gives_its_slot_back_when_another_takes_too_long_and_its_job_is_none_the_worse(
-    tenant: Tenant, compose_application: Compose, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, compose_services: Compose, embedding_server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.drain()
     document = (await tenant.upload("a.txt", prose("whales", 2))).document
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     other_kb = await other.knowledge_base()
     embedding_server.script(Failure.SLOW)
     texts = prose("whales", 2).split("\n")
     holder = asyncio.create_task(
-        embedding_of(tenant.application).embed_chunks(other.organization, other_kb, [f"{texts[0]}\n", texts[1]])
+        embedding_of(tenant.services).embed_chunks(other.organization, other_kb, [f"{texts[0]}\n", texts[1]])
     )
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     monkeypatch.setattr("analytiq.inference.embedding.service.CLAIM_LEASE_SECONDS", 0.3)
-    waiting = tenant.seen_by(await compose_application(embedding=EmbeddingSettings(allow_global_cache=True)))
+    waiting = tenant.seen_by(await compose_services(embedding=EmbeddingSettings(allow_global_cache=True)))
     await waiting.drain()
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert (job.attempt, job.error and job.error.code) == (0, ELSEWHERE_CODE)
     embedding_server.release()
     await holder
-    await tenant.application.jobs.wake(tenant.id, error_code=ELSEWHERE_CODE)
+    await tenant.services.repositories.jobs.wake(tenant.id, error_code=ELSEWHERE_CODE)
     await tenant.drain()
     assert await tenant.found(kb.id, "whales") == [document.id]
     assert {embedding_server.text_counts[text] for text in embedding_server.text_counts if "whales" in text} == {1}

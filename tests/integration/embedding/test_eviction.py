@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.inference.embedding.eviction import SPARED, CacheEviction
 from analytiq.models.organization import Organization
 from analytiq.settings import EmbeddingSettings
@@ -21,12 +21,12 @@ from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.embedding.conftest import Books
 from tests.integration.tenant import Tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 async def embed(tenant: Tenant, kb_id: str, texts: Sequence[str], organization: Organization | None = None) -> None:
-    kb = await tenant.application.knowledge_bases.get(tenant.id, kb_id)
-    await tenant.application.search._embedding.embed_chunks(organization or tenant.organization, kb, texts)
+    kb = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb_id)
+    await tenant.services.retrieval.search._embedding.embed_chunks(organization or tenant.organization, kb, texts)
 
 
 def eviction_of(connection: MongoConnection, **settings: int) -> CacheEviction:
@@ -104,7 +104,7 @@ async def test_eviction_between_two_attempts_at_a_document_makes_the_second_pay_
     assert await migrated.database["embedding_cache"].count_documents({}) == 50
     await eviction_of(migrated, cache_max_bytes=1, cache_unused_days=1).run()
     await migrated.database["rate_limits"].delete_many({})
-    await tenant.application.jobs.wake(tenant.id, error_code="rate_limited")
+    await tenant.services.repositories.jobs.wake(tenant.id, error_code="rate_limited")
     await tenant.drain()
     whales = [count for text, count in embedding_server.text_counts.items() if "whales" in text]
     assert (len(whales), max(whales)) == (120, 1)
@@ -169,14 +169,14 @@ async def test_text_that_was_evicted_is_embedded_and_charged_again_and_the_books
 
 
 async def test_several_evictions_at_once_while_others_embed_keep_the_books(
-    tenant: Tenant, compose_application: Compose, migrated: MongoConnection
+    tenant: Tenant, compose_services: Compose, migrated: MongoConnection
 ) -> None:
     kb = await tenant.knowledge_base()
     texts = [f"text {number}" for number in range(400)]
     # The others may have used all of theirs before anything is chosen to go; nobody uses the spare ones.
     await embed(tenant, kb.id, [*texts[:200], *(f"spare {number}" for number in range(100))])
     await age(migrated, timedelta(hours=1))
-    others = [tenant.seen_by(await compose_application()) for _ in range(2)]
+    others = [tenant.seen_by(await compose_services()) for _ in range(2)]
     reports, *_ = await asyncio.gather(
         asyncio.gather(*(eviction_of(migrated, cache_max_bytes=20_000).run() for _ in range(3))),
         *(embed(other, kb.id, texts[start:]) for start, other in zip((0, 100), others, strict=True)),
@@ -208,7 +208,7 @@ async def test_cache_that_was_emptied_while_a_worker_embeds_costs_no_vector(
     await embed(tenant, kb.id, texts[:60])
     await age(migrated, timedelta(days=31))
     cache = EmbeddingCacheRepository(migrated)
-    service = tenant.application.search._embedding
+    service = tenant.services.retrieval.search._embedding
     note = service._cache.note_use
 
     async def empty_and_note(keys: Sequence[str]) -> None:

@@ -58,7 +58,7 @@ async def test_document_whose_every_second_call_is_told_to_wait_is_finished_and_
     embedding_server.text_counts.clear()
     embedding_server.rule(lambda number: Reply(429, "slow down", retry_after="0") if number % 2 else None)
     document = await tenant.document("a.txt", prose("whales", 250))
-    stored = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    stored = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert (stored.chunk_count, stored.status) == (250, KnowledgeBaseStatus.ACTIVE)
     assert await tenant.found(kb.id, "whales") == [document.id]
     embedded = {text: count for text, count in embedding_server.text_counts.items() if "Sentence" in text}
@@ -127,14 +127,14 @@ async def test_document_that_is_refused_fails_alone_whatever_digits_its_error_co
     embedding_server.script(reply)
     bad = await tenant.document("bad.txt", prose("whales", 1))
     good = await tenant.document("good.txt", prose("trees", 1))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{bad.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{bad.id}")
     assert job is not None
     assert job.error is not None
     assert (job.state, job.attempt, job.error.code) == (JobState.DEAD, 1, "text_refused")
     assert f"HTTP {reply.status}" in job.error.detail
-    (state,) = await tenant.application.indexing_states.of_document(bad)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(bad)
     assert state.state.value == "failed"
-    stored = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    stored = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert (stored.status, stored.document_count) == (KnowledgeBaseStatus.ACTIVE, 2)
     assert await tenant.found(kb.id, "quite plainly") == sorted([first.id, good.id])
 
@@ -151,8 +151,8 @@ async def test_document_that_meets_a_failure_is_tried_again_whatever_digits_its_
     await tenant.drain()
     embedding_server.script(*[reply] * 3)
     document = await tenant.document("a.txt", prose("whales", 1))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert (job.state, job.attempt) == (JobState.AVAILABLE, 0)
-    stored = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    stored = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert stored.status is KnowledgeBaseStatus.ACTIVE

@@ -50,13 +50,13 @@ async def test_killed_worker_costs_no_embedding_twice(
     finally:
         worker.send_signal(signal.SIGKILL)
         await worker.wait()
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert job.state is JobState.RUNNING
     assert await books.spus() == 100
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_deaths=8) == 1
+        return await tenant.services.repositories.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     await tenant.drain()

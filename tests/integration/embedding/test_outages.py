@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import SecretStr
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.document import Document
@@ -34,13 +34,13 @@ async def tenant(tenant: Tenant) -> Tenant:
 
 
 async def job_of(tenant: Tenant, document: Document) -> Job | None:
-    jobs = await tenant.application.jobs.of_document(tenant.id, document.id)
+    jobs = await tenant.services.repositories.jobs.of_document(tenant.id, document.id)
     return next(iter(jobs), None)
 
 
 async def state_of(tenant: Tenant, document: Document) -> IndexingState:
-    found = await tenant.application.documents.get(tenant.id, document.id)
-    (state,) = await tenant.application.indexing_states.of_document(found)
+    found = await tenant.services.ingestion.documents.get(tenant.id, document.id)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(found)
     return state.state
 
 
@@ -106,7 +106,7 @@ async def test_new_key_or_address_lifts_what_a_provider_has_asked_for(
     embedding_server.rule(lambda _: reply)
     document = await tenant.document("a.txt", prose("whales", 5))
     assert await state_of(tenant, document) is IndexingState.WAITING_FOR_PROVIDER
-    await tenant.application.provider_accounts.put(
+    await tenant.services.inference.provider_accounts.put(
         tenant.id, "openai", api_key=SecretStr(other_server.api_key), api_base=other_server.url
     )
     await tenant.drain()
@@ -116,7 +116,7 @@ async def test_new_key_or_address_lifts_what_a_provider_has_asked_for(
 async def test_good_test_lifts_a_wait_of_a_day_and_a_bad_one_does_not(
     tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
-    accounts = tenant.application.provider_accounts
+    accounts = tenant.services.inference.provider_accounts
     embedding_server.rule(lambda _: Reply(429, retry_after=str(DAY)))
     document = await tenant.document("a.txt", prose("whales", 5))
     assert not (await accounts.test(tenant.organization, "openai", REMOTE_MODEL)).is_working
@@ -133,7 +133,7 @@ async def test_key_that_was_refused_and_is_replaced_has_what_failed_done(
     embedding_server.rule(lambda _: Failure.UNAUTHORIZED)
     document = await tenant.document("a.txt", prose("whales", 5))
     assert await state_of(tenant, document) is IndexingState.FAILED
-    await tenant.application.provider_accounts.put(
+    await tenant.services.inference.provider_accounts.put(
         tenant.id, "openai", api_key=SecretStr(other_server.api_key), api_base=other_server.url
     )
     await tenant.drain()
@@ -141,14 +141,14 @@ async def test_key_that_was_refused_and_is_replaced_has_what_failed_done(
 
 
 async def test_reconciler_finds_by_one_free_call_that_a_provider_is_back(
-    tenant: Tenant, application: Application, embedding_server: EmbeddingServer, books: Books
+    tenant: Tenant, services: Services, embedding_server: EmbeddingServer, books: Books
 ) -> None:
     embedding_server.rule(lambda _: Failure.UNAUTHORIZED)
     failed = await tenant.document("failed.txt", prose("whales", 5))
     embedding_server.rule(lambda _: Reply(429, retry_after=str(DAY)))
     waiting = await tenant.document("waiting.txt", prose("birds", 5))
     embedding_server.requests.clear()
-    (resume,) = [task.run for task in application.periodic_tasks() if task.name == "stopped providers"]
+    (resume,) = [task.run for task in services.operations.periodic_tasks() if task.name == "stopped providers"]
     await resume(NoFence())
     assert await tenant.drain() == 0
     assert len(embedding_server.requests) == 1
@@ -165,8 +165,8 @@ async def test_knowledge_base_tells_how_many_documents_wait_for_the_provider_and
     embedding_server.rule(lambda _: Failure.SERVER_ERROR)
     await tenant.document("a.txt", prose("whales", 5))
     await tenant.document("b.txt", prose("birds", 5))
-    (kb,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
-    (standing,) = await tenant.application.knowledge_bases.standings_of(tenant.id, [kb])
+    (kb,), _ = await tenant.services.ingestion.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+    (standing,) = await tenant.services.ingestion.knowledge_bases.standings_of(tenant.id, [kb])
     work = standing.work
     assert (work.unfinished, work.given_up, work.waiting_for_provider) == (2, 0, 2)
     assert work.provider_reason is not None

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.indexing.staging import Staging
 from analytiq.ingestion.indexing.sync import Sync
 from analytiq.models.index_entry import Generation
@@ -33,8 +33,8 @@ class ActsAfterStaging:
         return generation
 
 
-def sync_of(application: Application) -> Sync:
-    return cast("Sync", cast("Any", application.handlers[JobKind.SYNC]).__self__)
+def sync_of(services: Services) -> Sync:
+    return cast("Sync", cast("Any", services.jobs.handlers[JobKind.SYNC]).__self__)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def act_after_staging(tenant: Tenant) -> Callable[[Action], ActsAfterStaging]:
     """Let something happen between the first staging and its commit."""
 
     def interpose(action: Action) -> ActsAfterStaging:
-        sync = sync_of(tenant.application)
+        sync = sync_of(tenant.services)
         interposed = ActsAfterStaging(sync._staging, action)
         sync._staging = cast("Staging", interposed)
         return interposed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.ingestion.membership import sync_request
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
@@ -16,14 +16,14 @@ QUESTION = "in which year"
 
 
 @pytest.fixture
-async def application(compose_application: Compose) -> Application:
+async def services(compose_services: Compose) -> Services:
     """Sweeps at once, so that what is left behind can be looked at."""
-    return await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0))
+    return await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0))
 
 
 @pytest.fixture
-async def tenant(application: Application) -> Tenant:
-    return await new_tenant(application)
+async def tenant(services: Services) -> Tenant:
+    return await new_tenant(services)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ async def document(tenant: Tenant, kb: KnowledgeBase) -> Document:
 
 async def sync(tenant: Tenant, kb: KnowledgeBase, document: Document) -> None:
     """What the reconciler asks for where it finds the pair unlike the truth."""
-    await tenant.application.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
+    await tenant.services.repositories.jobs.enqueue([sync_request(tenant.id, kb.id, document.id)])
     await tenant.drain()
 
 
@@ -62,7 +62,7 @@ async def test_vectors_whose_entry_was_lost_go_with_a_document_that_is_no_member
     tenant: Tenant, kb: KnowledgeBase, document: Document, stored: Stored, migrated: MongoConnection
 ) -> None:
     await migrated.database["document_index"].delete_many({})
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     await tenant.drain()
     await sync(tenant, kb, document)
     assert (await stored.generations(kb.id), await stored.vectors(kb.id)) == ([], 0)

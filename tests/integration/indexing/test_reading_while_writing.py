@@ -3,19 +3,19 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from tests.integration.tenant import Tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 VERSIONS = 8
 CHUNKS = 200
 NAMES = ["whales", "birds", "trees", "ships", "stars", "rocks", "songs", "books"]
 
 
-async def test_no_search_shows_two_versions_or_none(tenant: Tenant, compose_application: Compose) -> None:
+async def test_no_search_shows_two_versions_or_none(tenant: Tenant, compose_services: Compose) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose(NAMES[0], CHUNKS))
-    second_process = tenant.seen_by(await compose_application())
+    second_process = tenant.seen_by(await compose_services())
     is_over = False
     searches = 0
     seen: set[str] = set()

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import LeaseLostError
 from analytiq.ingestion.indexing.commit import sweep_request
 from analytiq.ingestion.indexing.plan import Index
@@ -22,7 +22,7 @@ from tests.integration.indexing.conftest import Action, ActsAfterStaging, Stored
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 Interpose = Callable[[Action], ActsAfterStaging]
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 QUESTION = "in which year"
 
@@ -34,7 +34,7 @@ async def subjects(tenant: Tenant, kb_id: str) -> set[str]:
 
 
 async def job_of(tenant: Tenant, kb_id: str, document_id: str) -> Job | None:
-    return await tenant.application.jobs.get(f"sync:{kb_id}:{document_id}")
+    return await tenant.services.repositories.jobs.get(f"sync:{kb_id}:{document_id}")
 
 
 async def test_first_version_becomes_current_whole(tenant: Tenant, stored: Stored) -> None:
@@ -49,7 +49,7 @@ async def test_first_version_becomes_current_whole(tenant: Tenant, stored: Store
 async def test_indexing_the_same_text_again_writes_nothing(tenant: Tenant, stored: Stored) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    await tenant.application.documents.extract_again(tenant.id, document.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, document.id)
     await tenant.drain()
     assert await stored.epoch(kb.id) == 1
     assert await stored.generations(kb.id) == [("current", 5)]
@@ -94,14 +94,14 @@ async def test_superseded_vectors_stay_for_a_minute(tenant: Tenant, stored: Stor
     (old,) = await stored.entries(kb.id)
     await tenant.replace("a.txt", prose("birds", 7))
     await tenant.drain()
-    sweep = await tenant.application.jobs.get(f"sweep:{kb.id}:{old['generation_id']}")
+    sweep = await tenant.services.repositories.jobs.get(f"sweep:{kb.id}:{old['generation_id']}")
     assert sweep is not None
     assert (sweep.run_at - sweep.created_at).total_seconds() == pytest.approx(60)
     assert await stored.vectors(kb.id) == 12
 
 
-async def test_sweep_leaves_nothing_but_the_current_generation(compose_application: Compose, stored: Stored) -> None:
-    tenant = await new_tenant(await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0)))
+async def test_sweep_leaves_nothing_but_the_current_generation(compose_services: Compose, stored: Stored) -> None:
+    tenant = await new_tenant(await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0)))
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
     await tenant.replace("a.txt", prose("birds", 7))
@@ -113,8 +113,8 @@ async def test_sweep_leaves_nothing_but_the_current_generation(compose_applicati
 async def test_sweep_refuses_what_is_current(tenant: Tenant, stored: Stored) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    (entry,) = await sync_of(tenant.application)._entries.of_document(tenant.id, document.id)
-    await tenant.application.jobs.enqueue([sweep_request(entry, delay_seconds=0)])
+    (entry,) = await sync_of(tenant.services)._entries.of_document(tenant.id, document.id)
+    await tenant.services.repositories.jobs.enqueue([sweep_request(entry, delay_seconds=0)])
     assert await tenant.drain() == 1
     assert await stored.generations(kb.id) == [("current", 5)]
     assert await subjects(tenant, kb.id) == {"whales"}
@@ -125,7 +125,7 @@ async def test_document_deleted_between_staging_and_commit_is_not_committed(
 ) -> None:
     kb = await tenant.knowledge_base()
     uploaded = (await tenant.upload("a.txt", prose("whales", 5))).document
-    acted = act_after_staging(lambda: tenant.application.documents.delete(tenant.id, uploaded.id))
+    acted = act_after_staging(lambda: tenant.services.ingestion.documents.delete(tenant.id, uploaded.id))
     await tenant.drain()
     assert len(acted.staged) == 1
     assert await nothing_is_left(stored, kb)
@@ -176,7 +176,7 @@ async def test_staging_that_lost_a_vector_is_not_committed_but_made_again(
     await tenant.upload("a.txt", prose("whales", 5))
 
     async def lose_one() -> None:
-        await tenant.application.connection.database[f"kb_vectors_{kb.id}"].delete_one({"chunk_index": 3})
+        await tenant.services.connection.database[f"kb_vectors_{kb.id}"].delete_one({"chunk_index": 3})
 
     acted = act_after_staging(lose_one)
     await tenant.drain()
@@ -192,7 +192,7 @@ async def test_knowledge_base_deleted_before_the_commit_stays_deleted(
     await tenant.upload("a.txt", prose("whales", 5))
 
     async def delete() -> None:
-        await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+        await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
         await tenant.drain()
 
     act_after_staging(delete)
@@ -200,14 +200,14 @@ async def test_knowledge_base_deleted_before_the_commit_stays_deleted(
     assert not await stored.has_collection(kb.id)
     assert await stored.entries(kb.id) == []
     assert await stored.generations(kb.id) == []
-    assert await tenant.application.jobs.counts() == {}
+    assert await tenant.services.repositories.jobs.counts() == {}
 
 
 async def test_collection_dropped_between_two_windows_does_not_come_back(
-    compose_application: Compose, embedding_server: EmbeddingServer, stored: Stored, monkeypatch: pytest.MonkeyPatch
+    compose_services: Compose, embedding_server: EmbeddingServer, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analytiq.ingestion.indexing.staging.STAGE_BATCH_SIZE", 50)
-    tenant = await new_tenant(await compose_application())
+    tenant = await new_tenant(await compose_services())
     kb = await tenant.knowledge_base()
     await tenant.drain()
     embedding_server.script(None, Failure.SLOW)
@@ -215,7 +215,7 @@ async def test_collection_dropped_between_two_windows_does_not_come_back(
     indexing = asyncio.create_task(tenant.drain())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     assert await stored.vectors(kb.id) == 50
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     await tenant.drain()
     assert not await stored.has_collection(kb.id)
     embedding_server.release()
@@ -223,31 +223,31 @@ async def test_collection_dropped_between_two_windows_does_not_come_back(
     await tenant.drain()
     assert not await stored.has_collection(kb.id)
     assert await stored.generations(kb.id) == []
-    assert await tenant.application.jobs.counts() == {}
+    assert await tenant.services.repositories.jobs.counts() == {}
 
 
 async def staged_by_a_worker_that_dies(
     tenant: Tenant, kb: KnowledgeBase, document: Document, *, lease_seconds: float
 ) -> tuple[RunningJob, Generation]:
     """Stage as a worker would, and do nothing more."""
-    jobs = tenant.application.jobs
+    jobs = tenant.services.repositories.jobs
     job = await jobs.claim([JobKind.SYNC], worker="w", lease_token=new_id(), lease_seconds=lease_seconds)
     assert job is not None
     running = RunningJob(job, jobs)
     pair = Pair(tenant.organization, kb, document)
     wanted = Index(document.text_id or "", document.text_hash or "")
-    return running, await sync_of(tenant.application)._staging.stage(running, pair, wanted)
+    return running, await sync_of(tenant.services)._staging.stage(running, pair, wanted)
 
 
 async def extracted_and_waiting(tenant: Tenant, content: str) -> Document:
     """A document whose sync waits in the queue."""
     uploaded = (await tenant.upload("a.txt", content)).document
-    runner = tenant.application.queue_runner()
+    runner = tenant.services.jobs.new_runner()
     for kind in (JobKind.EXTRACT, JobKind.MEMBERSHIP_DOCUMENT):
-        job = await tenant.application.jobs.claim([kind], worker="w", lease_token=new_id(), lease_seconds=60)
+        job = await tenant.services.repositories.jobs.claim([kind], worker="w", lease_token=new_id(), lease_seconds=60)
         assert job is not None
         await runner._run_job(job)
-    return await tenant.application.documents.get(tenant.id, uploaded.id)
+    return await tenant.services.ingestion.documents.get(tenant.id, uploaded.id)
 
 
 async def test_next_attempt_sweeps_what_a_dead_worker_has_staged(
@@ -261,7 +261,7 @@ async def test_next_attempt_sweeps_what_a_dead_worker_has_staged(
     assert await tenant.found(kb.id, QUESTION) == []
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_deaths=8) == 1
+        return await tenant.services.repositories.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     await tenant.drain()
@@ -280,15 +280,15 @@ async def test_worker_that_slept_through_its_lease_commits_nothing(
     running, generation = await staged_by_a_worker_that_dies(tenant, kb, document, lease_seconds=0.2)
 
     async def is_rescued() -> bool:
-        return await tenant.application.jobs.rescue(max_deaths=8) == 1
+        return await tenant.services.repositories.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
     with pytest.raises(LeaseLostError):
-        await sync_of(tenant.application)._commit.make_current(running, kb, document, generation)
+        await sync_of(tenant.services)._commit.make_current(running, kb, document, generation)
     assert await stored.entries(kb.id) == []
     assert await stored.epoch(kb.id) == 0
     assert await stored.generations(kb.id) == [("staging", 5)]
-    assert (await tenant.application.documents.get(tenant.id, document.id)).rev == document.rev
+    assert (await tenant.services.ingestion.documents.get(tenant.id, document.id)).rev == document.rev
 
 
 async def test_worker_that_is_stopped_while_embedding_leaves_nothing_staged(
@@ -297,7 +297,7 @@ async def test_worker_that_is_stopped_while_embedding_leaves_nothing_staged(
     kb = await tenant.knowledge_base()
     document = await extracted_and_waiting(tenant, prose("whales", 5))
     embedding_server.script(Failure.SLOW)
-    runner = tenant.application.queue_runner()
+    runner = tenant.services.jobs.new_runner()
     running = asyncio.create_task(runner.run())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
     await runner.stop(drain_seconds=0)

@@ -11,7 +11,9 @@ async def total_and_sums(tenant: Tenant, kb: KnowledgeBase, migrated: MongoConne
     """How many chunks the page tells of, and how often entries were added up for it."""
     await migrated.database.command("profile", 2)
     try:
-        _, total = await tenant.application.knowledge_bases.chunks(tenant.id, kb.id, document_id=None, skip=0, limit=5)
+        _, total = await tenant.services.ingestion.knowledge_bases.chunks(
+            tenant.id, kb.id, document_id=None, skip=0, limit=5
+        )
     finally:
         await migrated.database.command("profile", 0)
     sums = {"command.aggregate": "document_index", "command.pipeline.1.$group": {"$exists": True}}
@@ -28,9 +30,9 @@ async def test_number_of_chunks_is_exact_before_and_after_they_are_counted(
     await tenant.document("a.txt", prose("whales", 12))
     assert await total_and_sums(tenant, kb, migrated) == (12, 0)
     await tenant.upload("b.txt", prose("birds", 7))
-    await tenant.application.queue_runner().run_until_idle()
+    await tenant.services.jobs.new_runner().run_until_idle()
     assert await total_and_sums(tenant, kb, migrated) == (19, 1)
-    await tenant.application.life_cycle.settle_noted()
+    await tenant.services.ingestion.life_cycle.settle_noted()
     assert await total_and_sums(tenant, kb, migrated) == (19, 0)
 
 
@@ -38,9 +40,9 @@ async def test_number_of_chunks_of_one_document_and_of_another_organization(tena
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 3))
     await tenant.document("b.txt", prose("birds", 4))
-    chunks = tenant.application.knowledge_bases.chunks
+    chunks = tenant.services.ingestion.knowledge_bases.chunks
     assert (await chunks(tenant.id, kb.id, document_id=document.id, skip=0, limit=2))[1] == 3
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     own = await other.knowledge_base()
     assert (await chunks(other.id, own.id, document_id=document.id, skip=0, limit=2)) == ([], 0)
 
@@ -54,7 +56,9 @@ async def test_page_of_chunks_sorts_no_entries(tenant: Tenant, migrated: MongoCo
     await entries.insert_many(behind)
     await migrated.database.command("profile", 2)
     try:
-        listed, _ = await tenant.application.knowledge_bases.chunks(tenant.id, kb.id, document_id=None, skip=1, limit=2)
+        listed, _ = await tenant.services.ingestion.knowledge_bases.chunks(
+            tenant.id, kb.id, document_id=None, skip=1, limit=2
+        )
     finally:
         await migrated.database.command("profile", 0)
     read = [row async for row in migrated.database["system.profile"].find({"command.aggregate": "document_index"})]

@@ -27,7 +27,7 @@ async def forecast(tenant: Tenant, **options: Any) -> Forecast:
         "embedding_model": REMOTE_MODEL,
         **options,
     }
-    return await tenant.application.forecasts.forecast(tenant.organization, ForecastRequest(**wanted))
+    return await tenant.services.ingestion.forecasts.forecast(tenant.organization, ForecastRequest(**wanted))
 
 
 async def charged(connection: MongoConnection, organization_id: str) -> int:
@@ -48,7 +48,7 @@ async def test_forecast_is_exactly_what_indexing_then_costs(
     assert (before.is_cache_known, before.token_usd) == (False, None)
     kb = await tenant.knowledge_base()
     await tenant.drain()
-    indexed = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    indexed = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert before.chunks.value == before.chunks.low == before.chunks.high == indexed.chunk_count
     assert before.spus.value == await charged(migrated, tenant.id) < indexed.chunk_count
     vectors = migrated.database[f"kb_vectors_{kb.id}"]
@@ -74,7 +74,7 @@ async def test_forecast_of_a_half_cached_collection_is_what_the_other_half_then_
     kb = await tenant.knowledge_base(tag_ids=(half.id,))
     await tenant.drain()
     assert await charged(migrated, tenant.id) - before == found.spus.value
-    chunk_count = (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).chunk_count
+    chunk_count = (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).chunk_count
     assert chunk_count == found.chunks.value == found.cached_chunks.value + found.spus.value
 
 
@@ -96,7 +96,7 @@ async def test_other_chunks_are_new_to_the_cache(tenant: Tenant) -> None:
 
 
 async def test_cache_of_others_counts_only_where_it_is_shared(tenant: Tenant, migrated: MongoConnection) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.knowledge_base()
     await other.document("theirs.txt", prose("whales", 10))
     await tenant.document("mine.txt", prose("whales", 10))
@@ -147,7 +147,7 @@ async def test_long_text_is_read_in_part(tenant: Tenant, monkeypatch: pytest.Mon
 
 
 async def test_what_is_not_extracted_is_counted_and_named_and_others_documents_are_not(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.document("theirs.txt", prose("whales", 3))
     await tenant.document("mine.txt", prose("birds", 3))
     await tenant.upload("waiting.txt", prose("trees", 3))

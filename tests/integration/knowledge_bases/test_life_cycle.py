@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from bson import ObjectId
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, NotFoundError, PermanentError, TransientError
 from analytiq.ingestion.membership import kb_changed
 from analytiq.models.job import JobKind, JobSubject
@@ -20,12 +20,12 @@ from analytiq.storage.repositories.knowledge_bases import NAMES_INDEX
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
 
 async def now(tenant: Tenant, kb: KnowledgeBase) -> KnowledgeBase:
-    return await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    return await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
 
 
 async def test_new_knowledge_base_knows_the_dimensions_of_its_model(tenant: Tenant) -> None:
@@ -61,7 +61,7 @@ async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_one
     embedding_server.script(None, Failure.UNAUTHORIZED, Failure.SLOW)
     working = asyncio.create_task(tenant.drain())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
-    await tenant.application.life_cycle.settle_noted()
+    await tenant.services.ingestion.life_cycle.settle_noted()
     before = await now(tenant, kb)
     assert (before.status, before.document_count, before.chunk_count) == (KnowledgeBaseStatus.INDEXING, 1, 5)
     embedding_server.release()
@@ -74,9 +74,9 @@ async def test_status_is_indexing_until_every_first_job_has_ended_the_failed_one
 async def test_knowledge_base_that_cannot_be_read_holds_up_no_other(
     tenant: Tenant, migrated: MongoConnection, eventually: EventuallyTrue
 ) -> None:
-    life_cycle = tenant.application.life_cycle
+    life_cycle = tenant.services.ingestion.life_cycle
     broken, whole = await tenant.knowledge_base(), await tenant.knowledge_base()
-    job = await tenant.application.jobs.get(kb_changed(tenant.id, whole.id).deduplication_key)
+    job = await tenant.services.repositories.jobs.get(kb_changed(tenant.id, whole.id).deduplication_key)
     assert job is not None
     await tenant.drain()
     rows = migrated.database["knowledge_bases"]
@@ -107,14 +107,16 @@ async def test_work_that_comes_after_the_first_indexing_does_not_change_the_stat
 
 
 async def test_running_worker_activates_and_counts_by_itself(tenant: Tenant, eventually: EventuallyTrue) -> None:
-    runner = tenant.application.queue_runner()
+    runner = tenant.services.jobs.new_runner()
     working = asyncio.create_task(runner.run())
-    settling = asyncio.create_task(tenant.application.life_cycle.settle_continuously())
+    settling = asyncio.create_task(tenant.services.ingestion.life_cycle.settle_continuously())
     kb = await tenant.knowledge_base()
     await tenant.upload("a.txt", prose("whales", 5))
 
     async def is_counted() -> bool:
-        (listed,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+        (listed,), _ = await tenant.services.ingestion.knowledge_bases.page(
+            tenant.id, skip=0, limit=10, name_search=None
+        )
         return (listed.status, listed.document_count, listed.chunk_count) == (KnowledgeBaseStatus.ACTIVE, 1, 5)
 
     await eventually(is_counted)
@@ -130,19 +132,21 @@ async def test_counts_follow_what_joins_and_leaves(tenant: Tenant) -> None:
     await tenant.document("b.txt", prose("whales", 7))
     await tenant.set_tags(first, [])
     await tenant.drain()
-    (listed,), total = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+    (listed,), total = await tenant.services.ingestion.knowledge_bases.page(
+        tenant.id, skip=0, limit=10, name_search=None
+    )
     assert (listed.document_count, listed.chunk_count, total) == (1, 7, 1)
-    documents, total = await tenant.application.knowledge_bases.documents(tenant.id, kb.id, skip=0, limit=10)
+    documents, total = await tenant.services.ingestion.knowledge_bases.documents(tenant.id, kb.id, skip=0, limit=10)
     assert [(document.document_name, document.chunk_count) for document in documents] == [("b.txt", 7)]
     assert total == 1
 
 
 async def test_lists_are_by_organization_newest_first_and_searched_literally(tenant: Tenant) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     await stranger.knowledge_base(name="a+b of others")
     for name in ("a+b", "aab", "A+B again"):
         await tenant.knowledge_base(name=name)
-    page = tenant.application.knowledge_bases.page
+    page = tenant.services.ingestion.knowledge_bases.page
 
     async def names(name_search: str | None, skip: int = 0, limit: int = 10) -> list[str]:
         found, _ = await page(tenant.id, skip=skip, limit=limit, name_search=name_search)
@@ -162,9 +166,9 @@ async def test_name_that_another_has_is_refused_with_its_id(tenant: Tenant, embe
     assert refused.value.code == "knowledge_base_name_taken"
     assert len(embedding_server.requests) == calls  # no provider is asked for a name that is taken
     with pytest.raises(ConflictError, match=first.id):
-        await tenant.application.knowledge_bases.change(tenant.id, second.id, {"name": "Big"})
-    assert (await tenant.application.knowledge_bases.change(tenant.id, first.id, {"name": "Big"})).name == "Big"
-    stranger = await new_tenant(tenant.application)
+        await tenant.services.ingestion.knowledge_bases.change(tenant.id, second.id, {"name": "Big"})
+    assert (await tenant.services.ingestion.knowledge_bases.change(tenant.id, first.id, {"name": "Big"})).name == "Big"
+    stranger = await new_tenant(tenant.services)
     assert (await stranger.knowledge_base(name="Big")).name == "Big"
 
 
@@ -179,7 +183,7 @@ async def test_of_twenty_creations_of_one_name_at_once_one_is_made(tenant: Tenan
 
 async def test_name_of_a_deleted_knowledge_base_is_free_at_once(tenant: Tenant) -> None:
     first = await tenant.knowledge_base(name="Big")
-    await tenant.application.knowledge_bases.delete(tenant.id, first.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, first.id)
     assert (await tenant.knowledge_base(name="Big")).id != first.id
     await tenant.drain()
 
@@ -203,7 +207,7 @@ async def test_deleted_knowledge_base_leaves_nothing(tenant: Tenant, migrated: M
     await tenant.document("a.txt", prose("whales", 5))
     await tenant.replace("a.txt", prose("birds", 5))
     await tenant.drain()
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     assert await now_or_none(tenant, kb) is None
     await tenant.drain()
     left: list[tuple[str, Any]] = []
@@ -212,7 +216,7 @@ async def test_deleted_knowledge_base_leaves_nothing(tenant: Tenant, migrated: M
         if name not in ("spu_ledger", "job_history"):  # what was paid for, and what was done, stays on the books
             left += [(name, row) async for row in migrated.database[name].find({}) if kb.id in str(row)]
     assert left == []
-    assert (await tenant.application.metering.totals(tenant.id, since=None, until=None))[0].kb_id == kb.id
+    assert (await tenant.services.tenancy.metering.totals(tenant.id, since=None, until=None))[0].kb_id == kb.id
 
 
 async def now_or_none(tenant: Tenant, kb: KnowledgeBase) -> KnowledgeBase | None:
@@ -224,8 +228,8 @@ async def now_or_none(tenant: Tenant, kb: KnowledgeBase) -> KnowledgeBase | None
 
 async def test_knowledge_base_of_another_organization_can_neither_be_changed_nor_deleted(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base()
-    stranger = await new_tenant(tenant.application)
-    service = tenant.application.knowledge_bases
+    stranger = await new_tenant(tenant.services)
+    service = tenant.services.ingestion.knowledge_bases
     operations: list[Callable[[], Awaitable[object]]] = [
         lambda: service.get(stranger.id, kb.id),
         lambda: service.change(stranger.id, kb.id, {"name": "x"}),
@@ -241,9 +245,9 @@ async def test_knowledge_base_of_another_organization_can_neither_be_changed_nor
 
 async def test_deleting_it_twice_is_not_found_the_second_time(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base()
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     with pytest.raises(NotFoundError):
-        await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+        await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
 
 
 @pytest.mark.parametrize(
@@ -280,12 +284,14 @@ async def leaves_nothing(migrated: MongoConnection) -> bool:
 
 
 async def test_unknown_tags_are_named_with_their_place(tenant: Tenant) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     with pytest.raises(InvalidInputError) as caught:
-        await tenant.application.tags.require(tenant.id, [tenant.tag.id, stranger.tag.id, "no id", tenant.tag.id])
+        await tenant.services.ingestion.tags.require(
+            tenant.id, [tenant.tag.id, stranger.tag.id, "no id", tenant.tag.id]
+        )
     assert caught.value.code == "unknown_tag"
     assert [error.field for error in caught.value.errors] == ["tag_ids[1]", "tag_ids[2]"]
-    known = await tenant.application.tags.require(tenant.id, [tenant.tag.id, tenant.tag.id])
+    known = await tenant.services.ingestion.tags.require(tenant.id, [tenant.tag.id, tenant.tag.id])
     assert known == [tenant.tag.id]
 
 
@@ -293,13 +299,13 @@ async def test_tag_in_use_cannot_be_deleted_and_says_by_whom(tenant: Tenant) -> 
     kb = await tenant.knowledge_base(name="Whales and more")
     document = await tenant.document("a.txt", "text")
     with pytest.raises(ConflictError, match=r"1 documents and 1 knowledge bases.*Whales and more") as caught:
-        await tenant.application.tags.delete(tenant.id, tenant.tag.id)
+        await tenant.services.ingestion.tags.delete(tenant.id, tenant.tag.id)
     assert caught.value.code == "tag_in_use"
-    await tenant.application.documents.delete(tenant.id, document.id)
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
-    await tenant.application.tags.delete(tenant.id, tenant.tag.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.tags.delete(tenant.id, tenant.tag.id)
     with pytest.raises(NotFoundError):
-        await tenant.application.tags.get(tenant.id, tenant.tag.id)
+        await tenant.services.ingestion.tags.get(tenant.id, tenant.tag.id)
 
 
 async def test_same_tag_made_by_eight_at_once_is_made_once(tenant: Tenant) -> None:
@@ -314,10 +320,10 @@ async def test_drop_that_died_half_way_is_finished_by_the_next_attempt(
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     await migrated.database.drop_collection(f"kb_vectors_{kb.id}")
     await migrated.database["document_index"].delete_many({"kb_id": kb.id})
-    assert ((JobKind.DROP_KB.value, "available"), 1) in (await tenant.application.jobs.counts()).items()
+    assert ((JobKind.DROP_KB.value, "available"), 1) in (await tenant.services.repositories.jobs.counts()).items()
     await tenant.drain()
     assert await migrated.database["generations"].count_documents({}) == 0
     assert await migrated.database["knowledge_bases"].count_documents({}) == 0
@@ -332,7 +338,7 @@ async def test_status_is_active_once_every_document_was_tried_though_one_waits_f
     embedding_server.script(None, *[Failure.UNAVAILABLE] * 3, Failure.SLOW)  # a call is repeated twice before it fails
     working = asyncio.create_task(tenant.drain())
     await asyncio.to_thread(embedding_server.wait_for_slow_call)
-    await tenant.application.life_cycle.settle_noted()
+    await tenant.services.ingestion.life_cycle.settle_noted()
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.INDEXING, "one was not tried yet"
     embedding_server.release()
     embedding_server.script(*[Failure.UNAVAILABLE] * 100)
@@ -357,17 +363,17 @@ class ActsBeforeTheCountIsWritten:
 
 
 async def listed_counts(tenant: Tenant) -> tuple[int, int]:
-    (listed,), _ = await tenant.application.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
+    (listed,), _ = await tenant.services.ingestion.knowledge_bases.page(tenant.id, skip=0, limit=10, name_search=None)
     return listed.document_count, listed.chunk_count
 
 
 async def test_count_that_was_read_earlier_and_is_written_later_changes_nothing(
-    tenant: Tenant, compose_application: Compose
+    tenant: Tenant, compose_services: Compose
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    other = tenant.seen_by(await compose_application())
-    life_cycle = tenant.application.life_cycle
+    other = tenant.seen_by(await compose_services())
+    life_cycle = tenant.services.ingestion.life_cycle
     meanwhile = ActsBeforeTheCountIsWritten(life_cycle._entries, lambda: other.document("b.txt", prose("birds", 7)))
     life_cycle._entries = cast("IndexEntryRepository", meanwhile)
     assert not await life_cycle.settle(tenant.id, kb.id)
@@ -381,9 +387,9 @@ async def test_counts_of_a_knowledge_base_that_was_restored_without_its_epoch_ar
     await tenant.document("a.txt", prose("whales", 5))
     ahead = {"counted_epoch": 1000, "document_count": 3, "chunk_count": 3}
     await migrated.database["knowledge_bases"].update_one({}, {"$set": ahead})
-    assert await tenant.application.life_cycle.settle(tenant.id, kb.id)
+    assert await tenant.services.ingestion.life_cycle.settle(tenant.id, kb.id)
     assert await listed_counts(tenant) == (1, 5)
-    assert not await tenant.application.life_cycle.settle(tenant.id, kb.id)
+    assert not await tenant.services.ingestion.life_cycle.settle(tenant.id, kb.id)
 
 
 async def test_knowledge_base_whose_documents_could_not_be_gathered_is_in_error_until_the_job_is_replayed(
@@ -392,10 +398,10 @@ async def test_knowledge_base_whose_documents_could_not_be_gathered_is_in_error_
     document = await tenant.document("a.txt", prose("whales", 5))
     kb = await tenant.knowledge_base()
     with monkeypatch.context() as broken:
-        broken.setattr(tenant.application.kb_rows, "note_first_membership", fails_for_good)
+        broken.setattr(tenant.services.repositories.knowledge_bases, "note_first_membership", fails_for_good)
         await tenant.drain()
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ERROR
-    await tenant.application.job_operations.replay(tenant.id, f"membership_kb:{kb.id}")
+    await tenant.services.jobs.operations.replay(tenant.id, f"membership_kb:{kb.id}")
     await tenant.drain()
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE
     assert await tenant.found(kb.id, "year") == [document.id]
@@ -408,19 +414,19 @@ async def fails_for_good(*_: object) -> None:
 async def test_document_that_cost_its_worker_counts_as_tried(tenant: Tenant, eventually: EventuallyTrue) -> None:
     await tenant.document("a.txt", prose("whales", 5))
     kb = await tenant.knowledge_base()
-    application = tenant.application
-    gathering = await application.jobs.claim(
+    services = tenant.services
+    gathering = await services.repositories.jobs.claim(
         [JobKind.MEMBERSHIP_KB], worker="w", lease_token=new_id(), lease_seconds=60
     )
     assert gathering is not None
-    await application.queue_runner()._run_job(gathering)
-    await application.jobs.claim([JobKind.SYNC], worker="dies", lease_token=new_id(), lease_seconds=0.1)
-    await application.life_cycle.settle(tenant.id, kb.id)
+    await services.jobs.new_runner()._run_job(gathering)
+    await services.repositories.jobs.claim([JobKind.SYNC], worker="dies", lease_token=new_id(), lease_seconds=0.1)
+    await services.ingestion.life_cycle.settle(tenant.id, kb.id)
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.INDEXING
 
     async def is_rescued() -> bool:
-        return await application.jobs.rescue(max_deaths=8) == 1
+        return await services.repositories.jobs.rescue(max_deaths=8) == 1
 
     await eventually(is_rescued)
-    await application.life_cycle.settle(tenant.id, kb.id)
+    await services.ingestion.life_cycle.settle(tenant.id, kb.id)
     assert (await now(tenant, kb)).status is KnowledgeBaseStatus.ACTIVE

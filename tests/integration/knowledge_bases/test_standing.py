@@ -11,7 +11,7 @@ DAMAGED = b"%PDF-1.7\nno page follows"
 
 
 async def standing(tenant: Tenant, kb: KnowledgeBase) -> StandingKnowledgeBase:
-    bases = tenant.application.knowledge_bases
+    bases = tenant.services.ingestion.knowledge_bases
     (one,) = await bases.standings_of(tenant.id, [await bases.get(tenant.id, kb.id)])
     return one
 
@@ -54,13 +54,13 @@ async def test_health_is_complete_only_when_nothing_waits(tenant: Tenant) -> Non
 
 
 async def test_failed_documents_of_another_organization_are_not_counted(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.upload("damaged.pdf", DAMAGED, tags=[other.tag.id])
     kb = await tenant.knowledge_base()
     await tenant.drain()
     assert (await standing(tenant, kb)).health is KnowledgeBaseHealth.COMPLETE
     mine, theirs = await asyncio.gather(
-        tenant.application.document_counts.of_organization(tenant.id),
-        tenant.application.document_counts.of_organization(other.id),
+        tenant.services.repositories.announced.document_counts.of_organization(tenant.id),
+        tenant.services.repositories.announced.document_counts.of_organization(other.id),
     )
     assert (mine.failures, [(item.code, item.count) for item in theirs.failures]) == ([], [("corrupt_file", 1)])

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase
 from analytiq.retrieval.backends.base import KeywordHit
 from analytiq.retrieval.search.request import Mode, SearchResponse
@@ -13,7 +13,7 @@ from analytiq.settings import LexicalSettings
 from analytiq.storage.repositories.chunk_texts import ChunkText, TextsAt
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
 
@@ -40,9 +40,9 @@ class Gate:
 
 
 @pytest.fixture
-async def tenant(compose_application: Compose) -> Tenant:
+async def tenant(compose_services: Compose) -> Tenant:
     """An organization in a process that waits only a moment for its keyword index."""
-    return await new_tenant(await compose_application(lexical=LexicalSettings(build_wait_seconds=0.05)))
+    return await new_tenant(await compose_services(lexical=LexicalSettings(build_wait_seconds=0.05)))
 
 
 async def by_words(tenant: Tenant, kb: KnowledgeBase) -> SearchResponse:
@@ -54,7 +54,7 @@ def documents_in(answer: SearchResponse) -> set[str]:
 
 
 async def test_commits_build_and_feed_the_index_without_any_search(tenant: Tenant, eventually: EventuallyTrue) -> None:
-    backends = tenant.application.backends
+    backends = tenant.services.retrieval.backends
     kb = await tenant.knowledge_base()
 
     async def available() -> list[KeywordHit]:
@@ -65,7 +65,7 @@ async def test_commits_build_and_feed_the_index_without_any_search(tenant: Tenan
         hits = await available()
         return len(hits) == count and not backends.is_building_keywords(kb.id)
 
-    async with tenant.application.feeding_keyword_index():
+    async with tenant.services.retrieval.feeding_keyword_index():
         await asyncio.sleep(0)
         number = 0
 
@@ -98,7 +98,7 @@ async def test_search_answers_with_what_is_indexed_and_says_that_the_index_is_be
     behind = await by_words(tenant, kb)
     assert documents_in(behind) == {"old.txt"}
     assert [(item.step, item.code) for item in behind.degraded] == [("lexical", "keyword_index_building")]
-    assert tenant.application.backends.is_building_keywords(kb.id)
+    assert tenant.services.retrieval.backends.is_building_keywords(kb.id)
     both = await tenant.search(kb.id, "whales", top_k=100)
     assert documents_in(both) == {"old.txt", "new.txt"}
     assert [item.step for item in both.degraded] == ["lexical"]

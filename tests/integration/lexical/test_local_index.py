@@ -101,7 +101,7 @@ async def test_every_commit_and_removal_is_seen_by_the_next_question(library: Li
     await library.tenant.drain()
     assert await library.documents(index, "whale") == set()
     assert await library.documents(index, "boats") == {whales.id}
-    await library.tenant.application.documents.delete(library.tenant.id, birds.id)
+    await library.tenant.services.ingestion.documents.delete(library.tenant.id, birds.id)
     await library.tenant.drain()
     assert await library.documents(index, "birds") == set()
     assert library.texts.builds == 1
@@ -136,7 +136,7 @@ async def test_deleted_knowledge_base_leaves_no_word_on_the_disk_whoever_has_it_
     assert before is not None
     assert await library.ask(index, "zxqv")
     other = library.open()
-    await library.tenant.application.knowledge_bases.delete(library.tenant.id, library.kb.id)
+    await library.tenant.services.ingestion.knowledge_bases.delete(library.tenant.id, library.kb.id)
     other.forget(library.kb.id)
     await other.close()
     assert [path for path in library.root.rglob("*") if library.kb.id in str(path)] == []

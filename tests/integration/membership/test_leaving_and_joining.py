@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import NotFoundError
 from analytiq.models.document import Document
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.storage.client import MongoConnection
 from tests.integration.tenant import Tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ async def documents(tenant: Tenant, kb: KnowledgeBase) -> tuple[Document, Docume
 
 
 async def set_kb_tags(tenant: Tenant, kb: KnowledgeBase, *tag_ids: str) -> None:
-    await tenant.application.knowledge_bases.change(tenant.id, kb.id, {"tag_ids": tag_ids})
+    await tenant.services.ingestion.knowledge_bases.change(tenant.id, kb.id, {"tag_ids": tag_ids})
 
 
 async def test_document_whose_tag_was_taken_away_is_not_found_by_the_very_next_search(
@@ -47,7 +47,7 @@ async def test_document_whose_tag_was_taken_away_is_not_found_by_the_very_next_s
 async def test_document_that_was_deleted_is_not_found_by_the_very_next_search(
     tenant: Tenant, kb: KnowledgeBase, documents: tuple[Document, Document]
 ) -> None:
-    await tenant.application.documents.delete(tenant.id, documents[0].id)
+    await tenant.services.ingestion.documents.delete(tenant.id, documents[0].id)
     assert await tenant.found(kb.id, "year") == [documents[1].id]
     await tenant.drain()
     assert (await tenant.search(kb.id, "year")).total_count == 30
@@ -67,7 +67,7 @@ async def test_knowledge_base_that_lost_its_tag_finds_nothing_from_then_on(
 async def test_deleted_knowledge_base_is_unknown_from_then_on(
     tenant: Tenant, kb: KnowledgeBase, documents: tuple[Document, Document]
 ) -> None:
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     with pytest.raises(NotFoundError):
         await tenant.search(kb.id, "year")
     await tenant.drain()
@@ -79,11 +79,11 @@ async def test_other_process_that_mirrors_the_vectors_forgets_as_quickly(
     tenant: Tenant,
     kb: KnowledgeBase,
     documents: tuple[Document, Document],
-    compose_application: Compose,
+    compose_services: Compose,
 ) -> None:
-    other = tenant.seen_by(await compose_application())
+    other = tenant.seen_by(await compose_services())
     assert await other.found(kb.id, "year") == sorted(document.id for document in documents)
-    await tenant.application.documents.delete(tenant.id, documents[0].id)
+    await tenant.services.ingestion.documents.delete(tenant.id, documents[0].id)
     assert await other.found(kb.id, "year") == [documents[1].id]
 
 
@@ -134,10 +134,10 @@ async def test_document_belongs_to_every_knowledge_base_that_shares_one_of_its_t
 
 
 async def test_both_sides_gain_the_same_tag_at_once_and_it_is_always_a_member(
-    tenant: Tenant, kb: KnowledgeBase, compose_application: Compose
+    tenant: Tenant, kb: KnowledgeBase, compose_services: Compose
 ) -> None:
     document = await tenant.document("a.txt", prose("whales", 3), tags=[])
-    other = tenant.seen_by(await compose_application())
+    other = tenant.seen_by(await compose_services())
     for number in range(30):
         tag = await tenant.new_tag(f"tag {number}")
         await asyncio.gather(
@@ -165,5 +165,5 @@ async def test_both_sides_lose_it_and_gain_it_in_any_order_and_the_end_is_right(
         await asyncio.gather(tenant.set_tags(document, [tenant.tag.id] if is_member else []), tenant.drain())
         await tenant.drain()
         assert await tenant.found(kb.id, "year") == ([document.id] if is_member else [])
-        entries = await tenant.application.connection.database["document_index"].count_documents({})
+        entries = await tenant.services.connection.database["document_index"].count_documents({})
         assert entries == int(is_member)

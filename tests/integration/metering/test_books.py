@@ -16,7 +16,7 @@ async def test_books_balance_at_every_moment_of_an_organizations_work(
     tenant: Tenant, migrated: MongoConnection
 ) -> None:
     kb = await tenant.knowledge_base()
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.knowledge_base()
     await tenant.upload("a.txt", prose("whales", 200))
     await other.upload("b.txt", prose("birds", 100))

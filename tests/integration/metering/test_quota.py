@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import InvalidInputError, QuotaExceededError, RateLimitedError, TransientError
 from analytiq.ingestion.documents.indexing_state import IndexingState
 from analytiq.models.quota import SpuPurpose
@@ -19,7 +19,7 @@ from analytiq.tenancy.metering import charges
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import REMOTE_MODEL, Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
 WORKERS = 20
@@ -34,7 +34,7 @@ def purpose_of(tenant: Tenant, operation: Operation = Operation.INDEX) -> SpuPur
 
 async def figures(tenant: Tenant) -> tuple[int | None, int, int]:
     """(quota, used, reserved)"""
-    account = await tenant.application.metering.account(tenant.id)
+    account = await tenant.services.tenancy.metering.account(tenant.id)
     return account.quota, account.used, account.reserved
 
 
@@ -43,9 +43,9 @@ async def charged(connection: MongoConnection) -> int:
 
 
 @contextlib.asynccontextmanager
-async def working(*applications: Application) -> AsyncGenerator[None]:
+async def working(*applications: Services) -> AsyncGenerator[None]:
     """Workers of these processes."""
-    runners = [application.queue_runner() for application in applications]
+    runners = [services.jobs.new_runner() for services in applications]
     tasks = [asyncio.create_task(runner.run()) for runner in runners]
     try:
         yield
@@ -55,11 +55,11 @@ async def working(*applications: Application) -> AsyncGenerator[None]:
 
 
 async def test_at_the_quota_nothing_is_lost_and_all_jobs_resume_after_a_top_up_exactly_under_20_workers(
-    compose_application: Compose, migrated: MongoConnection, eventually: EventuallyTrue
+    compose_services: Compose, migrated: MongoConnection, eventually: EventuallyTrue
 ) -> None:
-    applications = [await compose_application(worker=WorkerSettings(concurrency=1)) for _ in range(WORKERS)]
+    applications = [await compose_services(worker=WorkerSettings(concurrency=1)) for _ in range(WORKERS)]
     tenant = await new_tenant(applications[0])
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     kb = await tenant.knowledge_base()
     total = DOCUMENTS * SENTENCES
     await metering.set_quota(tenant.id, total // 3)
@@ -89,7 +89,7 @@ async def test_search_out_of_quota_says_so_and_questions_asked_before_stay_free(
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
     await tenant.search(kb.id, "whales")
-    await tenant.application.metering.set_quota(tenant.id, 6)
+    await tenant.services.tenancy.metering.set_quota(tenant.id, 6)
     with pytest.raises(QuotaExceededError, match="quota add"):
         await tenant.search(kb.id, "birds")
     assert (await tenant.search(kb.id, "whales")).results
@@ -100,19 +100,19 @@ async def test_document_out_of_quota_shows_that_it_waits_and_what_the_quota_allo
     tenant: Tenant, migrated: MongoConnection
 ) -> None:
     kb = await tenant.knowledge_base()
-    await tenant.application.metering.set_quota(tenant.id, 70)
+    await tenant.services.tenancy.metering.set_quota(tenant.id, 70)
     document = await tenant.document("a.txt", prose("whales", 100))
-    (state,) = await tenant.application.indexing_states.of_document(document)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(document)
     assert (state.state, state.error and state.error.code) == (IndexingState.WAITING_FOR_QUOTA, "quota_exceeded")
     assert "waits for SPUs" in (state.reason or "")
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert job.attempt == 0
     assert await figures(tenant) == (70, 70, 0)
     assert await migrated.database["embedding_cache"].count_documents({}) == 70
-    await tenant.application.metering.top_up(tenant.id, 30)
+    await tenant.services.tenancy.metering.top_up(tenant.id, 30)
     await tenant.drain()
-    (state,) = await tenant.application.indexing_states.of_document(document)
+    (state,) = await tenant.services.ingestion.indexing_states.of_document(document)
     assert state.state is IndexingState.INDEXED
     assert await figures(tenant) == (100, 100, 0)
 
@@ -120,10 +120,10 @@ async def test_document_out_of_quota_shows_that_it_waits_and_what_the_quota_allo
 async def test_document_whose_embeddings_are_cached_is_indexed_at_the_quota(tenant: Tenant) -> None:
     await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 20))
-    await tenant.application.metering.set_quota(tenant.id, 0)
+    await tenant.services.tenancy.metering.set_quota(tenant.id, 0)
     second = await tenant.knowledge_base()
     await tenant.drain()
-    assert (await tenant.application.knowledge_bases.get(tenant.id, second.id)).chunk_count == 20
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, second.id)).chunk_count == 20
 
 
 async def test_failed_call_gives_back_what_was_reserved_for_it(
@@ -139,7 +139,7 @@ async def test_failed_call_gives_back_what_was_reserved_for_it(
 async def test_reservation_of_a_process_that_died_is_given_back_and_counted_apart(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     await metering.set_quota(tenant.id, 10)
     monkeypatch.setattr(charges, "RESERVATION_SECONDS", 0.0)
     async with metering.reserved(purpose_of(tenant), 10):
@@ -156,7 +156,7 @@ async def test_reservation_of_a_process_that_died_is_given_back_and_counted_apar
 async def test_call_that_ends_after_its_reservation_is_not_charged_and_keeps_nothing(
     tenant: Tenant, migrated: MongoConnection, monkeypatch: pytest.MonkeyPatch, cache_row: CacheRow
 ) -> None:
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     monkeypatch.setattr(charges, "RESERVATION_SECONDS", 0.0)
     async with metering.reserved(purpose_of(tenant), 1) as reservation:
         await asyncio.sleep(0.002)  # as above
@@ -170,7 +170,7 @@ async def test_call_that_ends_after_its_reservation_is_not_charged_and_keeps_not
 async def test_charge_whose_release_was_lost_is_counted_once_when_its_reservation_expires(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, cache_row: CacheRow
 ) -> None:
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     monkeypatch.setattr(charges, "RESERVATION_SECONDS", 0.0)
     async with metering.reserved(purpose_of(tenant), 5) as reservation:
         assert await metering.keep_and_charge(reservation, [cache_row]) == 1
@@ -182,7 +182,7 @@ async def test_charge_whose_release_was_lost_is_counted_once_when_its_reservatio
 
 
 async def test_last_spus_that_others_have_reserved_are_worth_waiting_for(tenant: Tenant) -> None:
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     await metering.set_quota(tenant.id, 3)
     async with metering.reserved(purpose_of(tenant), 5) as reservation:
         assert reservation.spus == 3
@@ -193,14 +193,14 @@ async def test_last_spus_that_others_have_reserved_are_worth_waiting_for(tenant:
 
 
 async def test_quota_of_one_organization_is_not_anothers(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
-    await tenant.application.metering.set_quota(tenant.id, 0)
-    async with tenant.application.metering.reserved(purpose_of(other), 7) as reservation:
+    other = await new_tenant(tenant.services)
+    await tenant.services.tenancy.metering.set_quota(tenant.id, 0)
+    async with tenant.services.tenancy.metering.reserved(purpose_of(other), 7) as reservation:
         assert reservation.spus == 7
 
 
 async def test_quota_that_makes_no_sense_is_refused(tenant: Tenant) -> None:
-    metering = tenant.application.metering
+    metering = tenant.services.tenancy.metering
     for wrong in (metering.set_quota(tenant.id, -1), metering.top_up(tenant.id, 0), metering.top_up(tenant.id, 5)):
         with pytest.raises(InvalidInputError):
             await wrong

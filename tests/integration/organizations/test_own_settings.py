@@ -18,18 +18,18 @@ SERVER = RateLimitSettings(requests_per_minute=3000, tokens_per_minute=1_000_000
 
 
 async def set_limits(tenant: Tenant, limits: OwnRateLimits) -> None:
-    await tenant.application.own_settings.change(tenant.organization, SettingsChange(rate_limits=limits))
+    await tenant.services.tenancy.own_settings.change(tenant.organization, SettingsChange(rate_limits=limits))
 
 
 def limits_of(tenant: Tenant) -> RateLimits:
     """Of another process, which remembers nothing."""
-    connection = tenant.application.connection
+    connection = tenant.services.connection
     own = OwnLimits(OrganizationRepository(connection), remembered_seconds=0)
     return RateLimits(RateLimitRepository(connection), SERVER, own)
 
 
 async def test_own_limit_of_documents_holds_for_its_organization_only(tenant: Tenant) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await set_limits(tenant, OwnRateLimits(documents_per_minute=1))
     limits = limits_of(tenant)
     await limits.take_document(tenant.id, "kb")
@@ -54,7 +54,7 @@ async def test_limits_that_are_taken_away_hold_no_longer(tenant: Tenant) -> None
     await set_limits(tenant, OwnRateLimits(documents_per_minute=1))
     await set_limits(tenant, OwnRateLimits())
     for _ in range(5):
-        await tenant.application.rate_limits.take_document(tenant.id, "kb")
+        await tenant.services.tenancy.rate_limits.take_document(tenant.id, "kb")
 
 
 async def test_nothing_is_changed_where_a_part_is_wrong(tenant: Tenant) -> None:
@@ -63,12 +63,12 @@ async def test_nothing_is_changed_where_a_part_is_wrong(tenant: Tenant) -> None:
         sets_languages=True, ocr_languages=languages[:1], rate_limits=OwnRateLimits(requests_per_minute=10**9)
     )
     with pytest.raises(InvalidInputError, match="server's limit"):
-        await tenant.application.own_settings.change(tenant.organization, wrong)
-    assert (await tenant.application.organizations.get(tenant.id)).ocr_languages is None
+        await tenant.services.tenancy.own_settings.change(tenant.organization, wrong)
+    assert (await tenant.services.tenancy.organizations.get(tenant.id)).ocr_languages is None
 
 
 async def test_languages_are_those_that_every_worker_has(tenant: Tenant) -> None:
-    workers = WorkerRepository(tenant.application.connection)
+    workers = WorkerRepository(tenant.services.connection)
     for name, languages in (("a", ["deu", "eng", "fra"]), ("b", ["eng", "fra", "ita"])):
         await workers.announce(
             name,
@@ -79,12 +79,12 @@ async def test_languages_are_those_that_every_worker_has(tenant: Tenant) -> None
             running=0,
             ocr_languages=languages,
         )
-    assert await tenant.application.own_settings.available_ocr_languages() == ("eng", "fra")
+    assert await tenant.services.tenancy.own_settings.available_ocr_languages() == ("eng", "fra")
     with pytest.raises(InvalidInputError, match="eng, fra"):
-        await tenant.application.own_settings.change(
+        await tenant.services.tenancy.own_settings.change(
             tenant.organization, SettingsChange(sets_languages=True, ocr_languages=["deu"])
         )
 
 
 async def test_languages_of_this_machine_are_offered_where_no_worker_runs(tenant: Tenant) -> None:
-    assert await tenant.application.own_settings.available_ocr_languages() == installed_languages()
+    assert await tenant.services.tenancy.own_settings.available_ocr_languages() == installed_languages()

@@ -36,15 +36,15 @@ def problem(response: httpx.Response) -> tuple[int, str]:
     ],
 )
 async def test_one_more_than_the_quota_is_refused_until_one_goes(
-    compose_application: Compose, path: str, bodies: list[dict[str, Any]], delete: str
+    compose_services: Compose, path: str, bodies: list[dict[str, Any]], delete: str
 ) -> None:
-    application = await compose_application(quotas=FEW)
-    tenant, other = await new_tenant(application), await new_tenant(application)
-    issued = await application.organizations.issue_token(tenant.id, name="first")
-    await application.organizations.issue_token(other.id, name="theirs")
+    services = await compose_services(quotas=FEW)
+    tenant, other = await new_tenant(services), await new_tenant(services)
+    issued = await services.tenancy.organizations.issue_token(tenant.id, name="first")
+    await services.tenancy.organizations.issue_token(other.id, name="theirs")
     headers = {"Authorization": f"Bearer {issued.secret.get_secret_value()}"}
     first, second = [{**body, "tag_ids": [tenant.tag.id]} if "kb_id" in delete else body for body in bodies]
-    async with served(application) as browser:
+    async with served(services) as browser:
         own = f"/v0/orgs/{tenant.id}"
         made = await browser.post(own + path, json=first, headers=headers)
         assert made.status_code == 201, made.text
@@ -57,14 +57,14 @@ async def test_one_more_than_the_quota_is_refused_until_one_goes(
         assert again.status_code == 201, again.text
 
 
-async def test_too_many_requests_are_refused_with_a_time_to_come_back(compose_application: Compose) -> None:
-    application = await compose_application(quotas=QuotaSettings(requests_per_minute=10))
-    tenant, other = await new_tenant(application), await new_tenant(application)
+async def test_too_many_requests_are_refused_with_a_time_to_come_back(compose_services: Compose) -> None:
+    services = await compose_services(quotas=QuotaSettings(requests_per_minute=10))
+    tenant, other = await new_tenant(services), await new_tenant(services)
     first, second = [
-        (await application.organizations.issue_token(each.id, name="t")).secret.get_secret_value()
+        (await services.tenancy.organizations.issue_token(each.id, name="t")).secret.get_secret_value()
         for each in (tenant, other)
     ]
-    async with served(application) as browser:
+    async with served(services) as browser:
         answers = [
             await browser.get(f"/v0/orgs/{tenant.id}", headers={"Authorization": f"Bearer {first}"}) for _ in range(2)
         ]

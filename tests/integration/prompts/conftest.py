@@ -20,13 +20,13 @@ def chat_server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-async def tenant(compose_application: Compose, chat_server: ChatServer) -> Prompting:
+async def tenant(compose_services: Compose, chat_server: ChatServer) -> Prompting:
     """An organization whose default chat model is the scripted one."""
-    application = await compose_application(llm=LlmSettings(default_model=MODEL))
+    services = await compose_services(llm=LlmSettings(default_model=MODEL))
     key = SecretStr(chat_server.api_key)
-    await application.credentials.store_platform_defaults({"hosted_vllm": (key, chat_server.url)})
-    plain = await new_tenant(application)
-    return Prompting(application, plain.organization, plain.tag)
+    await services.inference.credentials.store_platform_defaults({"hosted_vllm": (key, chat_server.url)})
+    plain = await new_tenant(services)
+    return Prompting(services, plain.organization, plain.tag)
 
 
 @pytest.fixture

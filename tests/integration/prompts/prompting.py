@@ -54,15 +54,15 @@ class Prompting(Tenant):
         if schema is not None:
             fields["answer_schema"] = check_answer_schema(schema)
         configuration = PromptConfiguration(**{"text": "Which animal, and in which year?", **fields})
-        return await self.application.prompts.create(
+        return await self.services.assistants.prompts.create(
             self.organization, name or f"Prompt {next(_NUMBERS)}", configuration, runs_on_existing=False
         )
 
     async def ask_for_run(self, prompt: Prompt, subject: Document | str) -> PromptRun:
         """Ask for a run of the latest version; nothing is run yet."""
-        version = await self.application.prompts.version(self.id, prompt.id, None)
+        version = await self.services.assistants.prompts.version(self.id, prompt.id, None)
         wanted = RunSubject(text=subject) if isinstance(subject, str) else RunSubject(document_ids=(subject.id,))
-        (run,) = await self.application.prompt_runs.request(self.organization, version, wanted)
+        (run,) = await self.services.assistants.runs.request(self.organization, version, wanted)
         return run
 
     async def run(self, prompt: Prompt, subject: Document | str) -> PromptRun:
@@ -72,9 +72,9 @@ class Prompting(Tenant):
         return await self.again(run)
 
     async def again(self, run: PromptRun) -> PromptRun:
-        return await self.application.prompt_runs.get(self.id, run.id)
+        return await self.services.assistants.runs.get(self.id, run.id)
 
     async def runs(self) -> list[PromptRun]:
         """All runs, with their steps, oldest first."""
-        found, _ = await self.application.prompt_runs.page(self.id, RunQuery(), skip=0, limit=100)
+        found, _ = await self.services.assistants.runs.page(self.id, RunQuery(), skip=0, limit=100)
         return [await self.again(run) for run in reversed(found)]

@@ -24,7 +24,7 @@ async def test_prompt_runs_by_itself_once_a_document_with_its_tag_has_been_read(
     (run,) = await tenant.runs()
     assert (run.document_id, run.is_automatic, run.status) == (document.id, True, RunStatus.SUCCEEDED)
     assert "Birds in 1007." in chat_server.requests[0]["messages"][1]["content"]
-    result = await tenant.application.prompt_results.get(tenant.id, prompt.id, 1, document.id)
+    result = await tenant.services.assistants.results.get(tenant.id, prompt.id, 1, document.id)
     assert (result.run_id, result.text_hash) == (run.id, document.text_hash)
 
 
@@ -44,7 +44,7 @@ async def test_triggers_that_come_again_run_nothing_again(tenant: Prompting, cha
     document = await tenant.document("birds.txt", "Birds.")
     other = await tenant.new_tag("other")
     await tenant.set_tags(document, [tenant.tag.id, other.id])
-    await tenant.application.documents.extract_again(tenant.id, document.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, document.id)
     await tenant.drain()
     assert (len(await tenant.runs()), chat_server.calls) == (1, 1)
 
@@ -52,14 +52,14 @@ async def test_triggers_that_come_again_run_nothing_again(tenant: Prompting, cha
 async def test_triggers_at_the_same_moment_ask_for_one_run(tenant: Prompting, chat_server: ChatServer) -> None:
     document = await tenant.document("birds.txt", "Birds.")
     await tenant.prompt(tag_ids=(tenant.tag.id,))
-    application = tenant.application
-    await application.jobs.enqueue([document_changed(tenant.id, document.id)])
-    job = await application.jobs.claim(
+    services = tenant.services
+    await services.repositories.jobs.enqueue([document_changed(tenant.id, document.id)])
+    job = await services.repositories.jobs.claim(
         [JobKind.MEMBERSHIP_DOCUMENT], worker="w", lease_token=new_id(), lease_seconds=60
     )
     assert job is not None
-    handle = application.handlers[JobKind.MEMBERSHIP_DOCUMENT]
-    await asyncio.gather(*(handle(RunningJob(job, application.jobs)) for _ in range(8)))
+    handle = services.jobs.handlers[JobKind.MEMBERSHIP_DOCUMENT]
+    await asyncio.gather(*(handle(RunningJob(job, services.repositories.jobs)) for _ in range(8)))
     assert len(await tenant.runs()) == 1
 
 
@@ -67,7 +67,7 @@ async def test_failed_run_is_not_repeated_by_triggers(tenant: Prompting, chat_se
     await tenant.prompt(tag_ids=(tenant.tag.id,), schema=SCHEMA)
     chat_server.script(Say("no"), Say("no"))
     document = await tenant.document("birds.txt", "Birds.")
-    await tenant.application.documents.extract_again(tenant.id, document.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, document.id)
     await tenant.drain()
     assert [run.status for run in await tenant.runs()] == [RunStatus.FAILED]
 
@@ -80,7 +80,7 @@ async def test_changed_text_is_run_again(tenant: Prompting, chat_server: ChatSer
     await tenant.drain()
     runs = await tenant.runs()
     assert [run.answer for run in runs] == ["of birds", "of whales"]
-    result = await tenant.application.prompt_results.get(tenant.id, prompt.id, 1, document.id)
+    result = await tenant.services.assistants.results.get(tenant.id, prompt.id, 1, document.id)
     assert (result.answer, result.run_id) == ("of whales", runs[1].id)
 
 
@@ -90,7 +90,7 @@ async def test_further_version_is_run_on_what_is_there_unless_told_otherwise(
     prompt = await tenant.prompt(tag_ids=(tenant.tag.id,))
     await tenant.document("a.txt", "Birds.")
     await tenant.document("b.txt", "Whales.")
-    change = tenant.application.prompts.change
+    change = tenant.services.assistants.prompts.change
     await change(tenant.organization, prompt.id, changes={"text": "Which bird?"})
     await tenant.drain()
     assert sorted(run.version for run in await tenant.runs()) == [1, 1, 2, 2]
@@ -106,14 +106,14 @@ async def test_run_that_waits_is_dropped_where_the_prompt_has_changed_meanwhile(
     prompt = await tenant.prompt(tag_ids=(tenant.tag.id,))
     document = await tenant.document("a.txt", "Birds.", tags=[])
     await tenant.set_tags(document, [tenant.tag.id])
-    runner = tenant.application.queue_runner()
-    job = await tenant.application.jobs.claim(
-        [kind for kind in tenant.application.handlers if kind.value == "membership_document"],
+    runner = tenant.services.jobs.new_runner()
+    job = await tenant.services.repositories.jobs.claim(
+        [kind for kind in tenant.services.jobs.handlers if kind.value == "membership_document"],
         worker=runner.worker, lease_token="f" * 24, lease_seconds=30,
     )  # fmt: skip
     assert job is not None
     await runner._run_job(job)  # the run is asked for, and waits
-    change = tenant.application.prompts.change
+    change = tenant.services.assistants.prompts.change
     await change(tenant.organization, prompt.id, changes={"text": "Which bird?"}, runs_on_existing=False)
     await tenant.drain()
     (run,) = await tenant.runs()

@@ -47,14 +47,16 @@ async def die_at(tenant: Prompting, name: str, *, time: int) -> None:
         if passed == time and place == name:
             raise Died
 
-    application = tenant.application
-    job = await application.jobs.claim([JobKind.RUN_PROMPT], worker="dies", lease_token=new_id(), lease_seconds=-1)
+    services = tenant.services
+    job = await services.repositories.jobs.claim(
+        [JobKind.RUN_PROMPT], worker="dies", lease_token=new_id(), lease_seconds=-1
+    )
     assert job is not None
     checkpoints.install(kill)
     with pytest.raises(Died):
-        await application.handlers[JobKind.RUN_PROMPT](RunningJob(job, application.jobs))
+        await services.jobs.handlers[JobKind.RUN_PROMPT](RunningJob(job, services.repositories.jobs))
     checkpoints.install(None)
-    await application.jobs.rescue(max_deaths=10)
+    await services.repositories.jobs.rescue(max_deaths=10)
 
 
 @pytest.mark.usefixtures("hook")
@@ -74,10 +76,10 @@ async def test_worker_that_dies_at_any_place_of_a_run_costs_at_most_the_call_tha
     ended: PromptRun = await tenant.again(run)
     assert (ended.status, ended.usage.searches) == (RunStatus.SUCCEEDED, 2)
     assert chat_server.calls == (4 if is_unheard else 3)
-    noted = await LlmUsageRepository(tenant.application.connection).of_run(tenant.id, run.id)
+    noted = await LlmUsageRepository(tenant.services.connection).of_run(tenant.id, run.id)
     assert (ended.usage.model_calls, ended.usage.tokens) == (noted.model_calls, noted.tokens)
     assert noted.model_calls == chat_server.calls
-    result = await tenant.application.prompt_results.get(tenant.id, prompt.id, 1, document.id)
+    result = await tenant.services.assistants.results.get(tenant.id, prompt.id, 1, document.id)
     assert json.loads(result.answer) == ANSWER
     assert chat_server.refusals == []
 
@@ -102,8 +104,10 @@ async def test_two_workers_of_one_run_record_each_step_once(
     tenant: Prompting, kb: KnowledgeBase, chat_server: ChatServer
 ) -> None:
     run = await tenant.ask_for_run(await tenant.prompt(kb_id=kb.id), "When?")
-    runs = tenant.application.connection.database["prompt_runs"]
-    job = await tenant.application.jobs.claim([JobKind.RUN_PROMPT], worker="w", lease_token=new_id(), lease_seconds=60)
+    runs = tenant.services.connection.database["prompt_runs"]
+    job = await tenant.services.repositories.jobs.claim(
+        [JobKind.RUN_PROMPT], worker="w", lease_token=new_id(), lease_seconds=60
+    )
     assert job is not None
 
     async def other_worker(place: str) -> None:
@@ -113,6 +117,6 @@ async def test_two_workers_of_one_run_record_each_step_once(
 
     checkpoints.install(other_worker)
     with pytest.raises(LeaseLostError):
-        await tenant.application.handlers[JobKind.RUN_PROMPT](RunningJob(job, tenant.application.jobs))
+        await tenant.services.jobs.handlers[JobKind.RUN_PROMPT](RunningJob(job, tenant.services.repositories.jobs))
     checkpoints.install(None)
     assert [step.text for step in (await tenant.again(run)).steps] == ["by another"]

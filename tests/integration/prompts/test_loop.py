@@ -46,7 +46,7 @@ async def test_prompt_searches_twice_and_answers_by_its_schema(
     assert "1007" in second.passages[0].content
     assert results_shown(chat_server.requests[1])[0]["passages"][0]["content"] == first.passages[0].content
     assert (run.usage.model_calls, run.usage.searches, run.usage.spus) == (3, 2, 2)
-    noted = await LlmUsageRepository(tenant.application.connection).of_run(tenant.id, run.id)
+    noted = await LlmUsageRepository(tenant.services.connection).of_run(tenant.id, run.id)
     assert noted.tokens == run.usage.tokens > 0
     assert chat_server.refusals == []
 
@@ -153,7 +153,7 @@ async def test_filter_of_a_call_narrows_the_prompts_own_and_never_widens_it(
 async def test_ids_of_another_organization_in_a_calls_filter_find_nothing(
     tenant: Prompting, kb: KnowledgeBase, chat_server: ChatServer
 ) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     await other.knowledge_base()
     secret = await other.document("secret.txt", prose("secrets", 5))
     chat_server.script(
@@ -239,7 +239,7 @@ async def test_run_goes_on_after_an_outage_with_what_it_has_paid_for(
     await tenant.drain()
     waiting = await tenant.again(run)
     assert (waiting.status, len(waiting.steps)) == (RunStatus.RUNNING, 2)
-    await tenant.application.jobs.wake(tenant.id, error_code=ProviderUnavailableError.code)
+    await tenant.services.repositories.jobs.wake(tenant.id, error_code=ProviderUnavailableError.code)
     await tenant.drain()
     ended = await tenant.again(run)
     assert (ended.status, ended.answer) == (RunStatus.SUCCEEDED, "At last.")
@@ -253,11 +253,11 @@ async def test_run_whose_job_was_given_up_goes_on_when_the_job_is_replayed(
     run = await tenant.ask_for_run(await tenant.prompt(kb_id=kb.id), "When?")
     await tenant.drain()
     job_id = run_request(run).deduplication_key
-    await tenant.application.job_operations.cancel(tenant.id, job_id)
+    await tenant.services.jobs.operations.cancel(tenant.id, job_id)
     given_up = await tenant.again(run)
     assert given_up.error is not None
     assert (given_up.status, given_up.error.code) == (RunStatus.FAILED, "cancelled")
-    await tenant.application.job_operations.replay(tenant.id, job_id)
+    await tenant.services.jobs.operations.replay(tenant.id, job_id)
     await tenant.drain()
     ended = await tenant.again(run)
     assert (ended.status, ended.answer, ended.error) == (RunStatus.SUCCEEDED, "At last.", None)
@@ -282,7 +282,7 @@ async def test_provider_that_refuses_for_good_fails_the_run_and_not_the_queue(
     assert run.status is RunStatus.FAILED
     assert run.error is not None
     assert run.error.code == "provider_refused"
-    assert not [state for (_, state) in await tenant.application.jobs.counts(tenant.id) if state == "dead"]
+    assert not [state for (_, state) in await tenant.services.repositories.jobs.counts(tenant.id) if state == "dead"]
 
 
 async def test_token_budget_is_kept_before_the_call(tenant: Prompting, chat_server: ChatServer) -> None:

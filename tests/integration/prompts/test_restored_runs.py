@@ -50,11 +50,11 @@ async def test_copy_tells_of_runs_that_were_not_over_and_pays_for_none(
     asked = chat_server.calls
     archive, _ = await archive_of(migrated, [tenant.id])
     (restored,) = await restore_from(migrated, archive, is_fresh=True, name="Copy")
-    organization = await tenant.application.organizations.get(restored.organization_id)
-    copy = Prompting(tenant.application, organization, (await tags_of(tenant.application, organization.id))[0])
+    organization = await tenant.services.tenancy.organizations.get(restored.organization_id)
+    copy = Prompting(tenant.services, organization, (await tags_of(tenant.services, organization.id))[0])
     await copy.drain()
     runs = await copy.runs()
     assert [(run.status, run.error and run.error.code) for run in runs] == [(RunStatus.CANCELLED, "not_copied")] * 2
     assert chat_server.calls == asked
-    prompt = await tenant.application.prompts.get(copy.id, runs[1].prompt_id)
+    prompt = await tenant.services.assistants.prompts.get(copy.id, runs[1].prompt_id)
     assert (await copy.run(prompt, "When?")).status is RunStatus.SUCCEEDED

@@ -24,7 +24,7 @@ async def prompt(tenant: Prompting) -> Prompt:
 
 @pytest.fixture
 async def version(tenant: Prompting, prompt: Prompt) -> PromptVersion:
-    return await tenant.application.prompts.version(tenant.id, prompt.id, None)
+    return await tenant.services.assistants.prompts.version(tenant.id, prompt.id, None)
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ async def document(tenant: Prompting, prompt: Prompt, chat_server: ChatServer) -
 
 
 async def result_of(tenant: Prompting, prompt: Prompt, document: Document) -> PromptResult:
-    return await tenant.application.prompt_results.get(tenant.id, prompt.id, 1, document.id)
+    return await tenant.services.assistants.results.get(tenant.id, prompt.id, 1, document.id)
 
 
 async def test_verified_result_counts_until_a_later_run_has_succeeded_and_is_kept_after_it(
     tenant: Prompting, prompt: Prompt, version: PromptVersion, document: Document, chat_server: ChatServer
 ) -> None:
-    verified = await tenant.application.prompt_results.change(
+    verified = await tenant.services.assistants.results.change(
         tenant.id, version, document.id, answer={"year": 1008, "animal": "owls"}, is_verified=True
     )
     chat_server.script(Say("no"), Say("no"))
@@ -69,7 +69,7 @@ async def test_result_that_nobody_had_a_hand_in_leaves_nothing_behind(
 async def test_edited_answer_follows_the_schema_too(
     tenant: Prompting, version: PromptVersion, document: Document
 ) -> None:
-    change = tenant.application.prompt_results.change
+    change = tenant.services.assistants.results.change
     with pytest.raises(InvalidInputError) as refused:
         await change(tenant.id, version, document.id, answer={"year": "x", "animal": "owls"})
     assert [error.field for error in refused.value.errors] == ["answer.year"]
@@ -84,7 +84,7 @@ async def test_verification_of_an_answer_that_a_run_has_replaced_is_refused(
     chat_server.script(says({"year": 1009, "animal": "gulls"}))
     await tenant.run(prompt, document)
     with pytest.raises(ConflictError, match="another run"):
-        await tenant.application.prompt_results.change(
+        await tenant.services.assistants.results.change(
             tenant.id, version, document.id, is_verified=True, expected_run_id=seen.run_id
         )
 
@@ -93,7 +93,7 @@ async def test_results_of_another_organization_are_unknown(
     tenant: Prompting, prompt: Prompt, document: Document
 ) -> None:
     with pytest.raises(NotFoundError):
-        await tenant.application.prompt_results.get("f" * 24, prompt.id, 1, document.id)
+        await tenant.services.assistants.results.get("f" * 24, prompt.id, 1, document.id)
 
 
 async def test_export_has_a_column_for_each_field_and_runs_no_formula(
@@ -109,7 +109,7 @@ async def test_export_has_a_column_for_each_field_and_runs_no_formula(
         document = await tenant.document(f"={number}.txt", f"Text {number}", tags=[])
         chat_server.script(says(answer))
         await tenant.run(prompt, document)
-    export = tenant.application.result_export
+    export = tenant.services.assistants.export
     written = "".join([piece async for piece in export.csv(tenant.id, prompt.id, ResultQuery())])
     rows = list(csv.DictReader(io.StringIO(written)))
     assert [row["name"] for row in rows] == ['\'=HYPERLINK("http://evil")', "' @SUM(A1)", "'+1\nline"]
@@ -122,6 +122,6 @@ async def test_export_has_a_column_for_each_field_and_runs_no_formula(
 
 
 async def test_export_of_nothing_is_well_formed(tenant: Prompting, prompt: Prompt) -> None:
-    export = tenant.application.result_export
+    export = tenant.services.assistants.export
     assert json.loads("".join([piece async for piece in export.json(tenant.id, prompt.id, ResultQuery())])) == []
     assert len([piece async for piece in export.csv(tenant.id, prompt.id, ResultQuery())]) == 1

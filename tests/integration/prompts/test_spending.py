@@ -21,17 +21,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:Items? .*`ReadOnly` qualifier:Us
 async def test_run_that_may_search_asks_nothing_without_spus_and_goes_on_with_them(
     tenant: Prompting, kb: KnowledgeBase, chat_server: ChatServer
 ) -> None:
-    used = (await tenant.application.metering.account(tenant.id)).used
-    await tenant.application.metering.set_quota(tenant.id, used)
+    used = (await tenant.services.tenancy.metering.account(tenant.id)).used
+    await tenant.services.tenancy.metering.set_quota(tenant.id, used)
     run = await tenant.run(await tenant.prompt(kb_id=kb.id), "When?")
     assert run.status in UNFINISHED
     assert chat_server.calls == 0
-    job = await tenant.application.jobs.get(run_request(run).deduplication_key)
+    job = await tenant.services.repositories.jobs.get(run_request(run).deduplication_key)
     assert job is not None
     assert job.error is not None
     assert job.error.code == "quota_exceeded"
     chat_server.script(Say(tool_calls=[search_for("birds")]), Say("In 1007."))
-    await tenant.application.metering.top_up(tenant.id, 10)
+    await tenant.services.tenancy.metering.top_up(tenant.id, 10)
     await tenant.drain()
     assert (await tenant.again(run)).status is RunStatus.SUCCEEDED
 
@@ -39,15 +39,19 @@ async def test_run_that_may_search_asks_nothing_without_spus_and_goes_on_with_th
 async def test_call_of_a_run_that_is_broken_off_is_counted(tenant: Prompting, chat_server: ChatServer) -> None:
     chat_server.script(Slow(Say("In 1007.")))
     run = await tenant.ask_for_run(await tenant.prompt(), "When?")
-    application = tenant.application
-    job = await application.jobs.claim([JobKind.RUN_PROMPT], worker="w", lease_token=new_id(), lease_seconds=60)
+    services = tenant.services
+    job = await services.repositories.jobs.claim(
+        [JobKind.RUN_PROMPT], worker="w", lease_token=new_id(), lease_seconds=60
+    )
     assert job is not None
-    making = asyncio.ensure_future(application.handlers[JobKind.RUN_PROMPT](RunningJob(job, application.jobs)))
+    making = asyncio.ensure_future(
+        services.jobs.handlers[JobKind.RUN_PROMPT](RunningJob(job, services.repositories.jobs))
+    )
     await asyncio.to_thread(chat_server.wait_for_slow)
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
         await making
-    usage = await LlmUsageRepository(application.connection).of_run(tenant.id, run.id)
+    usage = await LlmUsageRepository(services.connection).of_run(tenant.id, run.id)
     assert usage.model_calls == 1
     assert usage.prompt_tokens > 50
     chat_server.release()

@@ -65,13 +65,15 @@ async def test_extraction_is_heavy_where_the_file_is_large_however_it_is_asked_f
     large = (await tenant.upload("large.txt", b" " * (HEAVY_BYTES + 1))).document
 
     async def lanes() -> list[bool]:
-        jobs = [await tenant.application.jobs.get(f"{JobKind.EXTRACT.value}:{item.id}") for item in (small, large)]
+        jobs = [
+            await tenant.services.repositories.jobs.get(f"{JobKind.EXTRACT.value}:{item.id}") for item in (small, large)
+        ]
         return [job.lane.endswith(HEAVY) for job in jobs if job is not None]
 
     assert await lanes() == [False, True]
     await tenant.drain()
-    await tenant.application.documents.extract_again(tenant.id, small.id)
-    await tenant.application.documents.extract_again(tenant.id, large.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, small.id)
+    await tenant.services.ingestion.documents.extract_again(tenant.id, large.id)
     assert await lanes() == [False, True]
     await tenant.drain()
     await tenant.replace("small.txt", b"!" * (HEAVY_BYTES + 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, CorruptFileError, NotFoundError
 from analytiq.ingestion.documents.requests import clean_request, extract_request
 from analytiq.jobs.queue import operations
@@ -26,23 +26,23 @@ from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import Tenant, new_tenant, prose
 
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 def runner_with(
-    application: Application, changes: dict[JobKind, Handler | None], *, concurrency: int = 4, **queue: Any
+    services: Services, changes: dict[JobKind, Handler | None], *, concurrency: int = 4, **queue: Any
 ) -> QueueRunner:
     """A worker like the real one, but for some handlers; of kinds with None it takes no jobs."""
-    handlers = {**application.handlers, **changes}
+    handlers = {**services.jobs.handlers, **changes}
     return QueueRunner(
-        application.jobs,
+        services.repositories.jobs,
         {kind: handler for kind, handler in handlers.items() if handler is not None},
         settings=QueueSettings(poll_seconds=0.05, **queue),
         concurrency=concurrency,
-        on_settled=application.life_cycle.after_job,
-        on_dead=application.extraction.fail_document_of,
-        history=application.new_history(),
-        find_stopped=Stops(application.jobs, application.document_rows).among,
+        on_settled=services.ingestion.life_cycle.after_job,
+        on_dead=services.ingestion.extraction.fail_document_of,
+        history=services.jobs.new_history(),
+        find_stopped=Stops(services.repositories.jobs, services.repositories.documents).among,
     )
 
 
@@ -58,23 +58,25 @@ async def at_work(runner: QueueRunner) -> AsyncGenerator[None]:
 
 async def let_die(tenant: Tenant, job_id: str) -> Job:
     """The job after a worker has given it up."""
-    job = await tenant.application.jobs.get(job_id)
+    job = await tenant.services.repositories.jobs.get(job_id)
     assert job is not None
-    claimed = await tenant.application.jobs.claim([job.kind], worker="w", lease_token=new_id(), lease_seconds=30)
+    claimed = await tenant.services.repositories.jobs.claim(
+        [job.kind], worker="w", lease_token=new_id(), lease_seconds=30
+    )
     assert claimed is not None
     assert claimed.id == job_id
     failure = failure_of(CorruptFileError("the file is torn; send it again"))
-    assert await tenant.application.jobs.bury(claimed, failure)
-    await tenant.application.extraction.fail_document_of(claimed, failure)
+    assert await tenant.services.repositories.jobs.bury(claimed, failure)
+    await tenant.services.ingestion.extraction.fail_document_of(claimed, failure)
     return await job_of(tenant, job_id)
 
 
 async def job_of(tenant: Tenant, job_id: str) -> Job:
-    return (await tenant.application.job_operations.get(tenant.id, job_id)).job
+    return (await tenant.services.jobs.operations.get(tenant.id, job_id)).job
 
 
 async def document_of(tenant: Tenant, document_id: str) -> Document:
-    return await tenant.application.documents.get(tenant.id, document_id)
+    return await tenant.services.ingestion.documents.get(tenant.id, document_id)
 
 
 async def with_dead_sync(tenant: Tenant, server: EmbeddingServer, name: str = "a.txt") -> tuple[Document, str, str]:
@@ -92,7 +94,7 @@ async def with_dead_sync(tenant: Tenant, server: EmbeddingServer, name: str = "a
 async def test_list_shows_what_matches_and_how_many(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
     document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
     waiting = (await tenant.upload("b.txt", "text")).document
-    page = tenant.application.job_operations.page
+    page = tenant.services.jobs.operations.page
 
     async def ids(**query: Any) -> list[str]:
         found = await page(tenant.id, JobQuery(**query), skip=0, limit=10)
@@ -115,7 +117,7 @@ async def test_dead_job_tells_where_it_failed_and_what_became_of_its_attempts(
     tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
     _, _, dead = await with_dead_sync(tenant, embedding_server)
-    found = await tenant.application.job_operations.get(tenant.id, dead)
+    found = await tenant.services.jobs.operations.get(tenant.id, dead)
     assert found.job.error is not None
     assert "ProviderRefusedError" in (found.job.error.stack or "")
     assert embedding_server.api_key not in str(found)
@@ -127,7 +129,7 @@ async def test_jobs_of_another_organization_are_unknown_and_untouched(
 ) -> None:
     document, _, dead = await with_dead_sync(tenant, embedding_server)
     before = await job_of(tenant, dead)
-    jobs, stranger = tenant.application.job_operations, await new_tenant(tenant.application)
+    jobs, stranger = tenant.services.jobs.operations, await new_tenant(tenant.services)
     assert await jobs.page(stranger.id, JobQuery(), skip=0, limit=10) == JobPage([], 0, total_count_is_at_least=False)
     for operation in (jobs.get, jobs.replay, jobs.cancel):
         with pytest.raises(NotFoundError):
@@ -143,8 +145,8 @@ async def test_log_of_a_document_shows_what_was_done_latest_first_and_what_is_to
     tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
     document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
-    await tenant.application.job_operations.replay(tenant.id, dead)
-    log = await tenant.application.job_operations.log_of_document(tenant.id, document.id, skip=0, limit=10)
+    await tenant.services.jobs.operations.replay(tenant.id, dead)
+    log = await tenant.services.jobs.operations.log_of_document(tenant.id, document.id, skip=0, limit=10)
     assert [(attempt.kind, attempt.outcome) for attempt in log.attempts] == [
         (JobKind.SYNC, AttemptOutcome.DEAD),
         (JobKind.MEMBERSHIP_DOCUMENT, AttemptOutcome.DONE),
@@ -152,7 +154,7 @@ async def test_log_of_a_document_shows_what_was_done_latest_first_and_what_is_to
     ]
     assert [(job.id, job.state) for job in log.jobs] == [(dead, JobState.AVAILABLE)]
     await tenant.drain()
-    log = await tenant.application.job_operations.log_of_document(tenant.id, document.id, skip=0, limit=1)
+    log = await tenant.services.jobs.operations.log_of_document(tenant.id, document.id, skip=0, limit=1)
     (last,) = log.attempts
     assert (last.job_id, last.outcome, last.subject.kb_id) == (dead, AttemptOutcome.DONE, kb_id)
     assert (log.total_count, log.jobs) == (4, [])
@@ -165,20 +167,20 @@ async def test_replayed_job_runs_as_if_it_had_never_been_tried(
     tenant: Tenant, embedding_server: EmbeddingServer
 ) -> None:
     document, kb_id, dead = await with_dead_sync(tenant, embedding_server)
-    await tenant.application.job_operations.replay(tenant.id, dead)
+    await tenant.services.jobs.operations.replay(tenant.id, dead)
     again = await job_of(tenant, dead)
     assert (again.state, again.attempt, again.error) == (JobState.AVAILABLE, 0, None)
     await tenant.drain()
     assert await tenant.found(kb_id, "a") == [document.id]
     with pytest.raises(NotFoundError, match="log of its document"):
-        await tenant.application.job_operations.get(tenant.id, dead)
+        await tenant.services.jobs.operations.get(tenant.id, dead)
 
 
 async def test_replay_of_an_extraction_shows_its_document_as_waiting(tenant: Tenant) -> None:
     document = (await tenant.upload("a.txt", prose("whales", 3))).document
     dead = await let_die(tenant, f"extract:{document.id}")
     assert (await document_of(tenant, document.id)).state is DocumentState.FAILED
-    await tenant.application.job_operations.replay(tenant.id, dead.id)
+    await tenant.services.jobs.operations.replay(tenant.id, dead.id)
     waiting = await document_of(tenant, document.id)
     assert (waiting.state, waiting.error) == (DocumentState.UPLOADED, None)
     await tenant.drain()
@@ -189,11 +191,13 @@ async def test_job_that_is_not_dead_is_not_replayed(tenant: Tenant) -> None:
     document = (await tenant.upload("a.txt", "text")).document
     before = await job_of(tenant, f"extract:{document.id}")
     with pytest.raises(ConflictError, match="waits for its turn"):
-        await tenant.application.job_operations.replay(tenant.id, before.id)
+        await tenant.services.jobs.operations.replay(tenant.id, before.id)
     assert await job_of(tenant, before.id) == before
-    claimed = await tenant.application.jobs.claim([JobKind.EXTRACT], worker="w", lease_token="t", lease_seconds=30)
+    claimed = await tenant.services.repositories.jobs.claim(
+        [JobKind.EXTRACT], worker="w", lease_token="t", lease_seconds=30
+    )
     with pytest.raises(ConflictError, match="runs; only a dead one"):
-        await tenant.application.job_operations.replay(tenant.id, before.id)
+        await tenant.services.jobs.operations.replay(tenant.id, before.id)
     assert await job_of(tenant, before.id) == claimed
 
 
@@ -204,10 +208,10 @@ async def test_replay_of_many_takes_those_that_match_and_no_other(
     torn = (await tenant.upload("b.txt", "text")).document
     extraction = f"extract:{torn.id}"
     await let_die(tenant, extraction)
-    replay_all = tenant.application.job_operations.replay_all
+    replay_all = tenant.services.jobs.operations.replay_all
 
     async def dead() -> set[str]:
-        page = await tenant.application.job_operations.page(
+        page = await tenant.services.jobs.operations.page(
             tenant.id, JobQuery(states=(JobState.DEAD,)), skip=0, limit=10
         )
         return {job.id for job in page.jobs}
@@ -230,18 +234,18 @@ async def test_replay_of_many_extractions_reaches_every_document(
     monkeypatch.setattr(operations, "DOCUMENTS_AT_ONCE", 2)
     documents = [(await tenant.upload(f"{number}.txt", f"text {number}")).document for number in range(7)]
     for document in documents:
-        await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
-    assert await tenant.application.job_operations.replay_all(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,))) == 7
+        await tenant.services.jobs.operations.cancel(tenant.id, f"extract:{document.id}")
+    assert await tenant.services.jobs.operations.replay_all(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,))) == 7
     states = [(await document_of(tenant, document.id)).state for document in documents]
     assert states == [DocumentState.UPLOADED] * 7
 
 
 async def test_replay_leaves_a_document_alone_that_was_extracted_meanwhile(tenant: Tenant) -> None:
     document = await tenant.document("a.txt", prose("whales", 3))
-    await tenant.application.jobs.enqueue([extract_request(tenant.id, document.id)])
+    await tenant.services.repositories.jobs.enqueue([extract_request(tenant.id, document.id)])
     # Its worker died before it began: the document still shows what it was.
     dead = await let_die(tenant, f"extract:{document.id}")
-    await tenant.application.job_operations.replay(tenant.id, dead.id)
+    await tenant.services.jobs.operations.replay(tenant.id, dead.id)
     assert (await document_of(tenant, document.id)).state is DocumentState.EXTRACTED
 
 
@@ -250,7 +254,7 @@ async def test_replay_leaves_a_document_alone_that_was_extracted_meanwhile(tenan
 
 async def test_cancelled_extraction_that_waits_fails_its_document(tenant: Tenant) -> None:
     document = (await tenant.upload("a.txt", "text")).document
-    cancelled = await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
+    cancelled = await tenant.services.jobs.operations.cancel(tenant.id, f"extract:{document.id}")
     assert cancelled.state is JobState.DEAD
     failed = await document_of(tenant, document.id)
     assert failed.error is not None
@@ -272,9 +276,9 @@ async def test_cancelled_job_that_runs_is_stopped_and_fails_its_document(
 
     document = (await tenant.upload("a.txt", "text")).document
     job_id = f"extract:{document.id}"
-    async with at_work(runner_with(tenant.application, {JobKind.EXTRACT: endless}, lease_seconds=0.6)):
+    async with at_work(runner_with(tenant.services, {JobKind.EXTRACT: endless}, lease_seconds=0.6)):
         await begun.wait()
-        wanted = await tenant.application.job_operations.cancel(tenant.id, job_id)
+        wanted = await tenant.services.jobs.operations.cancel(tenant.id, job_id)
         assert (wanted.state, wanted.is_cancel_wanted) == (JobState.RUNNING, True)
         await stopped.wait()
 
@@ -282,7 +286,7 @@ async def test_cancelled_job_that_runs_is_stopped_and_fails_its_document(
             return (await document_of(tenant, document.id)).state is DocumentState.FAILED
 
         await eventually(is_failed)
-    found = await tenant.application.job_operations.get(tenant.id, job_id)
+    found = await tenant.services.jobs.operations.get(tenant.id, job_id)
     assert found.job.error is not None
     assert (found.job.state, found.job.error.code) == (JobState.DEAD, "cancelled")
     assert [attempt.outcome for attempt in found.attempts] == [AttemptOutcome.CANCELLED]
@@ -291,17 +295,15 @@ async def test_cancelled_job_that_runs_is_stopped_and_fails_its_document(
 async def test_cancelling_a_dead_job_changes_nothing(tenant: Tenant, embedding_server: EmbeddingServer) -> None:
     _, _, dead = await with_dead_sync(tenant, embedding_server)
     before = await job_of(tenant, dead)
-    assert await tenant.application.job_operations.cancel(tenant.id, dead) == before
+    assert await tenant.services.jobs.operations.cancel(tenant.id, dead) == before
     assert await job_of(tenant, dead) == before
 
 
 async def test_deletion_is_not_cancelled(tenant: Tenant, migrated: MongoConnection) -> None:
     document = await tenant.document("a.txt", prose("whales", 3))
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     with pytest.raises(ConflictError, match="must run to its end"):
-        await tenant.application.job_operations.cancel(
-            tenant.id, clean_request(tenant.id, document.id).deduplication_key
-        )
+        await tenant.services.jobs.operations.cancel(tenant.id, clean_request(tenant.id, document.id).deduplication_key)
     await tenant.drain()
     assert await migrated.database["fs.files"].count_documents({}) == 0
 
@@ -309,13 +311,13 @@ async def test_deletion_is_not_cancelled(tenant: Tenant, migrated: MongoConnecti
 async def test_knowledge_base_becomes_active_when_the_last_of_its_first_jobs_is_cancelled(tenant: Tenant) -> None:
     document = await tenant.document("a.txt", prose("whales", 3))
     kb = await tenant.knowledge_base()
-    await runner_with(tenant.application, {JobKind.SYNC: None}).run_until_idle()
+    await runner_with(tenant.services, {JobKind.SYNC: None}).run_until_idle()
     sync = f"sync:{kb.id}:{document.id}"
     assert (await job_of(tenant, sync)).state is JobState.AVAILABLE
-    before = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    before = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert before.status is KnowledgeBaseStatus.INDEXING
-    await tenant.application.job_operations.cancel(tenant.id, sync)
-    after = await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    await tenant.services.jobs.operations.cancel(tenant.id, sync)
+    after = await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
     assert after.status is KnowledgeBaseStatus.ACTIVE
 
 
@@ -323,7 +325,7 @@ async def test_knowledge_base_becomes_active_when_the_last_of_its_first_jobs_is_
 
 
 async def test_single_document_is_not_behind_the_many_of_another_knowledge_base(
-    tenant: Tenant, application: Application, eventually: EventuallyTrue
+    tenant: Tenant, services: Services, eventually: EventuallyTrue
 ) -> None:
     other_tag = await tenant.new_tag("others")
     full = await tenant.knowledge_base()
@@ -331,14 +333,14 @@ async def test_single_document_is_not_behind_the_many_of_another_knowledge_base(
     for number in range(30):
         await tenant.upload(f"{number}.txt", f"whale number {number}")
     await tenant.upload("single.txt", "a single bird", tags=[other_tag.id])
-    await runner_with(application, {JobKind.SYNC: None}).run_until_idle()
+    await runner_with(services, {JobKind.SYNC: None}).run_until_idle()
     order: list[str | None] = []
 
     async def sync(running: RunningJob) -> None:
         order.append(running.job.subject.kb_id)
-        await application.handlers[JobKind.SYNC](running)
+        await services.jobs.handlers[JobKind.SYNC](running)
 
-    async with at_work(runner_with(application, {JobKind.SYNC: sync}, concurrency=1)):
+    async with at_work(runner_with(services, {JobKind.SYNC: sync}, concurrency=1)):
         await eventually(lambda: len(order) == 31)
     assert order.count(full.id) == 30
     assert order.index(single.id) <= 1, "it waited longer than for one turn of the other"
@@ -353,11 +355,11 @@ async def test_counts_tell_each_kind_by_state_and_nothing_of_others(
     await with_dead_sync(tenant, embedding_server)
     for name in ("b.txt", "c.txt"):
         await tenant.upload(name, f"text of {name}")
-    stranger = await new_tenant(tenant.application)
-    counts = {item.kind: item for item in await tenant.application.job_operations.counts(tenant.id)}
+    stranger = await new_tenant(tenant.services)
+    counts = {item.kind: item for item in await tenant.services.jobs.operations.counts(tenant.id)}
     assert (counts[JobKind.SYNC].dead, counts[JobKind.SYNC].waiting) == (1, 0)
     assert (counts[JobKind.EXTRACT].waiting, counts[JobKind.EXTRACT].running) == (2, 0)
-    assert await tenant.application.job_operations.counts(stranger.id) == []
+    assert await tenant.services.jobs.operations.counts(stranger.id) == []
 
 
 async def test_counts_and_errors_are_read_from_indexes_alone(
@@ -366,8 +368,8 @@ async def test_counts_and_errors_are_read_from_indexes_alone(
     await with_dead_sync(tenant, embedding_server)
     await migrated.database.command("profile", 2)
     try:
-        await tenant.application.jobs.counts(tenant.id)
-        await tenant.application.jobs.dead_by_error(tenant.id, JobQuery(), limit=10)
+        await tenant.services.repositories.jobs.counts(tenant.id)
+        await tenant.services.repositories.jobs.dead_by_error(tenant.id, JobQuery(), limit=10)
     finally:
         await migrated.database.command("profile", 0)
         ran = [row async for row in migrated.database["system.profile"].find({"command.aggregate": "jobs"})]
@@ -381,8 +383,8 @@ async def test_errors_count_all_dead_jobs_by_what_made_them_fail(
     _, kb_id, _ = await with_dead_sync(tenant, embedding_server)
     for number in range(3):
         document = (await tenant.upload(f"d{number}.txt", f"text {number}")).document
-        await tenant.application.job_operations.cancel(tenant.id, f"extract:{document.id}")
-    jobs, stranger = tenant.application.job_operations, await new_tenant(tenant.application)
+        await tenant.services.jobs.operations.cancel(tenant.id, f"extract:{document.id}")
+    jobs, stranger = tenant.services.jobs.operations, await new_tenant(tenant.services)
     found = await jobs.errors(tenant.id, JobQuery())
     assert [(group.code, group.count) for group in found] == [("cancelled", 3), ("provider_refused", 1)]
     assert "replay it" in found[0].detail
@@ -396,9 +398,9 @@ async def test_cancelling_all_that_match_ends_waiting_ones_at_once_and_fails_the
 ) -> None:
     monkeypatch.setattr("analytiq.storage.repositories.jobs.JOBS_PER_BATCH", 2)
     documents = [(await tenant.upload(f"w{number}.txt", f"text {number}")).document for number in range(5)]
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     other = (await stranger.upload("theirs.txt", "theirs")).document
-    jobs = tenant.application.job_operations
+    jobs = tenant.services.jobs.operations
     assert (await jobs.cancel_all(tenant.id, JobQuery(kinds=(JobKind.SYNC,)))).cancelled == 0
     done = await jobs.cancel_all(tenant.id, JobQuery(kinds=(JobKind.EXTRACT,)))
     assert (done.cancelled, done.stopping) == (5, 0)
@@ -413,10 +415,12 @@ async def test_cancelling_all_that_match_ends_waiting_ones_at_once_and_fails_the
 
 async def test_cancelling_all_tells_running_ones_to_stop_where_they_are_meant(tenant: Tenant) -> None:
     running = (await tenant.upload("r.txt", "runs")).document
-    claimed = await tenant.application.jobs.claim([JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=30)
+    claimed = await tenant.services.repositories.jobs.claim(
+        [JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=30
+    )
     assert claimed is not None
     waiting = (await tenant.upload("w.txt", "waits")).document
-    jobs = tenant.application.job_operations
+    jobs = tenant.services.jobs.operations
     only_waiting = await jobs.cancel_all(tenant.id, JobQuery(states=(JobState.AVAILABLE,)))
     assert (only_waiting.cancelled, only_waiting.stopping) == (1, 0)
     assert (await job_of(tenant, f"extract:{waiting.id}")).state is JobState.DEAD
@@ -428,8 +432,8 @@ async def test_cancelling_all_tells_running_ones_to_stop_where_they_are_meant(te
 
 async def test_cancelling_all_leaves_deletions_to_run_to_their_end(tenant: Tenant) -> None:
     document = await tenant.document("gone.txt", "text")
-    await tenant.application.documents.delete(tenant.id, document.id)
-    jobs = tenant.application.job_operations
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
+    jobs = tenant.services.jobs.operations
     before = {item.kind for item in await jobs.counts(tenant.id) if item.waiting}
     assert JobKind.CLEAN_DOCUMENT in before
     await jobs.cancel_all(tenant.id, JobQuery())

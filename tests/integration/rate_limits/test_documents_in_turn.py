@@ -8,7 +8,7 @@ from typing import Any
 
 from bson import ObjectId
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import RateLimitedError
 from analytiq.ingestion.membership import sync_request
 from analytiq.models.document import Document
@@ -19,16 +19,16 @@ from analytiq.tenancy.rate_limits.limits import DOCUMENTS_CODE
 from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.tenant import new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 EventuallyTrue = Callable[[Callable[[], bool | Awaitable[bool]]], Awaitable[None]]
 
 WAITING = 10_000
 
 
 @asynccontextmanager
-async def working(*applications: Application) -> AsyncGenerator[None]:
+async def working(*applications: Services) -> AsyncGenerator[None]:
     """Workers of so many processes."""
-    runners = [application.queue_runner() for application in applications]
+    runners = [services.jobs.new_runner() for services in applications]
     tasks = [asyncio.create_task(runner.run()) for runner in runners]
     try:
         yield
@@ -61,25 +61,25 @@ async def entries(connection: MongoConnection, kb_id: str) -> int:
     return await connection.database["document_index"].count_documents({"kb_id": kb_id})
 
 
-async def take_all(application: Application, organization_id: str, kb_id: str) -> None:
+async def take_all(services: Services, organization_id: str, kb_id: str) -> None:
     """Use up the knowledge base's documents of this minute."""
     with contextlib.suppress(RateLimitedError):
         while True:
-            await application.rate_limits.take_document(organization_id, kb_id)
+            await services.tenancy.rate_limits.take_document(organization_id, kb_id)
 
 
 async def test_ten_thousand_waiting_documents_do_not_delay_the_single_one_of_another_knowledge_base(
-    compose_application: Compose, migrated: MongoConnection, eventually: EventuallyTrue
+    compose_services: Compose, migrated: MongoConnection, eventually: EventuallyTrue
 ) -> None:
     # A burst of six documents, and then fewer than one a second.
     settings = RateLimitSettings(documents_per_minute=60)
-    first, second = await compose_application(rate_limits=settings), await compose_application(rate_limits=settings)
+    first, second = await compose_services(rate_limits=settings), await compose_services(rate_limits=settings)
     tenant = await new_tenant(first)
     crowded = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 1))
     copies = await multiplied(migrated, document, WAITING)
     requests = [sync_request(tenant.id, crowded.id, copy) for copy in copies]
-    await first.jobs.enqueue(requests)
+    await first.repositories.jobs.enqueue(requests)
     limited = metrics.indexing_errors.labels(kb_id=crowded.id, error_type=DOCUMENTS_CODE)
     async with working(first, second):
 
@@ -109,10 +109,10 @@ async def test_ten_thousand_waiting_documents_do_not_delay_the_single_one_of_ano
 
 
 async def test_documents_over_the_limit_are_all_indexed_in_their_time(
-    compose_application: Compose, migrated: MongoConnection, eventually: EventuallyTrue
+    compose_services: Compose, migrated: MongoConnection, eventually: EventuallyTrue
 ) -> None:
     settings = RateLimitSettings(documents_per_minute=240)
-    apart = [await compose_application(rate_limits=settings) for _ in range(2)]
+    apart = [await compose_services(rate_limits=settings) for _ in range(2)]
     tenant = await new_tenant(apart[0])
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 1))
@@ -130,16 +130,16 @@ async def test_documents_over_the_limit_are_all_indexed_in_their_time(
 
 
 async def test_document_that_waits_for_its_provider_gives_its_turn_back(
-    compose_application: Compose, migrated: MongoConnection, embedding_server: EmbeddingServer
+    compose_services: Compose, migrated: MongoConnection, embedding_server: EmbeddingServer
 ) -> None:
     settings = RateLimitSettings(documents_per_minute=1)
-    tenant = await new_tenant(await compose_application(rate_limits=settings, embedding=EmbeddingSettings()))
+    tenant = await new_tenant(await compose_services(rate_limits=settings, embedding=EmbeddingSettings()))
     kb = await tenant.knowledge_base()
     await tenant.drain()
     embedding_server.retry_after = "600"
     embedding_server.script(Failure.RATE_LIMITED)
     document = await tenant.document("a.txt", prose("whales", 1))
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert job.error is not None
     assert job.error.code == "rate_limited"
@@ -148,8 +148,8 @@ async def test_document_that_waits_for_its_provider_gives_its_turn_back(
     assert row["full_at_ms"]["documents"] <= row["outcome"]["now_ms"]
 
 
-async def test_leaving_takes_no_turn(compose_application: Compose, migrated: MongoConnection) -> None:
-    tenant = await new_tenant(await compose_application(rate_limits=RateLimitSettings(documents_per_minute=1)))
+async def test_leaving_takes_no_turn(compose_services: Compose, migrated: MongoConnection) -> None:
+    tenant = await new_tenant(await compose_services(rate_limits=RateLimitSettings(documents_per_minute=1)))
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 1))
     assert await entries(migrated, kb.id) == 1

@@ -8,7 +8,7 @@ import pytest
 from bson import ObjectId
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth
 from analytiq.operations.reconcile.report import Report
@@ -18,14 +18,14 @@ from analytiq.storage.ids import object_id
 from tests.fakes.embedding_server import EmbeddingServer
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 LONG_AGO = timedelta(days=2)
 
 
 @pytest.fixture
-async def tenant(compose_application: Compose) -> Tenant:
+async def tenant(compose_services: Compose) -> Tenant:
     """As elsewhere, and superseded vectors are swept at once: a healthy system has none waiting."""
-    return await new_tenant(await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0)))
+    return await new_tenant(await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0)))
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def kb(tenant: Tenant) -> KnowledgeBase:
     kb = await tenant.knowledge_base()
     for name, subject in (("a.txt", "whales"), ("b.txt", "birds")):
         await tenant.document(name, prose(subject, 5))
-    return await tenant.application.knowledge_bases.get(tenant.id, kb.id)
+    return await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)
 
 
 class Patient:
@@ -67,7 +67,7 @@ class Patient:
         return entry
 
     async def look(self, *, depth: Depth = Depth.QUICK, is_dry: bool = False) -> Report:
-        return await self.tenant.application.reconciler.run_pass(is_dry=is_dry, depth=depth)
+        return await self.tenant.services.operations.reconciler.run_pass(is_dry=is_dry, depth=depth)
 
     async def mend(self, *, depth: Depth = Depth.QUICK) -> Report:
         """A pass, and all the work that it asks for."""

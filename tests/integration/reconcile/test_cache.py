@@ -4,7 +4,7 @@ import asyncio
 from datetime import timedelta
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.knowledge_base import KnowledgeBase
 from analytiq.models.reconciliation import Depth, DriftKind
@@ -26,16 +26,16 @@ def rebuilding(*, is_dry: bool = False) -> PassOptions:
 
 
 async def test_cache_that_was_lost_is_filled_from_vectors_without_a_call_or_a_charge(patient: Patient) -> None:
-    application: Application = patient.tenant.application
+    services: Services = patient.tenant.services
     index = {"operation": "index"}
     before = [row async for row in patient.database["embedding_cache"].find(index).sort("_id", 1)]
     ledger = await patient.database["spu_ledger"].count_documents({})
     await patient.database["embedding_cache"].delete_many(index)
     assert (await patient.look(depth=Depth.FULL)).counts() == {}, "a knowledge base is whole without the cache"
-    dry = await application.reconciler.reconcile(rebuilding(is_dry=True), NoFence())
+    dry = await services.operations.reconciler.reconcile(rebuilding(is_dry=True), NoFence())
     assert dry.counts() == {"uncached": 10}
     assert await patient.database["embedding_cache"].count_documents(index) == 0
-    report = await application.reconciler.reconcile(rebuilding(), NoFence())
+    report = await services.operations.reconciler.reconcile(rebuilding(), NoFence())
     assert (report.count(DriftKind.UNCACHED), report.repairs) == (10, 10)
     after = [row async for row in patient.database["embedding_cache"].find(index).sort("_id", 1)]
     shaped = ("_id", "chunk_hash", "embedding", "embedding_model", "scope", "payer_organization_id")
@@ -43,7 +43,7 @@ async def test_cache_that_was_lost_is_filled_from_vectors_without_a_call_or_a_ch
         {name: row[name] for name in shaped} for row in before
     ]
     assert await patient.database["spu_ledger"].count_documents({}) == ledger
-    assert (await application.reconciler.reconcile(rebuilding(), NoFence())).counts() == {}
+    assert (await services.operations.reconciler.reconcile(rebuilding(), NoFence())).counts() == {}
     # What is in the cache again is used: the same texts cost nothing once more.
     await patient.vectors.delete_many({})
     await patient.mend()
@@ -54,7 +54,7 @@ async def test_chunk_that_stands_in_many_documents_is_put_back_once(tenant: Tena
     for number in range(3):
         await tenant.document(f"same-{number}.txt", prose("stones", 2))
     await patient.database["embedding_cache"].delete_many({"operation": "index"})
-    report = await tenant.application.reconciler.reconcile(rebuilding(), NoFence())
+    report = await tenant.services.operations.reconciler.reconcile(rebuilding(), NoFence())
     assert report.count(DriftKind.UNCACHED) == 12
     assert report.repairs == 12
 
@@ -69,7 +69,7 @@ async def fill_for_nothing(tenant: Tenant, payer: Patient) -> None:
 
 async def rebuild(tenant: Tenant, *kbs: KnowledgeBase) -> None:
     """Runs over these knowledge bases, at once."""
-    reconciler = tenant.application.reconciler
+    reconciler = tenant.services.operations.reconciler
     options = [PassOptions(scope=Scope(kb.organization_id, kb.id), rebuilds_cache=True) for kb in kbs]
     await asyncio.gather(*(reconciler.reconcile(option, NoFence()) for option in options))
 
@@ -77,7 +77,7 @@ async def rebuild(tenant: Tenant, *kbs: KnowledgeBase) -> None:
 async def test_embeddings_that_another_organization_paid_for_are_put_back_as_nobodys(
     patient: Patient, migrated: MongoConnection
 ) -> None:
-    other = await new_tenant(patient.tenant.application)
+    other = await new_tenant(patient.tenant.services)
     kb = await other.knowledge_base()
     await fill_for_nothing(other, patient)
     await patient.database["embedding_cache"].delete_many({"operation": "index"})
@@ -109,7 +109,7 @@ async def test_embeddings_that_were_evicted_are_put_back_as_nobodys_since_the_bo
 async def test_runs_at_once_do_not_take_one_charge_for_two_embeddings(
     patient: Patient, migrated: MongoConnection
 ) -> None:
-    other = await new_tenant(patient.tenant.application)
+    other = await new_tenant(patient.tenant.services)
     free = await other.knowledge_base()
     await fill_for_nothing(other, patient)
     tag = await other.new_tag("charged")
@@ -127,7 +127,7 @@ async def test_embeddings_that_were_evicted_are_put_back_as_nobodys_and_the_book
 ) -> None:
     """Their eviction explains their charge already."""
     await patient.database["embedding_cache"].update_many({}, {"$set": {"last_used_at": clock.now() - YEAR}})
-    report = await patient.tenant.application.cache_eviction.run()
+    report = await patient.tenant.services.inference.cache_eviction.run()
     assert report.left.rows == 0
     await rebuild(patient.tenant, patient.kb)
     assert await patient.database["embedding_cache"].distinct("payer_organization_id") == [None]

@@ -30,7 +30,7 @@ async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lea
     own = ("leases", "reconcile_reports")
     before = await patient.fingerprint_but(*own)
     stopping = asyncio.Event()
-    leading = asyncio.create_task(patient.tenant.application.leader().run(stopping))
+    leading = asyncio.create_task(patient.tenant.services.operations.leader().run(stopping))
 
     async def is_done() -> bool:
         return leading.done() or await finished_passes(patient) == 2
@@ -46,6 +46,6 @@ async def test_leader_of_a_healthy_system_writes_nothing_but_reports_and_its_lea
 
 
 async def test_passes_run_unless_they_are_switched_off(patient: Patient) -> None:
-    runs = patient.tenant.application.reconciliations
+    runs = patient.tenant.services.operations.reconciliations
     assert [task.name for task in passes(runs, ReconcilerSettings())] == ["pass", "full_pass"]
     assert passes(runs, ReconcilerSettings(is_enabled=False)) == []

@@ -32,7 +32,7 @@ async def test_text_that_was_lost_is_extracted_again(patient: Patient) -> None:
     assert [(drift.kind, drift.document_id) for drift in report.drift] == [(DriftKind.LOST_TEXT, str(document["_id"]))]
     await patient.is_well()
     again = await document_of(patient)
-    text = await TextRepository(patient.tenant.application.connection).read(patient.tenant.id, str(again["text_id"]))
+    text = await TextRepository(patient.tenant.services.connection).read(patient.tenant.id, str(again["text_id"]))
     assert text.text == prose("whales", 5)
 
 
@@ -50,7 +50,7 @@ async def test_lost_text_of_a_large_file_is_extracted_in_the_lane_of_large_files
     await patient.database["docs"].update_one({"_id": object_id(document_id)}, {"$set": {"byte_size": HEAVY_BYTES + 1}})
     await patient.database["document_texts"].delete_one({"document_id": document_id})
     await patient.look(depth=Depth.FULL)
-    job = await patient.tenant.application.jobs.get(f"extract:{document_id}")
+    job = await patient.tenant.services.repositories.jobs.get(f"extract:{document_id}")
     assert job is not None
     assert job.lane.endswith(HEAVY)
 
@@ -82,7 +82,7 @@ async def test_file_whose_document_is_gone_is_deleted(patient: Patient) -> None:
 
 async def test_text_that_its_document_does_not_name_is_deleted(patient: Patient) -> None:
     document = await document_of(patient)
-    text_id, _ = await TextRepository(patient.tenant.application.connection).stage(
+    text_id, _ = await TextRepository(patient.tenant.services.connection).stage(
         patient.tenant.id, str(document["_id"]), join_pages([ParsedPage(1, "nobody's")])
     )
     await patient.database["document_texts"].update_one({"_id": object_id(text_id)}, {"$set": {"state": "current"}})

@@ -81,7 +81,7 @@ async def test_generation_of_a_document_that_is_no_member_and_has_no_entry_is_re
     await patient.tenant.set_tags(document, [])
     await patient.database["jobs"].delete_many({})
     await patient.database["document_index"].delete_one({"_id": entry["_id"]})
-    await patient.tenant.application.life_cycle.settle(patient.tenant.id, patient.kb.id)
+    await patient.tenant.services.ingestion.life_cycle.settle(patient.tenant.id, patient.kb.id)
     report = await patient.mend()
     assert [(drift.kind, drift.generation_id) for drift in report.drift] == [
         (DriftKind.UNINDEXED, entry["generation_id"])
@@ -118,7 +118,7 @@ async def test_collection_that_was_dropped_is_made_and_filled_again(patient: Pat
     await patient.vectors.drop()
     report = await patient.mend()
     assert report.counts() == {"lost_collection": 1, "hollow": 2}
-    kb = await patient.tenant.application.knowledge_bases.get(patient.tenant.id, patient.kb.id)
+    kb = await patient.tenant.services.ingestion.knowledge_bases.get(patient.tenant.id, patient.kb.id)
     assert kb.vectors_uuid != patient.kb.vectors_uuid
     await patient.is_well()
 

@@ -24,7 +24,7 @@ from tests.integration.tenant import Tenant, new_tenant, prose
 
 
 async def run_pass(tenant: Tenant, *, is_dry: bool = False) -> Report:
-    return await tenant.application.reconciler.run_pass(is_dry=is_dry)
+    return await tenant.services.operations.reconciler.run_pass(is_dry=is_dry)
 
 
 async def is_healthy(tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection) -> bool:
@@ -89,7 +89,7 @@ async def test_membership_whose_job_was_lost_is_found_missing(
     assert (await run_pass(tenant)).counts() == {"unsettled": 1}
     await tenant.drain()
     assert len(await tenant.found(other.id, "year")) == 2
-    indexed = await tenant.application.knowledge_bases.get(tenant.id, other.id)
+    indexed = await tenant.services.ingestion.knowledge_bases.get(tenant.id, other.id)
     assert indexed.status is KnowledgeBaseStatus.ACTIVE
     assert (await run_pass(tenant)).counts() == {}
 
@@ -100,7 +100,7 @@ async def test_entry_of_a_document_that_left_is_taken_out(
     for left in ("deleted", "untagged"):
         document = await tenant.document(f"{left}.txt", prose("rocks", 5))
         if left == "deleted":
-            await tenant.application.documents.delete(tenant.id, document.id)
+            await tenant.services.ingestion.documents.delete(tenant.id, document.id)
         else:
             await tenant.set_tags(document, [])
         await migrated.database["jobs"].delete_many({"kind": "membership_document"})
@@ -188,7 +188,7 @@ async def test_document_that_nothing_will_extract_is_extracted(
         await make_old(migrated, "docs", document.id)
         report = await mended(tenant, kb, migrated, DriftKind.STUCK_DOCUMENT)
         assert [drift.document_id for drift in report.drift] == [document.id]
-        failed = await tenant.application.documents.get(tenant.id, document.id)
+        failed = await tenant.services.ingestion.documents.get(tenant.id, document.id)
         assert failed.error is not None
         assert failed.error.code == "empty_document"
 
@@ -201,14 +201,14 @@ async def test_document_whose_extraction_killed_its_workers_is_shown_as_failed(
     job_id = f"extract:{document.id}"
     lost = {"state": "running", "deaths": 7, "lease_expires_at": clock.now() - LONG_AGO, "lease_token": "t"}
     await migrated.database["jobs"].update_one({"_id": job_id}, [{"$set": {**lost, "served": "$wanted"}}])
-    assert await tenant.application.jobs.rescue(max_deaths=8) == 1
+    assert await tenant.services.repositories.jobs.rescue(max_deaths=8) == 1
     report = await run_pass(tenant)
     assert report.counts() == {"stuck_document": 1}
-    failed = await tenant.application.documents.get(tenant.id, document.id)
+    failed = await tenant.services.ingestion.documents.get(tenant.id, document.id)
     assert failed.error is not None
     assert failed.error.code == "worker_died"
     assert await is_healthy(tenant, kb, migrated)
-    job = await tenant.application.jobs.get(job_id)
+    job = await tenant.services.repositories.jobs.get(job_id)
     assert job is not None
     assert job.state is JobState.DEAD
 
@@ -221,7 +221,7 @@ async def test_extraction_of_a_large_file_takes_the_lane_that_its_upload_took(
     lanes: dict[str, str] = {}
     for name, text in (("large.txt", large), ("small.txt", small)):
         document = (await tenant.upload(name, text)).document
-        uploaded = await tenant.application.jobs.get(f"extract:{document.id}")
+        uploaded = await tenant.services.repositories.jobs.get(f"extract:{document.id}")
         assert uploaded is not None
         lanes[document.id] = uploaded.lane
         await make_old(migrated, "docs", document.id)
@@ -256,7 +256,7 @@ async def test_deletion_of_a_knowledge_base_that_was_not_finished_is_finished(
 ) -> None:
     doomed = await tenant.knowledge_base()
     await tenant.drain()
-    await tenant.application.knowledge_bases.delete(tenant.id, doomed.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, doomed.id)
     await migrated.database["jobs"].delete_many({})
     report = await mended(tenant, kb, migrated, DriftKind.HALF_DELETED)
     assert [drift.kb_id for drift in report.drift] == [doomed.id]
@@ -309,7 +309,7 @@ async def test_work_that_was_given_up_is_not_asked_for_again(
     document = await tenant.document("bad.txt", prose("rocks", 5))
     assert (await run_pass(tenant)).drift == []
     assert await tenant.drain() == 0
-    job = await tenant.application.jobs.get(f"sync:{kb.id}:{document.id}")
+    job = await tenant.services.repositories.jobs.get(f"sync:{kb.id}:{document.id}")
     assert job is not None
     assert (job.state, job.wanted) == (JobState.DEAD, 1)
 
@@ -317,16 +317,18 @@ async def test_work_that_was_given_up_is_not_asked_for_again(
 async def test_work_that_waits_in_the_queue_is_not_drift(tenant: Tenant, kb: KnowledgeBase) -> None:
     document = await tenant.document("new.txt", prose("rocks", 5), tags=[])
     await tenant.set_tags(document, [tenant.tag.id])
-    runner = tenant.application.queue_runner()
-    job = await tenant.application.jobs.get(f"membership_document:{document.id}")
+    runner = tenant.services.jobs.new_runner()
+    job = await tenant.services.repositories.jobs.get(f"membership_document:{document.id}")
     assert job is not None
-    await tenant.application.life_cycle._membership.enqueue_pairs_of_document(tenant.id, document.id, request_id=None)
+    await tenant.services.ingestion.life_cycle._membership.enqueue_pairs_of_document(
+        tenant.id, document.id, request_id=None
+    )
     assert (await run_pass(tenant)).drift == []
     await runner.run_until_idle()
 
 
 async def test_pass_sees_every_organization(tenant: Tenant, kb: KnowledgeBase, migrated: MongoConnection) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     other = await stranger.knowledge_base()
     await stranger.document("a.txt", prose("ships", 3))
     await migrated.database["document_index"].update_one({"kb_id": other.id}, {"$set": {"text_hash": "another"}})
@@ -335,12 +337,12 @@ async def test_pass_sees_every_organization(tenant: Tenant, kb: KnowledgeBase, m
 
 
 async def test_passes_beside_the_work_of_others_do_no_harm(
-    compose_application: Compose, migrated: MongoConnection
+    compose_services: Compose, migrated: MongoConnection
 ) -> None:
     """Whatever a pass takes for drift while everything moves, the end is whole."""
     reconciler = ReconcilerSettings(orphan_grace_seconds=0)
     settings = {"reconciler": reconciler, "indexing": IndexingSettings(sweep_delay_seconds=0)}
-    tenant = await new_tenant(await compose_application(**settings))
+    tenant = await new_tenant(await compose_services(**settings))
     kb = await tenant.knowledge_base()
     for name in ("a.txt", "b.txt"):
         await tenant.document(name, prose("whales", 5))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, LeaseLostError, NotFoundError
 from analytiq.jobs.scheduling.fences import NoFence
 from analytiq.models.job import JobState
@@ -18,11 +18,11 @@ from tests.fakes.embedding_server import EmbeddingServer, Failure
 from tests.integration.reconcile.conftest import Patient
 from tests.integration.tenant import Tenant, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 
 
 def runs_of(tenant: Tenant) -> Runs:
-    return tenant.application.reconciliations
+    return tenant.services.operations.reconciliations
 
 
 async def outdate(patient: Patient, kb_id: str) -> None:
@@ -51,7 +51,7 @@ async def test_names_are_not_kept_when_a_document_is_deleted(patient: Patient) -
     asked = await runs_of(tenant).ask(tenant.id)
     await tenant.drain()
     document_id = (await patient.entry())["document_id"]
-    await tenant.application.documents.delete(tenant.id, document_id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document_id)
     await tenant.drain()
     assert "a.txt" not in str([row async for row in patient.database["reconcile_reports"].find()])
     run = await runs_of(tenant).get(tenant.id, asked.id)
@@ -70,7 +70,7 @@ async def test_dry_run_writes_nothing_but_its_report(patient: Patient) -> None:
 
 
 async def test_run_of_an_organization_or_knowledge_base_looks_at_nothing_else(patient: Patient) -> None:
-    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
+    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.services)
     other, theirs = await tenant.knowledge_base(), await stranger.knowledge_base()
     await stranger.document("theirs.txt", prose("ships", 3))
     await tenant.drain()
@@ -110,16 +110,16 @@ async def test_report_names_some_of_a_kind_and_counts_the_rest(patient: Patient)
 
 
 async def test_pass_stops_at_its_bound_and_the_next_goes_on(
-    patient: Patient, compose_application: Compose, monkeypatch: pytest.MonkeyPatch
+    patient: Patient, compose_services: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
     monkeypatch.setattr("analytiq.operations.reconcile.assembly.MOST_REPAIRS", 1)
-    bounded = await compose_application(indexing=IndexingSettings(sweep_delay_seconds=0))
+    bounded = await compose_services(indexing=IndexingSettings(sweep_delay_seconds=0))
     await outdate(patient, patient.kb.id)
     for _ in range(2):
-        report = await bounded.reconciler.run_pass()
+        report = await bounded.operations.reconciler.run_pass()
         assert (report.counts(), report.is_cut) == ({"outdated": 1}, True)
-    assert (await bounded.reconciler.run_pass()).counts() == {}
+    assert (await bounded.operations.reconciler.run_pass()).counts() == {}
     await patient.tenant.drain()
     await patient.is_well()
 
@@ -136,14 +136,14 @@ async def test_too_many_runs_at_once_are_refused(tenant: Tenant) -> None:
 
 async def test_run_whose_job_was_cancelled_or_lost_is_told_to_have_failed(tenant: Tenant, patient: Patient) -> None:
     cancelled, lost = await runs_of(tenant).ask(tenant.id), await runs_of(tenant).ask(tenant.id)
-    await tenant.application.job_operations.cancel(tenant.id, f"reconcile:{cancelled.id}")
+    await tenant.services.jobs.operations.cancel(tenant.id, f"reconcile:{cancelled.id}")
     await patient.database["jobs"].delete_one({"_id": f"reconcile:{lost.id}"})
     told = {}
     for run in (await runs_of(tenant).page(tenant.id, skip=0, limit=10))[0]:
         told[run.id] = (run.state, run.error.code if run.error else None)
     assert told == {cancelled.id: (RunState.FAILED, "cancelled"), lost.id: (RunState.FAILED, "run_lost")}
     # A cancelled one can be replayed, and is what it comes to then.
-    await tenant.application.job_operations.replay(tenant.id, f"reconcile:{cancelled.id}")
+    await tenant.services.jobs.operations.replay(tenant.id, f"reconcile:{cancelled.id}")
     assert (await runs_of(tenant).get(tenant.id, cancelled.id)).state is RunState.QUEUED
     await tenant.drain()
     assert (await runs_of(tenant).get(tenant.id, cancelled.id)).state is RunState.DONE
@@ -166,7 +166,7 @@ async def test_pass_over_everything_goes_on_where_a_lost_one_was_and_tells_each_
 ) -> None:
     monkeypatch.setattr("analytiq.operations.reconcile.pairs.BATCH", 1)
     monkeypatch.setattr("analytiq.operations.reconcile.runs.WRITE_SECONDS", 0.0)
-    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
+    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.services)
     await outdate(patient, patient.kb.id)
     # Announced, begun; foundations, indexes and statistics told; the first document's pair repaired and told.
     with pytest.raises(LeaseLostError):
@@ -194,7 +194,7 @@ async def test_pass_over_everything_that_finds_nothing_tells_no_organization(pat
 async def test_operators_dry_run_over_everything_names_what_is_whose_and_tells_no_organization(
     patient: Patient,
 ) -> None:
-    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.application)
+    tenant, stranger = patient.tenant, await new_tenant(patient.tenant.services)
     theirs = await stranger.knowledge_base()
     await stranger.document("theirs.txt", prose("ships", 3))
     for kb_id in (patient.kb.id, theirs.id):
@@ -250,7 +250,7 @@ async def test_run_that_meets_an_error_is_tried_again_by_its_job(
     run = await runs_of(tenant).ask(tenant.id)
     await tenant.drain()
     assert (await runs_of(tenant).get(tenant.id, run.id)).state is RunState.DONE
-    job = await tenant.application.jobs.get(f"reconcile:{run.id}")
+    job = await tenant.services.repositories.jobs.get(f"reconcile:{run.id}")
     assert job is None or job.state is not JobState.DEAD
 
 

@@ -21,9 +21,9 @@ async def test_search_index_that_was_dropped_is_made_again(
     tenant = tenant_on_server
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    reconciler = tenant.application.reconciler
+    reconciler = tenant.services.operations.reconciler
     assert (await reconciler.run_pass(depth=Depth.FULL)).counts() == {}
-    await tenant.application.connection.database[collection_name(kb.id)].drop_search_index(name)
+    await tenant.services.connection.database[collection_name(kb.id)].drop_search_index(name)
     dry = await reconciler.run_pass(is_dry=True)
     assert [(item.kind, item.kb_id, item.detail) for item in dry.drift] == [(DriftKind.UNSEARCHABLE, kb.id, name)]
     report = await reconciler.run_pass()
@@ -37,9 +37,9 @@ async def test_search_server_that_is_away_ends_no_pass(server: SearchServer, ten
     tenant = tenant_on_server
     await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    await tenant.application.connection.database["document_index"].delete_many({"document_id": document.id})
+    await tenant.services.connection.database["document_index"].delete_many({"document_id": document.id})
     server.behaviour.is_down = True
-    report = await tenant.application.reconciler.run_pass(is_dry=True)
+    report = await tenant.services.operations.reconciler.run_pass(is_dry=True)
     assert report.count(DriftKind.MISSING) == 1
     assert report.count(DriftKind.UNSEARCHABLE) == 0
 
@@ -51,8 +51,8 @@ async def test_chunks_that_carry_tags_of_before_are_found_by_a_full_pass(tenant_
     document = await tenant.document("a.txt", prose("whales", 5))
     more = await tenant.new_tag("more")
     await tenant.set_tags(document, [tenant.tag.id, more.id])
-    await tenant.application.connection.database["jobs"].delete_many({})
-    reconciler = tenant.application.reconciler
+    await tenant.services.connection.database["jobs"].delete_many({})
+    reconciler = tenant.services.operations.reconciler
     assert (await reconciler.run_pass()).counts() == {}, "a quick pass reads no documents"
     report = await reconciler.run_pass(depth=Depth.FULL)
     assert [(item.kind, item.document_id) for item in report.drift] == [(DriftKind.OUTDATED, document.id)]

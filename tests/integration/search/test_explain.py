@@ -23,7 +23,7 @@ async def kb(tenant: Tenant) -> KnowledgeBase:
 
 async def explained(tenant: Tenant, kb: KnowledgeBase, document: Document, **options: object) -> Explanation:
     request = SearchRequest(QUESTION, **{"mode": Mode.VECTOR, **options})  # type: ignore[arg-type]
-    return await tenant.application.explain.explain(tenant.organization, kb.id, document.id, request)
+    return await tenant.services.retrieval.explain.explain(tenant.organization, kb.id, document.id, request)
 
 
 def last(explanation: Explanation) -> tuple[Stage, bool]:
@@ -60,8 +60,8 @@ async def test_document_that_waits_for_its_extraction_fails_there(tenant: Tenant
 
 async def test_document_that_waits_to_be_indexed_says_why(tenant: Tenant, kb: KnowledgeBase) -> None:
     document = (await tenant.upload("whales.txt", prose("whales", 3))).document
-    runner = tenant.application.queue_runner()
-    extract = await tenant.application.jobs.claim(
+    runner = tenant.services.jobs.new_runner()
+    extract = await tenant.services.repositories.jobs.claim(
         [JobKind.EXTRACT], worker="w", lease_token=new_id(), lease_seconds=30.0
     )
     assert extract is not None
@@ -119,9 +119,9 @@ async def test_document_that_others_outrank_names_its_place(tenant: Tenant, kb: 
 
 
 async def test_another_organizations_document_is_not_there(tenant: Tenant, kb: KnowledgeBase) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     theirs = await other.document("whales.txt", prose("whales", 3))
     with pytest.raises(NotFoundError):
         await explained(tenant, kb, theirs)
     with pytest.raises(NotFoundError):
-        await tenant.application.explain.explain(tenant.organization, kb.id, new_id(), SearchRequest(QUESTION))
+        await tenant.services.retrieval.explain.explain(tenant.organization, kb.id, new_id(), SearchRequest(QUESTION))

@@ -34,16 +34,16 @@ def chat_server() -> Iterator[ChatServer]:
 
 
 @pytest.fixture
-async def tenant(compose_application: Compose, chat_server: ChatServer) -> Tenant:
+async def tenant(compose_services: Compose, chat_server: ChatServer) -> Tenant:
     """An organization with keys for the fake chat model and reranker, and steps that give up soon."""
-    application = await compose_application(
+    services = await compose_services(
         search=SearchSettings(step_timeout_seconds=5.0), llm=LlmSettings(default_model=MODEL)
     )
     key = SecretStr(chat_server.api_key)
-    await application.credentials.store_platform_defaults(
+    await services.inference.credentials.store_platform_defaults(
         {"hosted_vllm": (key, chat_server.url), "jina_ai": (key, f"{chat_server.url}/rerank")}
     )
-    return await new_tenant(application)
+    return await new_tenant(services)
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ async def test_calls_are_counted_with_what_they_are_for(
 ) -> None:
     chat_server.script(understood("birds"))
     await tenant.search(kb.id, "and then?", history=(Turn("user", "birds"),), rerank=True, rerank_model=RERANKER)
-    totals = await LlmUsageRepository(tenant.application.connection).totals(tenant.id)
+    totals = await LlmUsageRepository(tenant.services.connection).totals(tenant.id)
     assert {(total.operation, total.model, total.calls) for total in totals} == {
         (LlmOperation.SEARCH, MODEL, 1),
         (LlmOperation.RERANK, RERANKER, 1),
@@ -146,13 +146,13 @@ async def test_question_stands_as_asked_where_no_chat_model_understands_it(
 
 
 async def test_step_that_takes_too_long_is_left_out(
-    compose_application: Compose, tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
+    compose_services: Compose, tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
 ) -> None:
-    hasty = await compose_application(
+    hasty = await compose_services(
         search=SearchSettings(step_timeout_seconds=0.2), llm=LlmSettings(default_model=MODEL)
     )
     chat_server.script(Slow())
-    tenant.application = hasty
+    tenant.services = hasty
     answer = await tenant.search(kb.id, "whales", hyde=True, mode=Mode.VECTOR)
     assert answer.degraded[0].code == "timeout"
     assert answer.results
@@ -171,10 +171,10 @@ async def test_order_of_the_search_stands_where_the_reranker_is_switched_off(
 
 
 async def test_what_is_not_configured_is_said_and_not_refused(
-    compose_application: Compose, embedding_server: EmbeddingServer
+    compose_services: Compose, embedding_server: EmbeddingServer
 ) -> None:
-    application = await compose_application()
-    tenant = await new_tenant(application)
+    services = await compose_services()
+    tenant = await new_tenant(services)
     kb = await tenant.knowledge_base()
     await tenant.document("whales.txt", prose("whales", 3))
     answer = await tenant.search(kb.id, "whales", preset=Preset.VECTOR_WITH_RERANKING, rerank_model=RERANKER)
@@ -266,7 +266,7 @@ async def test_equal_searches_ask_the_chat_model_once(
     )
     assert {answer.generated_queries for answer in answers} == {(imagined,)}
     assert chat_server.calls == 1
-    totals = await LlmUsageRepository(tenant.application.connection).totals(tenant.id)
+    totals = await LlmUsageRepository(tenant.services.connection).totals(tenant.id)
     assert [total.calls for total in totals] == [1]
     # Another question, another conversation, or without imagining: asked anew.
     await tenant.search(kb.id, "What else happened?", hyde=True, mode=Mode.VECTOR)
@@ -280,7 +280,7 @@ async def test_equal_searches_ask_the_chat_model_once(
 async def test_what_one_organization_asked_is_not_answered_to_another(
     tenant: Tenant, kb: KnowledgeBase, chat_server: ChatServer
 ) -> None:
-    other = await new_tenant(tenant.application)
+    other = await new_tenant(tenant.services)
     other_kb = await other.knowledge_base()
     await other.document("birds.txt", prose("birds", 3))
     chat_server.script(understood("x", "Of the first."), understood("x", "Of the second."))

@@ -54,8 +54,8 @@ async def test_offsets_and_pages_are_exact(tenant: Tenant, chunker_type: str) ->
     results = await all_results(tenant, kb)
     pages_seen: set[int] = set()
     for uploaded in (paper, whales):
-        document = await tenant.application.documents.get(tenant.id, uploaded.document.id)
-        text = await TextRepository(tenant.application.connection).read(tenant.id, document.text_id or "")
+        document = await tenant.services.ingestion.documents.get(tenant.id, uploaded.document.id)
+        text = await TextRepository(tenant.services.connection).read(tenant.id, document.text_id or "")
         own = [result for result in results if result.document_id == document.id]
         assert sorted(result.chunk_index for result in own) == list(range(len(own)))
         for result in own:
@@ -153,7 +153,7 @@ async def test_hits_of_documents_that_left_are_made_up_for(tenant: Tenant, kb: K
     stays = (await tenant.upload("stays.txt", prose("birds", 3))).document
     await tenant.drain()
     for document in left:
-        await tenant.application.documents.delete(tenant.id, document.id)
+        await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     answer = await tenant.search(kb.id, "Sentence tells of whales", top_k=3)
     assert [result.document_id for result in answer.results] == [stays.id] * 3
 
@@ -164,7 +164,7 @@ async def test_knowledge_base_without_documents_answers_with_nothing(tenant: Ten
 
 
 async def test_knowledge_base_of_another_organization_is_unknown(tenant: Tenant, kb: KnowledgeBase) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     with pytest.raises(NotFoundError):
         await stranger.search(kb.id, "whales")
     for identifier in (new_id(), "no id", ""):
@@ -174,7 +174,7 @@ async def test_knowledge_base_of_another_organization_is_unknown(tenant: Tenant,
 
 async def test_renamed_document_is_cited_by_its_new_name_at_once(tenant: Tenant, kb: KnowledgeBase) -> None:
     document = await tenant.document("a.txt", prose("whales", 3))
-    await tenant.application.documents.change(tenant.id, document.id, document_name="b.txt")
+    await tenant.services.ingestion.documents.change(tenant.id, document.id, document_name="b.txt")
     assert (await tenant.search(kb.id, "whales")).results[0].source == "b.txt"
 
 

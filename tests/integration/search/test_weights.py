@@ -72,7 +72,7 @@ async def test_explanation_tells_the_weights_of_the_same_search(tenant: Tenant, 
     for name, text in CONTRACTS.items():
         document = await tenant.document(name, text)
     request = SearchRequest("كيف يسدد القرض؟")
-    explained = await tenant.application.explain.explain(tenant.organization, kb.id, document.id, request)
-    searched = await tenant.application.search.search(tenant.organization, kb.id, request)
+    explained = await tenant.services.retrieval.explain.explain(tenant.organization, kb.id, document.id, request)
+    searched = await tenant.services.retrieval.search.search(tenant.organization, kb.id, request)
     assert explained.weights is not None
     assert explained.weights == searched.weights

@@ -28,7 +28,7 @@ async def put(
 ) -> UploadResult:
     """Upload a file as a form does whose paths come after the files."""
     staged = await tenant.stage(path.rpartition("/")[2], content)
-    return await tenant.application.uploads.commit(
+    return await tenant.services.ingestion.uploads.commit(
         staged, tag_ids=tags, metadata=metadata or None, policy=policy, merges=merges, path=path, origin=origin
     )
 
@@ -46,7 +46,7 @@ async def test_replacement_is_of_the_file_in_the_same_folder_only(tenant: Tenant
     first = await put(tenant, "2024/contract.txt", prose("whales", 3))
     second = await put(tenant, "2024/contract.txt", prose("birds", 3), policy=DuplicatePolicy.REPLACE)
     assert (second.outcome, second.document.id) == (UploadOutcome.REPLACED, first.document.id)
-    now = await tenant.application.documents.get(tenant.id, kept.document.id)
+    now = await tenant.services.ingestion.documents.get(tenant.id, kept.document.id)
     assert now.sha256 == kept.document.sha256
 
 
@@ -57,7 +57,7 @@ async def test_search_cites_the_path_and_filters_by_folder(tenant: Tenant) -> No
     await tenant.drain()
     answer = await tenant.search(kb.id, "whales", top_k=100)
     assert {result.source for result in answer.results} == {f"acme/{year}/contract.txt" for year in (2022, 2023, 2024)}
-    only = tenant.application.search.filter_of_documents
+    only = tenant.services.retrieval.search.filter_of_documents
     tree = await only(tenant.organization, {"document_name": {"$prefix": "acme/2023/"}})
     narrowed = await tenant.search(kb.id, "whales", top_k=100, filter=tree)
     assert {result.source for result in narrowed.results} == {"acme/2023/contract.txt"}
@@ -71,7 +71,7 @@ async def test_merging_adds_tags_and_metadata_to_the_document_that_exists(
     first = await put(tenant, "a/b.txt", prose("whales", 3), tags=[other.id], year="2023", kind="x")
     await tenant.drain()
     assert await tenant.found(kb.id, "whales") == []
-    text_id = (await tenant.application.documents.get(tenant.id, first.document.id)).text_id
+    text_id = (await tenant.services.ingestion.documents.get(tenant.id, first.document.id)).text_id
     for policy in (DuplicatePolicy.RETURN, DuplicatePolicy.REPLACE):
         merged = await put(
             tenant, "a/b.txt", prose("whales", 3),
@@ -84,7 +84,7 @@ async def test_merging_adds_tags_and_metadata_to_the_document_that_exists(
     await tenant.drain()
     assert await tenant.found(kb.id, "whales") == [first.document.id]
     # The bytes were there: nothing is stored or read again.
-    assert (await tenant.application.documents.get(tenant.id, first.document.id)).text_id == text_id
+    assert (await tenant.services.ingestion.documents.get(tenant.id, first.document.id)).text_id == text_id
     assert await migrated.database["fs.files"].count_documents({}) == 1
 
 
@@ -103,7 +103,7 @@ async def test_twenty_merges_at_once_lose_no_tag(tenant: Tenant) -> None:
     await put(tenant, "a.txt", "text")
     tags = [await tenant.new_tag(f"tag {number}") for number in range(20)]
     await asyncio.gather(*(put(tenant, "a.txt", "text", tags=[tag.id], merges=True) for tag in tags))
-    (document,), _ = await tenant.application.documents.page(tenant.id, DocumentQuery(), skip=0, limit=10)
+    (document,), _ = await tenant.services.ingestion.documents.page(tenant.id, DocumentQuery(), skip=0, limit=10)
     assert set(document.tag_ids) == {tag.id for tag in tags}
 
 
@@ -117,7 +117,7 @@ async def test_origin_that_a_document_has_stays_until_it_is_replaced(tenant: Ten
 async def test_path_that_is_none_leaves_no_document(tenant: Tenant) -> None:
     with pytest.raises(InvalidInputError):
         await put(tenant, "../a.txt", "text")
-    assert (await tenant.application.documents.page(tenant.id, DocumentQuery(), skip=0, limit=1))[1] == 0
+    assert (await tenant.services.ingestion.documents.page(tenant.id, DocumentQuery(), skip=0, limit=1))[1] == 0
 
 
 async def test_lists_are_narrowed_to_a_folder_and_not_to_its_namesakes(tenant: Tenant) -> None:
@@ -126,7 +126,7 @@ async def test_lists_are_narrowed_to_a_folder_and_not_to_its_namesakes(tenant: T
 
     async def listed(**query: str) -> list[str]:
         wanted = DocumentQuery(sort_field="document_name", descending=False, **query)
-        return [item.document_name for item in (await tenant.application.documents.page(
+        return [item.document_name for item in (await tenant.services.ingestion.documents.page(
             tenant.id, wanted, skip=0, limit=100
         ))[0]]  # fmt: skip
 
@@ -139,12 +139,12 @@ async def test_lookup_of_a_folder_answers_every_document_once_across_batches(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("analytiq.ingestion.documents.lookup.BATCH", 3)
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     await put(stranger, "a/secret.txt", "text")
     made = [await put(tenant, f"a/{number}.txt", "text") for number in range(7)]
     made.append(await put(tenant, "a/3.txt", "text", policy=DuplicatePolicy.CREATE))
     await put(tenant, "b/0.txt", "text")
-    lookups, after, found = tenant.application.lookups, None, list[str]()
+    lookups, after, found = tenant.services.ingestion.lookups, None, list[str]()
     while True:
         batch = await lookups.below(tenant.id, "a", after=after)
         found += [document.id for document in batch.documents]
@@ -159,10 +159,12 @@ async def test_lookup_of_a_folder_answers_every_document_once_across_batches(
 
 async def test_progress_of_many_is_that_of_each_and_of_no_other_organization(tenant: Tenant) -> None:
     await tenant.knowledge_base()
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     foreign = await stranger.document("a.txt", prose("whales", 2))
     done = await tenant.document("done.txt", prose("whales", 2))
     waiting = (await tenant.upload("waiting.txt", prose("birds", 2))).document
-    answered = await tenant.application.lookups.progress(tenant.id, [done.id, waiting.id, foreign.id, "f" * 24, "x"])
+    answered = await tenant.services.ingestion.lookups.progress(
+        tenant.id, [done.id, waiting.id, foreign.id, "f" * 24, "x"]
+    )
     states = {item.document.id: [state.state.value for state in item.knowledge_bases] for item in answered}
     assert states == {done.id: ["indexed"], waiting.id: ["waiting"]}

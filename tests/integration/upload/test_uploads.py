@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import ConflictError, InvalidInputError, LimitExceededError, TransientError
 from analytiq.ingestion.documents.naming import identity_of
 from analytiq.ingestion.upload.store import WITH_DOCUMENT_BYTES
@@ -16,7 +16,7 @@ from analytiq.storage.client import MongoConnection
 from analytiq.storage.repositories.documents import DocumentQuery
 from tests.integration.tenant import Tenant, blocks, new_tenant, prose
 
-Compose = Callable[..., Awaitable[Application]]
+Compose = Callable[..., Awaitable[Services]]
 SMALL = "a few words"
 LARGE = prose("whales", 2_000)
 assert len(LARGE) > WITH_DOCUMENT_BYTES
@@ -29,12 +29,12 @@ async def stored_bytes(migrated: MongoConnection) -> tuple[int, int, int]:
 
 
 async def original(tenant: Tenant, document_id: str) -> bytes:
-    _, source = await tenant.application.documents.original(tenant.id, document_id)
+    _, source = await tenant.services.ingestion.documents.original(tenant.id, document_id)
     return b"".join([block async for block in source])
 
 
 async def names(tenant: Tenant) -> list[str]:
-    documents, _ = await tenant.application.documents.page(tenant.id, DocumentQuery(), skip=0, limit=100)
+    documents, _ = await tenant.services.ingestion.documents.page(tenant.id, DocumentQuery(), skip=0, limit=100)
     return sorted(document.document_name for document in documents)
 
 
@@ -47,7 +47,7 @@ async def test_uploaded_bytes_come_back_as_they_were(tenant: Tenant, migrated: M
     assert (document.byte_size, document.state) == (len(content), DocumentState.UPLOADED)
     assert (document.tag_ids, document.metadata) == ((tenant.tag.id,), {"k": 1})
     assert (await stored_bytes(migrated))[2] == 0
-    assert await tenant.application.jobs.existing([f"extract:{document.id}"]) == {f"extract:{document.id}"}
+    assert await tenant.services.repositories.jobs.existing([f"extract:{document.id}"]) == {f"extract:{document.id}"}
 
 
 @pytest.mark.parametrize("content", [SMALL, LARGE], ids=["small", "large"])
@@ -64,7 +64,7 @@ async def test_same_bytes_under_the_same_name_are_the_same_document(
 
 
 async def test_same_bytes_in_another_organization_are_another_document(tenant: Tenant) -> None:
-    stranger = await new_tenant(tenant.application)
+    stranger = await new_tenant(tenant.services)
     first, second = await tenant.upload("a.txt", SMALL), await stranger.upload("a.txt", SMALL)
     assert second.outcome is UploadOutcome.CREATED
     assert first.document.id != second.document.id
@@ -107,7 +107,7 @@ async def test_replaced_document_keeps_its_id_and_what_was_not_said_anew(
     assert await original(tenant, first.id) == LARGE.encode()
     assert (await stored_bytes(migrated))[0] == 1
     assert await migrated.database["document_texts"].count_documents({}) == 1
-    replaced = await tenant.application.documents.get(tenant.id, first.id)
+    replaced = await tenant.services.ingestion.documents.get(tenant.id, first.id)
     assert replaced.identity == identity_of("a.txt", replaced.sha256)
 
 
@@ -125,7 +125,7 @@ async def test_old_text_is_found_when_the_new_file_cannot_be_read(tenant: Tenant
     document = await tenant.document("a.txt", prose("whales", 3))
     await tenant.replace("a.txt", "")
     await tenant.drain()
-    failed = await tenant.application.documents.get(tenant.id, document.id)
+    failed = await tenant.services.ingestion.documents.get(tenant.id, document.id)
     assert (failed.state, failed.error and failed.error.code) == (DocumentState.FAILED, "empty_document")
     assert "whales" in (await tenant.search(kb.id, "year")).results[0].content
 
@@ -158,9 +158,11 @@ async def test_two_documents_of_the_name_leave_open_which_one_is_replaced(
     before = await stored_bytes(migrated)
     staged = await tenant.stage("a.txt", content)
     with pytest.raises(ConflictError, match=second.document.id) as caught:
-        await tenant.application.uploads.commit(staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE)
+        await tenant.services.ingestion.uploads.commit(
+            staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.REPLACE
+        )
     assert caught.value.code == "ambiguous_replacement"
-    await tenant.application.uploads.discard(staged)
+    await tenant.services.ingestion.uploads.discard(staged)
     assert await stored_bytes(migrated) == before
 
 
@@ -175,20 +177,20 @@ async def test_twenty_different_versions_at_once_leave_one_whole_document(
     results = await asyncio.gather(*(tenant.replace("a.txt", f"version {number}") for number in range(20)))
     assert {result.document.id for result in results} == {first.id}
     await tenant.drain()
-    document = await tenant.application.documents.get(tenant.id, first.id)
+    document = await tenant.services.ingestion.documents.get(tenant.id, first.id)
     content = await original(tenant, first.id)
-    _, pages, _ = await tenant.application.documents.text_pages(tenant.id, first.id, first_page=1, page_count=1)
+    _, pages, _ = await tenant.services.ingestion.documents.text_pages(tenant.id, first.id, first_page=1, page_count=1)
     assert pages[0].text == content.decode()
     assert document.identity == identity_of("a.txt", document.sha256)
     assert (await stored_bytes(migrated))[0] == 1
 
 
-async def test_file_that_is_too_large_leaves_nothing(compose_application: Compose, migrated: MongoConnection) -> None:
-    tenant = await new_tenant(await compose_application(api=ApiSettings(max_upload_bytes=8 * 2**20)))
+async def test_file_that_is_too_large_leaves_nothing(compose_services: Compose, migrated: MongoConnection) -> None:
+    tenant = await new_tenant(await compose_services(api=ApiSettings(max_upload_bytes=8 * 2**20)))
     with pytest.raises(LimitExceededError):
         await tenant.stage("a.bin", b"x" * (8 * 2**20 + 1))
     assert await stored_bytes(migrated) == (0, 0, 0)
-    small = await new_tenant(await compose_application(api=ApiSettings(max_upload_bytes=10)))
+    small = await new_tenant(await compose_services(api=ApiSettings(max_upload_bytes=10)))
     with pytest.raises(LimitExceededError):
         await small.stage("a.txt", b"x" * 11)
     assert await stored_bytes(migrated) == (0, 0, 0)
@@ -202,7 +204,7 @@ async def test_sender_that_goes_away_leaves_nothing(tenant: Tenant, migrated: Mo
         raise ConnectionResetError
 
     with pytest.raises(ConnectionResetError):
-        await tenant.application.uploads.stage(
+        await tenant.services.ingestion.uploads.stage(
             tenant.id, document_name="a.bin", content_type="application/octet-stream", source=torn()
         )
     assert await stored_bytes(migrated) == (0, 0, 0)
@@ -210,7 +212,7 @@ async def test_sender_that_goes_away_leaves_nothing(tenant: Tenant, migrated: Mo
 
 async def test_staged_bytes_can_be_forgotten(tenant: Tenant, migrated: MongoConnection) -> None:
     for content in (SMALL, LARGE):
-        await tenant.application.uploads.discard(await tenant.stage("a.txt", content))
+        await tenant.services.ingestion.uploads.discard(await tenant.stage("a.txt", content))
     assert await stored_bytes(migrated) == (0, 0, 0)
 
 
@@ -220,7 +222,9 @@ async def test_upload_that_was_given_up_meanwhile_becomes_no_document(
     staged = await tenant.stage("a.txt", LARGE)
     await migrated.database["uploads"].delete_many({})
     with pytest.raises(TransientError, match="send the file again"):
-        await tenant.application.uploads.commit(staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.RETURN)
+        await tenant.services.ingestion.uploads.commit(
+            staged, tag_ids=None, metadata=None, policy=DuplicatePolicy.RETURN
+        )
     assert await names(tenant) == []
     assert await migrated.database["jobs"].count_documents({}) == 0
 
@@ -232,7 +236,7 @@ async def test_name_that_is_none_is_refused_before_a_byte_is_read(tenant: Tenant
         yield b""
 
     with pytest.raises(InvalidInputError):
-        await tenant.application.uploads.stage(
+        await tenant.services.ingestion.uploads.stage(
             tenant.id, document_name=name, content_type="text/plain", source=untouchable()
         )
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from analytiq import clock
-from analytiq.composition import Application, compose
-from analytiq.inference.credentials.encryption import Vault
+from analytiq.composition import Services, compose
 from analytiq.models.index_entry import IndexEntry
 from analytiq.models.knowledge_base import Epoch, KnowledgeBase, KnowledgeBaseStatus
 from analytiq.models.vector import VectorOwner, VectorRow
@@ -28,7 +27,7 @@ from tests.integration.tenant import Tenant, new_tenant
 
 DIMENSIONS = 8
 
-ComposeOnServer = Callable[..., Awaitable[Application]]
+ComposeOnServer = Callable[..., Awaitable[Services]]
 
 
 class Mirrored:
@@ -172,20 +171,21 @@ async def server(mongo_uri: SecretStr) -> AsyncIterator[SearchServer]:
 
 @pytest.fixture
 async def compose_on_server(
-    server: SearchServer, migrated: MongoConnection, secret_key: SecretStr, tmp_path: Path, application: Application
+    server: SearchServer, migrated: MongoConnection, secret_key: SecretStr, tmp_path: Path, services: Services
 ) -> AsyncIterator[ComposeOnServer]:
-    """Another process of the same installation, whose MongoDB has a search server. (`application` stored the keys.)"""
-    made: list[Application] = []
+    """Another process of the same installation, whose MongoDB has a search server. (`services` stored the keys.)"""
+    made: list[Services] = []
 
-    async def composed(**sections: Any) -> Application:
+    async def composed(**sections: Any) -> Services:
         connection = await connect(SecretStr(server.uri), migrated.database.name)
         settings = Settings(
             data_dir=tmp_path,
-            queue=application.settings.queue,
-            embedding=application.settings.embedding,
+            secret_key=secret_key,
+            queue=services.settings.queue,
+            embedding=services.settings.embedding,
             **{"indexing": IndexingSettings(sweep_delay_seconds=0.0), **sections},
         )
-        made.append(await compose(settings, connection, Vault(secret_key)))
+        made.append(await compose(settings, connection))
         return made[-1]
 
     yield composed

@@ -95,4 +95,4 @@ async def test_doctor_notes_what_was_made_for_a_search_server_that_is_not_there(
     assert "1 were made for MongoDB's own search" in found.detail
     await rows.update_one({}, {"$unset": {"vector_store": 1}})  # as an earlier release left them
     assert await KnowledgeBaseRepository(migrated).counts_by_store() == {LOCAL_BACKEND: 1}
-    assert (await tenant.application.knowledge_bases.get(tenant.id, kb.id)).vector_store == LOCAL_BACKEND
+    assert (await tenant.services.ingestion.knowledge_bases.get(tenant.id, kb.id)).vector_store == LOCAL_BACKEND

@@ -31,7 +31,7 @@ def tenant(tenant_on_server: Tenant) -> Tenant:
 
 
 async def states(server: SearchServer, tenant: Tenant, kb: KnowledgeBase) -> dict[str, str]:
-    database = tenant.application.connection.database.name
+    database = tenant.services.connection.database.name
     return {name: index.status for name, index in (await server.indexes(database, collection_name(kb.id))).items()}
 
 
@@ -41,7 +41,7 @@ async def test_a_knowledge_base_gets_indexes_which_go_with_it(server: SearchServ
     assert (await states(server, tenant, kb)).keys() == {VECTOR_INDEX, WORD_INDEX}
     document = await tenant.document("a.txt", prose("whales", 5))
     assert await tenant.found(kb.id, QUESTION, mode=Mode.VECTOR) == [document.id]
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     await tenant.drain()
     assert await states(server, tenant, kb) == {}
     assert server.answered["dropSearchIndex"] == 2
@@ -107,7 +107,7 @@ async def test_a_commit_waits_until_the_server_knows_the_chunks(
     server.behaviour.visibility_delay_seconds = 3600.0
     await tenant.upload("a.txt", prose("whales", 5))
     work = asyncio.create_task(tenant.drain())
-    vectors = tenant.application.connection.database[collection_name(kb.id)]
+    vectors = tenant.services.connection.database[collection_name(kb.id)]
     await eventually(lambda: _has(vectors, 5))
     asked = server.answered.get("$vectorSearch", 0)
     await eventually(lambda: server.answered.get("$vectorSearch", 0) > asked + 1)
@@ -124,14 +124,14 @@ async def _has(collection: Any, count: int) -> bool:
 async def test_a_server_that_stays_behind_leaves_the_present_chunks_and_the_job_for_later(
     server: SearchServer, compose_on_server: ComposeOnServer
 ) -> None:
-    application = await compose_on_server(search=SearchSettings(visibility_seconds=0.2))
-    tenant = await new_tenant(application)
+    services = await compose_on_server(search=SearchSettings(visibility_seconds=0.2))
+    tenant = await new_tenant(services)
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
     server.behaviour.visibility_delay_seconds = 3600.0
     await tenant.replace("a.txt", prose("birds", 5))
     await tenant.drain()
-    jobs = application.connection.database["jobs"]
+    jobs = services.connection.database["jobs"]
     waiting = await jobs.find_one({"kind": "sync"})
     assert waiting is not None
     assert waiting["state"] == JobState.AVAILABLE.value
@@ -162,7 +162,7 @@ async def test_an_index_that_was_dropped_by_hand_is_made_again_by_the_next_index
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    await tenant.application.connection.database[collection_name(kb.id)].drop_search_index(WORD_INDEX)
+    await tenant.services.connection.database[collection_name(kb.id)].drop_search_index(WORD_INDEX)
     await tenant.document("b.txt", prose("birds", 5))
     assert await states(server, tenant, kb) == {VECTOR_INDEX: "READY", WORD_INDEX: "READY"}
 
@@ -173,7 +173,7 @@ async def test_an_index_that_was_dropped_is_made_again_and_told_instead_of_nothi
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    collection = tenant.application.connection.database[collection_name(kb.id)]
+    collection = tenant.services.connection.database[collection_name(kb.id)]
     await collection.drop_search_index(name)
     if mode is Mode.VECTOR:
         with pytest.raises(StoreLoadingError, match="cannot be asked yet"):
@@ -194,9 +194,9 @@ async def test_a_search_server_that_is_away_does_not_hold_a_deletion_up(
 ) -> None:
     kb = await tenant.knowledge_base()
     server.behaviour.is_down = True
-    await tenant.application.knowledge_bases.delete(tenant.id, kb.id)
+    await tenant.services.ingestion.knowledge_bases.delete(tenant.id, kb.id)
     await tenant.drain()
-    names = await tenant.application.connection.database.list_collection_names()
+    names = await tenant.services.connection.database.list_collection_names()
     assert collection_name(kb.id) not in names
 
     async def are_gone() -> bool:
@@ -216,7 +216,7 @@ async def test_a_search_server_that_is_away_is_told_and_makes_indexing_wait(
         await tenant.search(kb.id, QUESTION, mode=mode)
     second = await tenant.upload("b.txt", prose("birds", 5))
     await tenant.drain()
-    jobs = tenant.application.connection.database["jobs"]
+    jobs = tenant.services.connection.database["jobs"]
     await jobs.update_many({}, {"$set": {"run_at": clock.now()}})
     server.behaviour.is_down = False
     await tenant.drain()
@@ -228,7 +228,7 @@ async def test_a_definition_of_an_earlier_release_is_brought_up_to_date(
 ) -> None:
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    collection = tenant.application.connection.database[collection_name(kb.id)]
+    collection = tenant.services.connection.database[collection_name(kb.id)]
     index = (await server.indexes(collection.database.name, collection.name))[VECTOR_INDEX]
     fields = [field for field in index.definition["fields"] if field["path"] != "projection.terms"]
     await collection.update_search_index(VECTOR_INDEX, {"fields": fields})
@@ -256,8 +256,8 @@ async def test_too_many_indexes_are_refused_with_what_to_do(server: SearchServer
     with pytest.raises(ConflictError, match="ANALYTIQ_SEARCH__VECTOR_STORE=local") as refusal:
         await tenant.knowledge_base()
     assert refusal.value.code == "search_index_refused"
-    assert await tenant.application.connection.database["knowledge_bases"].count_documents({}) == 0
-    names = await tenant.application.connection.database.list_collection_names()
+    assert await tenant.services.connection.database["knowledge_bases"].count_documents({}) == 0
+    names = await tenant.services.connection.database.list_collection_names()
     assert not [name for name in names if name.startswith("kb_vectors_")]
 
 
@@ -279,7 +279,7 @@ async def test_a_change_of_name_tags_or_metadata_counts_without_embedding_anew(
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5), metadata={"size": 1})
     other = await tenant.document("a.txt", prose("whales", 5, first=50), metadata={"size": 1})
-    database = tenant.application.connection.database
+    database = tenant.services.connection.database
     entry = await database["document_index"].find_one({"document_id": document.id})
     before: list[Filter] = [
         Comparison(SIZE, Comparator.LESS, 2),
@@ -298,7 +298,7 @@ async def test_a_change_of_name_tags_or_metadata_counts_without_embedding_anew(
     assert await found(before) == [sorted([document.id, other.id])] * 3
     assert await found(after) == [[]] * 3
     embedded = await database["embedding_cache"].count_documents({})
-    await tenant.application.documents.change(
+    await tenant.services.ingestion.documents.change(
         tenant.id, document.id, document_name="b.txt", tag_ids=[tenant.tag.id, other_tag.id], metadata={"size": 7}
     )
     assert await found(before) == [[other.id]] * 3, "what no longer matches drops at once"
@@ -320,12 +320,12 @@ async def test_a_change_of_name_tags_or_metadata_counts_without_embedding_anew(
 async def test_a_change_that_chunks_carry_already_writes_nothing(tenant: Tenant) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5), metadata={"size": 1})
-    vectors = tenant.application.connection.database[collection_name(kb.id)]
+    vectors = tenant.services.connection.database[collection_name(kb.id)]
     await vectors.update_many({}, {"$set": {"projection.seen": True}})
-    await tenant.application.documents.change(tenant.id, document.id, metadata={"size": 1})
+    await tenant.services.ingestion.documents.change(tenant.id, document.id, metadata={"size": 1})
     await tenant.drain()
     assert await vectors.count_documents({"projection.seen": True}) == 5
-    await tenant.application.documents.change(tenant.id, document.id, metadata={"size": 2})
+    await tenant.services.ingestion.documents.change(tenant.id, document.id, metadata={"size": 2})
     await tenant.drain()
     assert await vectors.count_documents({"projection.seen": True}) == 0
 
@@ -335,17 +335,17 @@ async def test_a_worker_that_dies_before_it_notes_what_it_wrote_is_made_up_for(
 ) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5), metadata={"size": 1})
-    await tenant.application.documents.change(tenant.id, document.id, metadata={"size": 2})
+    await tenant.services.ingestion.documents.change(tenant.id, document.id, metadata={"size": 2})
     with monkeypatch.context() as dying:
         dying.setattr(IndexEntryRepository, "note_projection", _die)
         await tenant.drain()
-    database = tenant.application.connection.database
+    database = tenant.services.connection.database
     assert await database["jobs"].count_documents({"kind": "sync", "state": JobState.AVAILABLE.value}) == 1
     await database["jobs"].update_many({}, {"$set": {"run_at": clock.now()}})
     await tenant.drain()
     entry = await database["document_index"].find_one({"kb_id": kb.id})
     assert entry is not None
-    changed = await tenant.application.documents.get(tenant.id, document.id)
+    changed = await tenant.services.ingestion.documents.get(tenant.id, document.id)
     assert entry["projection_hash"] == projection_of(changed).hash
     row = await database[collection_name(kb.id)].find_one({})
     assert row is not None
@@ -378,7 +378,7 @@ async def test_leaving_is_immediate(tenant: Tenant) -> None:
     assert await tenant.found(kb.id, QUESTION) == []
     await tenant.set_tags(document, [tenant.tag.id])
     assert await tenant.found(kb.id, QUESTION) == [document.id]
-    await tenant.application.documents.delete(tenant.id, document.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, document.id)
     assert await tenant.found(kb.id, QUESTION) == []
 
 
@@ -389,18 +389,18 @@ async def test_rows_that_vanish_before_the_server_knows_do_not_hide_others(
     near = await tenant.document("a.txt", prose("whales", 400))
     far = await tenant.document("b.txt", prose("birds", 3))
     server.behaviour.visibility_delay_seconds = 3600.0
-    await tenant.application.documents.delete(tenant.id, near.id)
+    await tenant.services.ingestion.documents.delete(tenant.id, near.id)
     await tenant.drain()
     for mode in (Mode.VECTOR, Mode.LEXICAL):
         assert await tenant.found(kb.id, "Sentence tells of whales quite plainly", mode=mode, top_k=3) == [far.id]
 
 
 async def test_a_knowledge_base_of_one_store_is_served_when_the_setting_changes(
-    server: SearchServer, tenant: Tenant, compose_on_server: ComposeOnServer, compose_application: Compose
+    server: SearchServer, tenant: Tenant, compose_on_server: ComposeOnServer, compose_services: Compose
 ) -> None:
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    without_server = tenant.seen_by(await compose_application())
+    without_server = tenant.seen_by(await compose_services())
     forced_local = tenant.seen_by(await compose_on_server(search=SearchSettings(vector_store="local")))
     asked = server.answered["$vectorSearch"]
     for process in (without_server, forced_local):
@@ -414,12 +414,12 @@ async def test_a_knowledge_base_of_one_store_is_served_when_the_setting_changes(
     # What was written while nobody looked at the server is found by it afterwards.
     second = await without_server.document("b.txt", prose("birds", 5))
     assert await tenant.found(kb.id, QUESTION) == sorted([document.id, second.id])
-    await without_server.application.backends.close()
+    await without_server.services.retrieval.backends.close()
 
 
-async def test_asking_for_a_search_server_that_is_not_there_is_told_at_the_start(compose_application: Compose) -> None:
+async def test_asking_for_a_search_server_that_is_not_there_is_told_at_the_start(compose_services: Compose) -> None:
     with pytest.raises(InvalidInputError, match="ANALYTIQ_SEARCH__VECTOR_STORE"):
-        await compose_application(search=SearchSettings(vector_store="mongodb"))
+        await compose_services(search=SearchSettings(vector_store="mongodb"))
 
 
 async def test_a_process_that_starts_while_the_search_server_is_away_leaves_its_knowledge_bases_to_it(
@@ -446,9 +446,9 @@ async def test_another_organization_finds_nothing_even_where_the_filter_is_lost(
     monkeypatch.setattr(
         "analytiq.storage.search.rows.search_operator", lambda _: {"exists": {"path": "organization_id"}}
     )
-    foreign = kb.model_copy(update={"organization_id": (await new_tenant(tenant.application)).id})
-    rows = tenant.application.backends.of(kb)._rows  # type: ignore[attr-defined]
-    query = await tenant.application.search._embedding.embed_query(tenant.organization, kb, QUESTION)
+    foreign = kb.model_copy(update={"organization_id": (await new_tenant(tenant.services)).id})
+    rows = tenant.services.retrieval.backends.of(kb)._rows  # type: ignore[attr-defined]
+    query = await tenant.services.retrieval.search._embedding.embed_query(tenant.organization, kb, QUESTION)
     found = await rows.nearest(kb.organization_id, kb.id, query, verdict=True, limit=5, candidates=None)
     assert len(found) == 5
     assert await rows.nearest(foreign.organization_id, kb.id, query, verdict=True, limit=5, candidates=None) == []

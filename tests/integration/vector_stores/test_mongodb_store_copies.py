@@ -19,7 +19,7 @@ LEGS = (Mode.VECTOR, Mode.LEXICAL)
 
 
 async def index_names(server: SearchServer, tenant: Tenant, kb_id: str) -> set[str]:
-    return set(await server.indexes(tenant.application.connection.database.name, collection_name(kb_id)))
+    return set(await server.indexes(tenant.services.connection.database.name, collection_name(kb_id)))
 
 
 async def test_a_restored_knowledge_base_gets_its_indexes_and_is_found(
@@ -28,7 +28,7 @@ async def test_a_restored_knowledge_base_gets_its_indexes_and_is_found(
     tenant = tenant_on_server
     kb = await tenant.knowledge_base()
     document = await tenant.document("a.txt", prose("whales", 5))
-    connection = tenant.application.connection
+    connection = tenant.services.connection
     archive, _ = await archive_of(connection, [tenant.id])
     await lose(connection, tenant.id)
 
@@ -46,16 +46,16 @@ async def test_a_restored_knowledge_base_gets_its_indexes_and_is_found(
 async def test_a_copy_under_fresh_ids_is_filtered_by_its_own_tags(
     tenant_on_server: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tenant, application = tenant_on_server, tenant_on_server.application
+    tenant, services = tenant_on_server, tenant_on_server.services
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
-    archive, _ = await archive_of(application.connection, [tenant.id])
-    (restored,) = await restore_from(application.connection, archive, is_fresh=True)
-    (tag,) = await tags_of(application, restored.organization_id)
-    copy = Tenant(application, await application.organizations.get(restored.organization_id), tag)
-    ((copied,), _) = await application.knowledge_bases.page(copy.id, skip=0, limit=10, name_search=None)
+    archive, _ = await archive_of(services.connection, [tenant.id])
+    (restored,) = await restore_from(services.connection, archive, is_fresh=True)
+    (tag,) = await tags_of(services, restored.organization_id)
+    copy = Tenant(services, await services.tenancy.organizations.get(restored.organization_id), tag)
+    ((copied,), _) = await services.ingestion.knowledge_bases.page(copy.id, skip=0, limit=10, name_search=None)
     assert copied.vector_store == "mongodb"
-    vectors = application.connection.database[collection_name(copied.id)]
+    vectors = services.connection.database[collection_name(copied.id)]
     assert await vectors.count_documents({"projection.tag_ids": tag.id}) == 5
     assert await vectors.count_documents({"projection.tag_ids": tenant.tag.id}) == 0
     await copy.drain()
@@ -68,12 +68,12 @@ async def test_a_copy_under_fresh_ids_is_filtered_by_its_own_tags(
 async def test_an_erased_organization_leaves_no_index(
     server: SearchServer, tenant_on_server: Tenant, eventually: EventuallyTrue
 ) -> None:
-    tenant, application = tenant_on_server, tenant_on_server.application
+    tenant, services = tenant_on_server, tenant_on_server.services
     kb = await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
     options = ErasureOptions(ledger=LedgerFate.DELETE)
-    requested = await application.erasures.request_organization(tenant.id, requested_by="test", options=options)
-    assert (await application.erasures.run(requested.id)).state is ErasureState.DONE
+    requested = await services.operations.erasures.request_organization(tenant.id, requested_by="test", options=options)
+    assert (await services.operations.erasures.run(requested.id)).state is ErasureState.DONE
 
     async def are_gone() -> bool:
         return await index_names(server, tenant, kb.id) == set()
@@ -88,4 +88,4 @@ async def test_a_full_pass_goes_on_while_the_search_server_is_away(
     await tenant.knowledge_base()
     await tenant.document("a.txt", prose("whales", 5))
     server.behaviour.is_down = True
-    assert (await tenant.application.reconciler.run_pass(depth=Depth.FULL)).counts() == {}
+    assert (await tenant.services.operations.reconciler.run_pass(depth=Depth.FULL)).counts() == {}

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 from starlette.requests import Request
 
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError
 from analytiq.settings import ApiSettings, Settings
 from api.access import check_origin
@@ -18,8 +18,8 @@ def request_from(origin: str | None, *, scheme: str = "http", host: str = "docs.
     return Request({**scope, "scheme": scheme, "server": (host, 80)})
 
 
-def application(public_url: str | None = None) -> Application:
-    return cast("Application", SimpleNamespace(settings=Settings(api=ApiSettings(public_url=public_url))))
+def services(public_url: str | None = None) -> Services:
+    return cast("Services", SimpleNamespace(settings=Settings(api=ApiSettings(public_url=public_url))))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def application(public_url: str | None = None) -> Application:
     ],
 )
 def test_own_page_and_clients_that_are_no_browsers_are_taken(origin: str | None, public_url: str | None) -> None:
-    check_origin(request_from(origin), application(public_url))
+    check_origin(request_from(origin), services(public_url))
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_own_page_and_clients_that_are_no_browsers_are_taken(origin: str | None,
 @pytest.mark.parametrize("public_url", [None, "http://other.example.com"])
 def test_page_of_another_origin_is_refused(origin: str, public_url: str | None) -> None:
     with pytest.raises(AccessDeniedError):
-        check_origin(request_from(origin), application(public_url))
+        check_origin(request_from(origin), services(public_url))

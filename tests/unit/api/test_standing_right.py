@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from analytiq import clock
-from analytiq.composition import Application
+from analytiq.composition import Services
 from analytiq.errors import AccessDeniedError
 from api import standing_right
 from api.access import Caller
@@ -23,7 +23,7 @@ def caller(ends_in: timedelta | None = None) -> Caller:
 
 
 def right_of(found: Caller) -> StandingRight:
-    return StandingRight(cast("Request", None), cast("Application", None), found)
+    return StandingRight(cast("Request", None), cast("Services", None), found)
 
 
 @pytest.fixture

@@ -1,0 +1,244 @@
+"""Services that take in documents: upload, extraction, indexing, and the lives of documents, tags and KBs."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from analytiq.ingestion.documents.changing import DocumentChanging
+from analytiq.ingestion.documents.cleaning import Cleaning
+from analytiq.ingestion.documents.indexing_state import IndexingStates
+from analytiq.ingestion.documents.lookup import DocumentLookups
+from analytiq.ingestion.documents.metadata_fields import MetadataFields
+from analytiq.ingestion.documents.retrying import DocumentRetrying
+from analytiq.ingestion.documents.service import Documents
+from analytiq.ingestion.documents.storage import Storage
+from analytiq.ingestion.extraction.extract import Extraction
+from analytiq.ingestion.indexing.commit import Commit
+from analytiq.ingestion.indexing.projecting import Projecting
+from analytiq.ingestion.indexing.staging import Staging
+from analytiq.ingestion.indexing.sweep import Sweep
+from analytiq.ingestion.indexing.sync import Sync
+from analytiq.ingestion.knowledge_bases.forecast import Forecasts
+from analytiq.ingestion.knowledge_bases.life_cycle import KnowledgeBaseLifeCycle
+from analytiq.ingestion.knowledge_bases.service import KnowledgeBases
+from analytiq.ingestion.knowledge_bases.standing import KnowledgeBaseStandings
+from analytiq.ingestion.membership import Membership
+from analytiq.ingestion.parsing.memory import MemoryBudget
+from analytiq.ingestion.parsing.reading import DocumentReader
+from analytiq.ingestion.prompt_uses import PromptUses
+from analytiq.ingestion.tags.service import Tags
+from analytiq.ingestion.upload.store import Uploads
+
+if TYPE_CHECKING:
+    from analytiq.composition.services import Services
+
+
+class Ingestion:
+    """What an organization has, and how it gets into its KBs."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._rows = services.repositories
+        self._settings = services.settings
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Documents: read, changed, deleted."""
+        rows = self._rows
+        return Documents(
+            rows.connection,
+            rows.announced.documents,
+            rows.texts,
+            rows.files,
+            rows.jobs,
+            self.metadata_fields,
+            self.storage,
+        )
+
+    @cached_property
+    def changing(self) -> DocumentChanging:
+        """Changes of many documents at once."""
+        rows = self._rows
+        return DocumentChanging(rows.connection, rows.document_batches, rows.documents, rows.jobs, self.metadata_fields)
+
+    @cached_property
+    def retrying(self) -> DocumentRetrying:
+        """Repetition of the work that failed for documents."""
+        rows = self._rows
+        return DocumentRetrying(rows.connection, rows.document_batches, rows.knowledge_bases, rows.jobs)
+
+    @cached_property
+    def lookups(self) -> DocumentLookups:
+        """Many documents by id, hash or path."""
+        return DocumentLookups(self._rows.document_lookups, self.indexing_states)
+
+    @cached_property
+    def metadata_fields(self) -> MetadataFields:
+        """Declared metadata of an organization's documents."""
+        rows = self._rows
+        return MetadataFields(rows.connection, rows.organizations, rows.documents, rows.jobs)
+
+    @cached_property
+    def indexing_states(self) -> IndexingStates:
+        """In which KBs a document is, or will be."""
+        announced = self._rows.announced
+        return IndexingStates(announced.knowledge_bases, announced.entries, announced.jobs)
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Bytes that an organization stores, and its quota of them."""
+        return Storage(self._rows.storage_accounts, self._rows.documents)
+
+    @cached_property
+    def uploads(self) -> Uploads:
+        """Uploads."""
+        rows = self._rows
+        return Uploads(
+            rows.connection,
+            rows.uploads,
+            rows.documents,
+            rows.files,
+            rows.jobs,
+            self.metadata_fields,
+            self.storage,
+            max_bytes=self._settings.api.max_upload_bytes,
+        )
+
+    @cached_property
+    def tags(self) -> Tags:
+        """Tags."""
+        rows = self._rows
+        return Tags(rows.connection, rows.tags, rows.documents, rows.knowledge_bases, self.prompt_uses)
+
+    @cached_property
+    def prompt_uses(self) -> PromptUses:
+        """Prompts that name a tag or a KB."""
+        return PromptUses(self._rows.prompts)
+
+    @cached_property
+    def knowledge_bases(self) -> KnowledgeBases:
+        """Knowledge bases."""
+        rows, inference = self._rows, self._services.inference
+        announced = rows.announced
+        return KnowledgeBases(
+            rows.connection,
+            announced.knowledge_bases,
+            rows.epochs,
+            announced.entries,
+            announced.documents,
+            rows.vectors,
+            rows.jobs,
+            inference.embedding,
+            inference.embedding_models,
+            self._services.retrieval.backends,
+            self.prompt_uses,
+            rows.chunk_pages,
+            self.standings,
+        )
+
+    @cached_property
+    def standings(self) -> KnowledgeBaseStandings:
+        """How much of a KB is indexed."""
+        announced = self._rows.announced
+        return KnowledgeBaseStandings(announced.document_counts, announced.kb_work)
+
+    @cached_property
+    def forecasts(self) -> Forecasts:
+        """What a KB would cost."""
+        rows = self._rows
+        return Forecasts(rows.forecasts, rows.texts, rows.embedding_cache, self._services.inference.embedding_models)
+
+    @cached_property
+    def reader(self) -> DocumentReader:
+        """Parsers in child processes, within the process's budget of memory."""
+        extraction = self._settings.extraction
+        return DocumentReader(extraction, MemoryBudget(extraction.total_memory_bytes))
+
+    @cached_property
+    def extraction(self) -> Extraction:
+        """The stage from a file to its text."""
+        rows = self._rows
+        return Extraction(
+            rows.connection,
+            rows.documents,
+            rows.texts,
+            rows.files,
+            rows.jobs,
+            self.reader,
+            self._settings.extraction,
+        )
+
+    @cached_property
+    def life_cycle(self) -> KnowledgeBaseLifeCycle:
+        """The states of a KB, and the pairs that a change of a document or a KB touches."""
+        rows = self._rows
+        return KnowledgeBaseLifeCycle(
+            Membership(rows.documents, rows.knowledge_bases, rows.entries, rows.jobs),
+            rows.knowledge_bases,
+            rows.epochs,
+            rows.entries,
+            rows.generations,
+            rows.vectors,
+            rows.jobs,
+            rows.job_history,
+            self._services.tenancy.rate_limits,
+            rows.holds,
+            self._services.retrieval.backends,
+        )
+
+    @cached_property
+    def sync(self) -> Sync:
+        """The stage that brings a pair (KB, document) up to date."""
+        rows, inference, settings = self._rows, self._services.inference, self._settings.indexing
+        staging = Staging(
+            rows.texts,
+            rows.generations,
+            rows.vectors,
+            inference.embedding,
+            inference.embedding_models,
+            self._services.retrieval.backends,
+            settings,
+        )
+        commit = Commit(
+            rows.connection,
+            rows.documents,
+            rows.knowledge_bases,
+            rows.entries,
+            rows.generations,
+            rows.epochs,
+            rows.vectors,
+            rows.jobs,
+            settings,
+        )
+        return Sync(
+            rows.organizations,
+            rows.documents,
+            rows.knowledge_bases,
+            rows.entries,
+            rows.generations,
+            rows.jobs,
+            staging,
+            commit,
+            Projecting(rows.search_rows, rows.entries),
+            self._services.tenancy.rate_limits,
+        )
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The stage that deletes a generation's rows."""
+        return Sweep(self._rows, self._services.retrieval.backends)
+
+    @cached_property
+    def cleaning(self) -> Cleaning:
+        """The stage that deletes what a deleted document leaves."""
+        rows = self._rows
+        return Cleaning(
+            rows.documents,
+            rows.texts,
+            rows.files,
+            rows.job_history,
+            rows.jobs,
+            rows.holds,
+            rows.prompt_runs,
+            rows.prompt_results,
+            rows.chats,
+        )

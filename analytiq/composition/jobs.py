@@ -1,0 +1,132 @@
+"""Services that run jobs: handlers, runners, operators' views."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from analytiq.ingestion.ocr.language_data import installed_languages
+from analytiq.jobs.queue.history import History
+from analytiq.jobs.queue.operations import Jobs
+from analytiq.jobs.queue.registry import WorkerRegistry
+from analytiq.jobs.queue.runner import Handler, QueueRunner, RunningJob
+from analytiq.jobs.queue.stops import Stops
+from analytiq.jobs.queue.workers import Workers
+from analytiq.models.document import Failure
+from analytiq.models.job import Job, JobKind
+
+if TYPE_CHECKING:
+    from analytiq.composition.services import Services
+
+
+class JobServices:
+    """The queue of this installation."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._rows = services.repositories
+        self._settings = services.settings
+
+    @cached_property
+    def handlers(self) -> Mapping[JobKind, Handler]:
+        """The handler of every kind of job."""
+        ingestion, assistants, operations = (
+            self._services.ingestion,
+            self._services.assistants,
+            self._services.operations,
+        )
+
+        async def handle_document_membership(running: RunningJob) -> None:
+            await ingestion.life_cycle.handle_document_membership(running)
+            job = running.job
+            if job.subject.document_id is not None:
+                await assistants.triggers.run_on_document(
+                    job.organization_id, job.subject.document_id, request_id=job.request_id
+                )
+
+        async def drop_knowledge_base(running: RunningJob) -> None:
+            await ingestion.life_cycle.handle_drop(running)
+            if running.job.subject.kb_id is not None:
+                self._services.retrieval.backends.forget(running.job.subject.kb_id)
+
+        async def erase(running: RunningJob) -> None:
+            await operations.erasures.handle(running)
+            if running.job.subject.erasure_id is not None:
+                for kb_id in (await operations.erasures.get(running.job.subject.erasure_id)).kb_ids:
+                    self._services.retrieval.backends.forget(kb_id)
+
+        return {
+            JobKind.EXTRACT: ingestion.extraction.handle,
+            JobKind.MEMBERSHIP_DOCUMENT: handle_document_membership,
+            JobKind.MEMBERSHIP_KB: ingestion.life_cycle.handle_kb_membership,
+            JobKind.SYNC: ingestion.sync.handle,
+            JobKind.SWEEP: ingestion.sweep.handle,
+            JobKind.CLEAN_DOCUMENT: ingestion.cleaning.handle,
+            JobKind.DROP_KB: drop_knowledge_base,
+            JobKind.ERASE: erase,
+            JobKind.RECONCILE: operations.reconciliations.handle,
+            JobKind.RUN_PROMPT: assistants.running.handle,
+            JobKind.MEMBERSHIP_PROMPT: assistants.triggers.handle_prompt_membership,
+            JobKind.CLEAN_PROMPT: assistants.triggers.handle_clean,
+        }
+
+    async def on_dead(self, job: Job, failure: Failure) -> None:
+        """Fail the document's text or the prompt's run with a job that has no attempt left."""
+        await self._services.ingestion.extraction.fail_document_of(job, failure)
+        await self._services.assistants.runs.fail_run_of(job, failure)
+
+    async def on_settled_by_hand(self, job: Job) -> None:
+        """Update the KB of a job that an operator has settled: outside of a worker nothing settles continuously."""
+        await self._services.ingestion.life_cycle.after_job(job)
+        await self._services.ingestion.life_cycle.settle_noted()
+
+    @cached_property
+    def operations(self) -> Jobs:
+        """Jobs as people see them: listed, cancelled, replayed."""
+        rows = self._rows
+        return Jobs(
+            rows.connection,
+            rows.jobs,
+            rows.job_history,
+            rows.documents,
+            rows.knowledge_bases,
+            on_dead=self.on_dead,
+            on_settled=self.on_settled_by_hand,
+        )
+
+    @cached_property
+    def workers(self) -> Workers:
+        """Worker processes."""
+        return Workers(self._rows.workers)
+
+    def new_history(self) -> History:
+        """Build a runner's record of the attempts at its jobs."""
+        rows = self._rows
+        return History(rows.job_history, rows.documents, rows.knowledge_bases)
+
+    def new_runner(self, *, reads_documents: bool = True) -> QueueRunner:
+        """Build a runner of all kinds of jobs, for a worker process.
+
+        Args:
+            reads_documents: False: leave extractions to workers that can isolate parsers.
+        """
+        left_out = frozenset[JobKind]() if reads_documents else frozenset({JobKind.EXTRACT})
+        return QueueRunner(
+            self._rows.jobs,
+            {kind: handler for kind, handler in self.handlers.items() if kind not in left_out},
+            settings=self._settings.queue,
+            concurrency=self._settings.worker.concurrency,
+            on_settled=self._services.ingestion.life_cycle.after_job,
+            on_dead=self.on_dead,
+            history=self.new_history(),
+            find_stopped=Stops(self._rows.jobs, self._rows.documents).among,
+        )
+
+    def new_registry(self, runner: QueueRunner, *, problems: Sequence[str] = ()) -> WorkerRegistry:
+        """Build the entry of a worker process that runs `runner`; `problems` keep it from doing all of its work."""
+        return WorkerRegistry(
+            self._rows.workers,
+            self._rows.runtime_settings,
+            runner,
+            installed_languages=installed_languages,
+            problems=problems,
+        )

@@ -1,0 +1,124 @@
+"""Services that find passages: indexes, search, reranking, places on pages."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from analytiq.retrieval.backends.feeding import KeywordFeeder
+from analytiq.retrieval.backends.registry import Backends, open_backends
+from analytiq.retrieval.places.service import Locating
+from analytiq.retrieval.reranking.service import Reranking
+from analytiq.retrieval.search.check import Check
+from analytiq.retrieval.search.compression import ChatCompressor
+from analytiq.retrieval.search.explain import Explain
+from analytiq.retrieval.search.finding import Finding
+from analytiq.retrieval.search.legs import Legs
+from analytiq.retrieval.search.presenting import Presenting
+from analytiq.retrieval.search.service import Search
+from analytiq.retrieval.search.steps import ModelSteps
+from analytiq.retrieval.search.understanding import ChatUnderstanding
+
+if TYPE_CHECKING:
+    from analytiq.composition.services import Services
+
+
+class Retrieval:
+    """Indexes of a process, and search in them."""
+
+    def __init__(self, services: "Services") -> None:
+        self._services = services
+        self._rows = services.repositories
+        self._settings = services.settings
+        self._backends: Backends | None = None
+
+    async def open_backends(self) -> None:
+        """Ask the server which backends it allows; before anything of this group is used."""
+        self._backends = await open_backends(self._rows, self._settings)
+        self._services.closing.push_async_callback(self._backends.close)
+
+    @property
+    def backends(self) -> Backends:
+        """The indexes of each KB."""
+        if self._backends is None:
+            raise RuntimeError("The backends are not open: await Services.prepare() first.")
+        return self._backends
+
+    @cached_property
+    def keyword_feeder(self) -> KeywordFeeder | None:
+        """The task that brings commits into this process's keyword indexes."""
+        if not self.backends.has_keywords:
+            return None
+        return KeywordFeeder(self.backends, self._rows.knowledge_bases, self._rows.epochs)
+
+    @contextlib.asynccontextmanager
+    async def feeding_keyword_index(self) -> AsyncGenerator[None]:
+        """Feed the keyword indexes of this process with commits within the block: for processes that search."""
+        feeding = None if self.keyword_feeder is None else asyncio.create_task(self.keyword_feeder.run())
+        try:
+            yield
+        finally:
+            if feeding is not None:
+                feeding.cancel()
+                await asyncio.wait([feeding])
+
+    @cached_property
+    def reranking(self) -> Reranking:
+        """Rerankers."""
+        inference, limits = self._services.inference, self._services.tenancy.rate_limits
+        local = inference.embedding_models.local
+        return Reranking(inference.credentials, limits, self._rows.llm_usage, local, self._settings.llm)
+
+    @cached_property
+    def search(self) -> Search:
+        """Search in one KB."""
+        return Search(
+            self._finding,
+            self._presenting,
+            self._legs,
+            self._services.inference.embedding,
+            self._rows.entries,
+            self._steps,
+            self._settings.search,
+        )
+
+    @cached_property
+    def explain(self) -> Explain:
+        """Why a search finds a document, or does not."""
+        documents = self._services.ingestion
+        return Explain(
+            self.search,
+            self._finding,
+            self._presenting,
+            documents.documents,
+            documents.indexing_states,
+            self._settings.search,
+        )
+
+    @cached_property
+    def locating(self) -> Locating:
+        """Places of passages on a document's pages."""
+        rows, reader = self._rows, self._services.ingestion.reader
+        return Locating(rows.organizations, rows.documents, rows.texts, rows.files, reader, self._settings.extraction)
+
+    @cached_property
+    def _legs(self) -> Legs:
+        return Legs(has_lexical=self.backends.has_keywords, timeout_seconds=self._settings.search.leg_timeout_seconds)
+
+    @cached_property
+    def _steps(self) -> ModelSteps:
+        chat = self._services.inference.chat_models
+        understanding = ChatUnderstanding(chat, cache_seconds=self._settings.search.understanding_cache_seconds)
+        return ModelSteps(understanding=understanding, reranker=self.reranking, compressor=ChatCompressor(chat))
+
+    @cached_property
+    def _finding(self) -> Finding:
+        rows = self._rows
+        check = Check(rows.documents, rows.entries)
+        return Finding(rows.knowledge_bases, rows.epochs, rows.documents, rows.tags, self.backends, self._legs, check)
+
+    @cached_property
+    def _presenting(self) -> Presenting:
+        seconds = self._settings.search.step_timeout_seconds
+        return Presenting(self._rows.vectors, self._legs, self._steps, step_timeout_seconds=seconds)
