@@ -1,5 +1,7 @@
 "use client";
 
+import { Button } from "@/components/ui/button";
+
 /** What no page foresaw; most often a part of a version that was replaced while the page was open. */
 export default function UnforeseenError({ error }: { error: Error }) {
   return (
@@ -8,9 +10,9 @@ export default function UnforeseenError({ error }: { error: Error }) {
       <p className="text-base text-text-2">
         If the server was updated while the page was open, loading it anew is enough. What was saved is still there.
       </p>
-      <button type="button" className="button button-primary" onClick={() => location.reload()}>
+      <Button variant="primary" onClick={() => location.reload()}>
         Load it anew
-      </button>
+      </Button>
       <p className="text-xs break-words text-text-3">{error.message}</p>
     </main>
   );

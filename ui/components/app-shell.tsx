@@ -9,6 +9,7 @@ import { SkeletonBlock } from "@/components/feedback";
 import { DESTINATIONS } from "@/components/navigation";
 import { BottomBar, Sidebar, UploadsLink } from "@/components/navigation-bars";
 import { LiveUpdates } from "@/components/live-updates";
+import { buttonClass } from "@/components/ui/button";
 import { UploadTray } from "@/components/upload-tray";
 import { resumeSession, session as held, useEndedSession, useSession } from "@/lib/session";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -70,7 +71,7 @@ export function AppShell({
 
   return (
     <>
-      <a href="#main" className="button sr-only z-50 focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+      <a href="#main" className={buttonClass({}, "sr-only z-50 focus:not-sr-only focus:absolute focus:top-2 focus:left-2")}>
         Skip to content
       </a>
       <div className="relative flex h-dvh overflow-clip">

@@ -7,6 +7,7 @@ import { Popover } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery } from "@/api/queries";
+import { Button } from "@/components/ui/button";
 import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 const MOST = 20;
@@ -30,10 +31,10 @@ export function BasePicker({ kbIds, onChange }: { kbIds: readonly string[]; onCh
   return (
     <Popover.Root onOpenChange={() => setText("")}>
       <Popover.Trigger asChild>
-        <button type="button" className="button w-[220px] justify-between max-md:w-auto max-md:flex-1">
+        <Button className="w-[220px] justify-between max-md:w-auto max-md:flex-1">
           <span className="truncate">{label}</span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
-        </button>
+        </Button>
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content

@@ -4,11 +4,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Command } from "cmdk";
 import { FileText, LibraryBig, Plus, ScanSearch, Tag as TagIcon, Upload } from "lucide-react";
 import { useRouter } from "next/navigation";
-import { Dialog } from "radix-ui";
 import { useDeferredValue, useState } from "react";
 
 import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { DESTINATIONS } from "@/components/navigation";
+import { BareDialog } from "@/components/ui/dialog";
 import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
 import { useActiveItem } from "@/lib/use-active-item";
@@ -16,18 +16,9 @@ import { useActiveItem } from "@/lib/use-active-item";
 /** Ctrl K: pages, actions, and by name documents, tags and knowledge bases, as the server finds them. */
 export function CommandPalette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {
   return (
-    <Dialog.Root open={open} onOpenChange={onOpenChange}>
-      <Dialog.Portal>
-        <Dialog.Overlay className="fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]" />
-        <Dialog.Content
-          aria-describedby={undefined}
-          className="layer appear fixed inset-x-2 top-[10vh] z-50 mx-auto max-w-[620px] overflow-hidden rounded-xl"
-        >
-          <Dialog.Title className="sr-only">Search everything</Dialog.Title>
-          <Palette close={() => onOpenChange(false)} />
-        </Dialog.Content>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <BareDialog open={open} onOpenChange={onOpenChange} title="Search everything" className="inset-x-2 top-[10vh] mx-auto max-w-[620px]">
+      <Palette close={() => onOpenChange(false)} />
+    </BareDialog>
   );
 }
 

@@ -4,6 +4,7 @@ import { CopyIcon, RotateCw } from "lucide-react";
 import { toast } from "sonner";
 
 import { ApiError, NetworkError } from "@/api/errors";
+import { Button } from "@/components/ui/button";
 
 /** What happened, what to do next, and what an operator needs to find it in the log. */
 export function ErrorState({ error, retry, title }: { error: unknown; retry?: () => void; title?: string }) {
@@ -18,14 +19,14 @@ export function ErrorState({ error, retry, title }: { error: unknown; retry?: ()
       </p>
       <div className="flex flex-wrap gap-2">
         {retry && (
-          <button type="button" className="button" onClick={retry}>
+          <Button onClick={retry}>
             <RotateCw aria-hidden size={14} /> Try again
-          </button>
+          </Button>
         )}
         {error instanceof ApiError && (
-          <button type="button" className="button button-quiet" onClick={() => void copyDetails(error)}>
+          <Button variant="quiet" onClick={() => void copyDetails(error)}>
             <CopyIcon aria-hidden size={14} /> Copy details
-          </button>
+          </Button>
         )}
       </div>
       {request && <p className="text-xs text-text-3">Request {request}</p>}

@@ -4,6 +4,8 @@ import { Search } from "lucide-react";
 import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 import { useRef } from "react";
 
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
 import { formatCount } from "@/lib/format";
 import { useListPlace } from "@/lib/list-place";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -74,9 +76,9 @@ export function NameList({
         <label className="relative min-w-0 flex-1 md:max-w-[320px]">
           <span className="sr-only">Filter by name</span>
           <Search aria-hidden size={14} className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-text-3" />
-          <input
+          <Input
             ref={field}
-            className="field pl-8"
+            className="pl-8"
             placeholder="Filter by name"
             value={text}
             onChange={(event) => setText(event.target.value)}
@@ -116,14 +118,5 @@ export function NameList({
 }
 
 function Nothing({ title, action, onAction }: { title: string; action: string; onAction: () => void }) {
-  return (
-    <EmptyState
-      title={title}
-      action={
-        <button type="button" className="button" onClick={onAction}>
-          {action}
-        </button>
-      }
-    />
-  );
+  return <EmptyState title={title} action={<Button onClick={onAction}>{action}</Button>} />;
 }

@@ -1,5 +1,7 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 
+import { Button } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { formatCount } from "@/lib/format";
 
 const SIZES = [25, 50, 100];
@@ -39,30 +41,24 @@ export function Pager({
       {onSize && (
         <label className="flex items-center gap-2 max-md:hidden">
           Rows
-          <select className="field w-[72px]" value={size} onChange={(event) => onSize(Number(event.target.value))}>
+          <Select className="w-[72px]" value={size} onChange={(event) => onSize(Number(event.target.value))}>
             {SIZES.map((choice) => (
               <option key={choice} value={choice}>
                 {choice}
               </option>
             ))}
-          </select>
+          </Select>
         </label>
       )}
-      <button type="button" className="button button-icon" onClick={() => onPage(page - 1)} disabled={page <= 1} aria-label="Previous page">
+      <Button isIcon onClick={() => onPage(page - 1)} disabled={page <= 1} aria-label="Previous page">
         <ChevronLeft aria-hidden size={16} />
-      </button>
+      </Button>
       <span className="tabular-nums">
         Page {formatCount(page)} of {formatCount(pageCount)}
       </span>
-      <button
-        type="button"
-        className="button button-icon"
-        onClick={() => onPage(page + 1)}
-        disabled={page >= pageCount}
-        aria-label="Next page"
-      >
+      <Button isIcon onClick={() => onPage(page + 1)} disabled={page >= pageCount} aria-label="Next page">
         <ChevronRight aria-hidden size={16} />
-      </button>
+      </Button>
     </nav>
   );
 }

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { Toaster } from "sonner";
 
 import { ApiError } from "@/api/errors";
+import { buttonClass } from "@/components/ui/button";
 import { reportReachable } from "@/lib/connection";
 import { UNDO_MILLISECONDS } from "@/lib/undo";
 
@@ -44,8 +45,8 @@ export function Providers({ children }: { children: React.ReactNode }) {
             content: "min-w-0 flex-1",
             title: "font-medium break-words",
             description: "text-text-2 break-words",
-            actionButton: "button button-small shrink-0",
-            closeButton: "button button-quiet button-small order-last shrink-0",
+            actionButton: buttonClass({ size: "small" }, "shrink-0"),
+            closeButton: buttonClass({ variant: "quiet", size: "small" }, "order-last shrink-0"),
           },
         }}
       />

@@ -3,6 +3,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { reconcileKeys } from "@/api/keys";
+import { Button } from "@/components/ui/button";
 import type { Operation } from "@/lib/permissions";
 
 import { EmptyState, SkeletonBlock } from "./feedback";
@@ -53,12 +54,12 @@ export function ReconcileRuns({
       <div className="flex max-w-[960px] flex-col gap-4 p-4">
         <May to={operation}>
           <div className="flex flex-wrap items-center gap-2">
-            <button type="button" className="button" disabled={isBusy} onClick={() => begin.mutate(true)}>
+            <Button disabled={isBusy} onClick={() => begin.mutate(true)}>
               Dry run
-            </button>
-            <button type="button" className="button button-primary" disabled={isBusy} onClick={() => begin.mutate(false)}>
+            </Button>
+            <Button variant="primary" disabled={isBusy} onClick={() => begin.mutate(false)}>
               Run now
-            </button>
+            </Button>
             <span className="text-text-2">{explanation} A dry run only tells; Run now has it mended.</span>
           </div>
         </May>

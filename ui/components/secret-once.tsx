@@ -2,8 +2,10 @@
 
 import { CopyIcon } from "lucide-react";
 
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { copyText } from "@/components/feedback";
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
 
 /** Shows a secret the only time that it can be shown, to be copied. */
 export function SecretOnce({
@@ -26,16 +28,16 @@ export function SecretOnce({
       title={title}
       description={description}
       footer={
-        <button type="button" className="button button-primary" onClick={onClose}>
+        <Button variant="primary" onClick={onClose}>
           Done
-        </button>
+        </Button>
       }
     >
       <div className="flex gap-2">
-        <input className="field font-mono text-xs" readOnly aria-label={label} value={secret} onFocus={(event) => event.target.select()} />
-        <button type="button" className="button" onClick={() => void copyText(secret)}>
+        <Input className="font-mono text-xs" readOnly aria-label={label} value={secret} onFocus={(event) => event.target.select()} />
+        <Button onClick={() => void copyText(secret)}>
           <CopyIcon aria-hidden size={14} /> Copy
-        </button>
+        </Button>
       </div>
     </Dialog>
   );

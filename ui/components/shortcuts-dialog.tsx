@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { activeShortcuts, areSingleKeysOn, setSingleKeys } from "@/lib/shortcuts";
 
 const GROUPS = ["Go to", "Everywhere", "List", "Document", "Search"] as const;

@@ -2,6 +2,8 @@
 
 import { useEffect } from "react";
 
+import { Button } from "@/components/ui/button";
+
 /** Stands at the foot of a form that was changed; the browser asks before the page is left. */
 export function UnsavedBar({ isSaving, onDiscard, form }: { isSaving: boolean; onDiscard: () => void; form: string }) {
   useEffect(() => {
@@ -18,12 +20,12 @@ export function UnsavedBar({ isSaving, onDiscard, form }: { isSaving: boolean; o
       <span className="flex-1 font-medium" role="status">
         Unsaved changes
       </span>
-      <button type="button" className="button" disabled={isSaving} onClick={onDiscard}>
+      <Button disabled={isSaving} onClick={onDiscard}>
         Discard
-      </button>
-      <button type="submit" form={form} className="button button-primary" disabled={isSaving}>
+      </Button>
+      <Button type="submit" form={form} variant="primary" disabled={isSaving}>
         {isSaving ? "Saving…" : "Save"}
-      </button>
+      </Button>
     </div>
   );
 }

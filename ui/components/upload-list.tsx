@@ -8,6 +8,7 @@ import { type Tag, tagIndexQuery } from "@/api/queries";
 import { documentKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { TagChips } from "@/components/tag-chip";
+import { Button } from "@/components/ui/button";
 import { POLICY_LABELS, UploadOptionsForm } from "@/components/upload-options";
 import { UploadRow } from "@/components/upload-row";
 import { plural } from "@/lib/format";
@@ -39,15 +40,15 @@ export function UploadList({ state }: { state: UploadState }) {
         <h2 ref={heading} tabIndex={-1} className="min-w-0 flex-1 truncate font-semibold outline-none">
           {titleOf(state)}
         </h2>
-        <button type="button" className="button button-small" onClick={chooseFiles}>
+        <Button size="small" onClick={chooseFiles}>
           Add files
-        </button>
-        <button type="button" className="button button-small" onClick={chooseFolder}>
+        </Button>
+        <Button size="small" onClick={chooseFolder}>
           Add folder
-        </button>
-        <button type="button" className="button button-quiet button-small" onClick={closeTray} aria-label="Close uploads">
+        </Button>
+        <Button variant="quiet" size="small" onClick={closeTray} aria-label="Close uploads">
           <X aria-hidden size={14} />
-        </button>
+        </Button>
       </div>
       <div className="min-h-0 flex-1 overflow-y-auto">
         {state.batches.map((batch) => (
@@ -119,9 +120,9 @@ function MissingTags({ batch, uploads, nameOf }: { batch: Batch; uploads: readon
         {plural(lacking.length, "file was", "files were")} already uploaded; {missing.length === 1 ? "tag" : "tags"} {names} not added.
       </span>
       {mayTag && (
-        <button type="button" className="button button-small shrink-0" disabled={add.isPending} onClick={() => add.mutate()}>
+        <Button size="small" className="shrink-0" disabled={add.isPending} onClick={() => add.mutate()}>
           Add {missing.length === 1 ? "tag" : "tags"}
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -4,6 +4,8 @@ import { Tag as TagIcon, X } from "lucide-react";
 
 import type { Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
 import { type Batch, changeDraft, discardDraft, type DuplicatePolicy, sendDraft } from "@/lib/uploads";
 
@@ -38,9 +40,9 @@ export function UploadOptionsForm({
           ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
           onToggle={(tag, isOn) => changeDraft({ tagIds: isOn ? [...without(tag.tag_id), tag.tag_id] : without(tag.tag_id) })}
         >
-          <button type="button" className="button button-small">
+          <Button size="small">
             <TagIcon aria-hidden size={13} /> Tags
-          </button>
+          </Button>
         </TagPicker>
         {tagIds.map((id) => {
           const tag = tagIndex?.get(id) ?? { name: tagIndex ? "unknown tag" : "…", color: "transparent" };
@@ -63,21 +65,21 @@ export function UploadOptionsForm({
       </div>
       <label className="flex items-center gap-2">
         <span className="shrink-0 text-text-2">If the file already exists</span>
-        <select className="field" value={draft.policy} onChange={(event) => changeDraft({ policy: event.target.value as DuplicatePolicy })}>
+        <Select value={draft.policy} onChange={(event) => changeDraft({ policy: event.target.value as DuplicatePolicy })}>
           {Object.entries(POLICY_LABELS).map(([policy, label]) => (
             <option key={policy} value={policy}>
               {label}
             </option>
           ))}
-        </select>
+        </Select>
       </label>
       <div className="flex gap-2">
-        <button type="submit" className="button button-primary flex-1">
+        <Button type="submit" variant="primary" className="flex-1">
           Upload {plural(count, "file")}
-        </button>
-        <button type="button" className="button" aria-label={`Discard ${plural(count, "file")}`} onClick={discardDraft}>
+        </Button>
+        <Button aria-label={`Discard ${plural(count, "file")}`} onClick={discardDraft}>
           Discard
-        </button>
+        </Button>
       </div>
     </form>
   );

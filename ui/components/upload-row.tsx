@@ -8,6 +8,7 @@ import { documentQuery } from "@/api/queries";
 import { documentKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
 import { State } from "@/components/state";
+import { Button } from "@/components/ui/button";
 import { documentState } from "@/lib/document-state";
 import { formatBytes } from "@/lib/format";
 import { pollEvery } from "@/lib/live";
@@ -33,14 +34,9 @@ export function UploadRow({ upload, nameOf }: { upload: Upload; nameOf: (tagId: 
         </span>
         <span className="shrink-0 text-xs text-text-3 tabular-nums">{formatBytes(upload.file.size)}</span>
         {(upload.phase === "chosen" || upload.phase === "refused") && (
-          <button
-            type="button"
-            className="button button-quiet button-small"
-            aria-label={`Remove ${name}`}
-            onClick={() => removeUpload(upload.id)}
-          >
+          <Button variant="quiet" size="small" aria-label={`Remove ${name}`} onClick={() => removeUpload(upload.id)}>
             <X aria-hidden size={13} />
-          </button>
+          </Button>
         )}
       </div>
       <UploadResult upload={upload} nameOf={nameOf} />
@@ -70,9 +66,9 @@ function UploadResult({ upload, nameOf }: { upload: Upload; nameOf: (tagId: stri
       return (
         <div className="flex items-start gap-2">
           <span className="min-w-0 flex-1 break-words text-failed">{upload.reason}</span>
-          <button type="button" className="button button-small" onClick={() => retryUpload(upload)}>
+          <Button size="small" onClick={() => retryUpload(upload)}>
             <RotateCw aria-hidden size={12} /> Retry
-          </button>
+          </Button>
         </div>
       );
     case "taken":
@@ -111,9 +107,9 @@ function TakenState({ upload, nameOf }: { upload: Taken; nameOf: (tagId: string)
         {state.label}
       </State>
       {hasFailed && state.canRetry && (
-        <button type="button" className="button button-small ml-auto shrink-0" disabled={again.isPending} onClick={() => again.mutate()}>
+        <Button size="small" className="ml-auto shrink-0" disabled={again.isPending} onClick={() => again.mutate()}>
           <RotateCw aria-hidden size={12} /> Retry
-        </button>
+        </Button>
       )}
       {hasFailed && state.reason && <span className="basis-full break-words text-failed">{state.reason}</span>}
     </div>

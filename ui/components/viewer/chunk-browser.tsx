@@ -5,6 +5,7 @@ import { Copy } from "lucide-react";
 
 import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Pager } from "@/components/pager";
+import { Button } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
 import { useListPlace } from "@/lib/list-place";
 import { useShortcuts } from "@/lib/shortcuts";
@@ -120,15 +121,15 @@ function ChunkRow({
           {chunk.text}
         </span>
       </button>
-      <button
-        type="button"
-        className="button button-quiet button-small"
+      <Button
+        variant="quiet"
+        size="small"
         aria-label={`Copy the id of chunk ${chunk.chunk_index + 1}`}
         title="Copy the id"
         onClick={() => void copyText(chunk.chunk_id)}
       >
         <Copy aria-hidden size={13} />
-      </button>
+      </Button>
     </li>
   );
 }

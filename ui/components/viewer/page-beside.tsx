@@ -2,10 +2,10 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { ExternalLink, X } from "lucide-react";
-import Link from "next/link";
 
 import { documentQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { noteLeaving } from "@/lib/list-place";
 
 import { canShowPage, PagePane } from "./page-pane";
@@ -42,12 +42,12 @@ export function PageBeside({
           </span>
           <span className="shrink-0 text-text-2">page {page}</span>
         </span>
-        <Link href={passageHref(documentId, passage)} onClick={() => noteLeaving(documentId)} className="button button-quiet button-small">
+        <ButtonLink href={passageHref(documentId, passage)} onClick={() => noteLeaving(documentId)} variant="quiet" size="small">
           <ExternalLink aria-hidden size={13} /> Open
-        </Link>
-        <button type="button" className="button button-quiet button-small" onClick={onClose} aria-label="Close the page">
+        </ButtonLink>
+        <Button variant="quiet" size="small" onClick={onClose} aria-label="Close the page">
           <X aria-hidden size={14} />
-        </button>
+        </Button>
       </div>
       <div className="min-h-0 flex-1">
         {error ? (

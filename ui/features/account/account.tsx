@@ -3,11 +3,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, tellFailure } from "@/components/feedback";
 import { openOrganization } from "@/components/organization-switcher";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
+import { Button } from "@/components/ui/button";
 import { isPerson, type PersonSession, session, useSession } from "@/lib/session";
 
 import { ChangeName } from "./change-name";
@@ -67,14 +68,13 @@ function Person({ person }: { person: PersonSession }) {
                 {organization.organization_id === person.organizationId ? (
                   <span className="text-text-2">Open</span>
                 ) : (
-                  <button
-                    type="button"
-                    className="button button-small"
+                  <Button
+                    size="small"
                     aria-label={`Switch to ${organization.organization_name}`}
                     onClick={() => openOrganization(organization.organization_id)}
                   >
                     Switch
-                  </button>
+                  </Button>
                 )}
               </span>
             </li>
@@ -95,12 +95,10 @@ function SignOut() {
       </h2>
       <p className="text-text-2">If somebody else may be signed in as you, sign out everywhere and change the password.</p>
       <div className="flex flex-wrap gap-2">
-        <button type="button" className="button" onClick={() => void session.signOut().catch(failed)}>
-          Sign out here
-        </button>
-        <button type="button" className="button text-failed" onClick={() => setAsking(true)}>
+        <Button onClick={() => void session.signOut().catch(failed)}>Sign out here</Button>
+        <Button className="text-failed" onClick={() => setAsking(true)}>
           Sign out everywhere
-        </button>
+        </Button>
       </div>
       <ConfirmDialog
         open={isAsking}

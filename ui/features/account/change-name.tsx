@@ -6,8 +6,9 @@ import { toast } from "sonner";
 
 import { answered, api } from "@/api/client";
 import { memberKeys } from "@/api/keys";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
 import { type PersonSession, session } from "@/lib/session";
 
 import { sessionKeys } from "./queries";
@@ -39,18 +40,11 @@ export function ChangeName({ person, name }: { person: PersonSession; name: stri
     >
       {general && <Banner tone="failed">{general}</Banner>}
       <Field label="Name" hint="As the other members of your organizations see it" error={change.error} field="name">
-        <input
-          className="field"
-          required
-          maxLength={100}
-          autoComplete="name"
-          value={wanted}
-          onChange={(event) => setEdited(event.target.value)}
-        />
+        <Input required maxLength={100} autoComplete="name" value={wanted} onChange={(event) => setEdited(event.target.value)} />
       </Field>
-      <button type="submit" className="button self-start" disabled={!isChanged || change.isPending}>
+      <Button type="submit" className="self-start" disabled={!isChanged || change.isPending}>
         {change.isPending ? "Saving…" : "Save the name"}
-      </button>
+      </Button>
     </form>
   );
 }

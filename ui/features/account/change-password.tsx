@@ -6,8 +6,9 @@ import { toast } from "sonner";
 
 import { answered, api } from "@/api/client";
 import { ApiError } from "@/api/errors";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
 
 import { sessionKeys } from "./queries";
 
@@ -44,8 +45,7 @@ export function ChangePassword({ email }: { email: string }) {
         {general && <Banner tone="failed">{general}</Banner>}
         <input type="email" className="hidden" autoComplete="username" value={email} readOnly aria-hidden tabIndex={-1} />
         <Field label="Current password" error={change.error} field="current_password">
-          <input
-            className="field"
+          <Input
             type="password"
             required
             autoComplete="current-password"
@@ -54,8 +54,7 @@ export function ChangePassword({ email }: { email: string }) {
           />
         </Field>
         <Field label="New password" hint="At least 10 characters" error={change.error} field={error}>
-          <input
-            className="field"
+          <Input
             type="password"
             required
             minLength={10}
@@ -64,9 +63,9 @@ export function ChangePassword({ email }: { email: string }) {
             onChange={(event) => setWanted(event.target.value)}
           />
         </Field>
-        <button type="submit" className="button button-primary self-start" disabled={change.isPending}>
+        <Button type="submit" variant="primary" className="self-start" disabled={change.isPending}>
           {change.isPending ? "Changing…" : "Change the password"}
-        </button>
+        </Button>
       </form>
     </section>
   );

@@ -5,10 +5,11 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, type Schemas } from "@/api/client";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
 import { browserName } from "@/lib/browser-name";
 
 import { sessionKeys, SESSIONS_A_PAGE, sessionsQuery } from "./queries";
@@ -57,15 +58,14 @@ export function OpenSessions() {
               {item.is_current ? (
                 <span className="text-text-2">This browser</span>
               ) : (
-                <button
-                  type="button"
-                  className="button button-small"
+                <Button
+                  size="small"
                   aria-label={`Sign out ${browserName(item.user_agent)}`}
                   disabled={end.isPending}
                   onClick={() => setEnding(item)}
                 >
                   Sign out
-                </button>
+                </Button>
               )}
             </li>
           ))}

@@ -5,7 +5,7 @@ import { useDeferredValue, useMemo, useState } from "react";
 import Markdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 
 import { citationNumber, linkCitations, safeAddress } from "./answer-markdown";
 import { type Citation, placeOf } from "./queries";
@@ -79,6 +79,7 @@ function componentsFor(citations: readonly Citation[], leave: (address: string) 
     h1: ({ children }) => <h2>{children}</h2>,
     table: ({ children }) => (
       <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Table">
+        {/* eslint-disable-next-line no-restricted-syntax -- A table of the answer's own text, not of rows of ours. */}
         <table>{children}</table>
       </div>
     ),

@@ -2,19 +2,20 @@
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { MessageSquarePlus, Trash2 } from "lucide-react";
-import Link from "next/link";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
 
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
 import { Banner } from "@/components/state";
+import { Button, ButtonLink } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { usePermissions } from "@/lib/permissions";
 
 import { Conversation } from "./conversation";
@@ -69,8 +70,8 @@ export function Chat() {
       <PageHead title="Chat">
         <BasePicker kbIds={kbIds} onChange={setKbIds} />
         {model !== null && (
-          <select
-            className="field w-auto! max-w-[220px]"
+          <Select
+            className="w-auto! max-w-[220px]"
             aria-label="Model"
             value={model}
             onChange={(event) => setChosenModel(event.target.value)}
@@ -78,16 +79,11 @@ export function Chat() {
             {models.data?.models.map((item) => (
               <option key={item.model}>{item.model}</option>
             ))}
-          </select>
+          </Select>
         )}
-        <button
-          type="button"
-          className="button button-primary"
-          disabled={kbIds.length === 0 || hasNoModel || create.isPending}
-          onClick={() => create.mutate()}
-        >
+        <Button variant="primary" disabled={kbIds.length === 0 || hasNoModel || create.isPending} onClick={() => create.mutate()}>
           <MessageSquarePlus aria-hidden size={14} /> New conversation
-        </button>
+        </Button>
       </PageHead>
       {hasNoModel && <NoModel />}
       <div className="flex min-h-0 flex-1 max-md:flex-col">
@@ -114,14 +110,15 @@ export function Chat() {
                     <span className="truncate">{thread.title || "New conversation"}</span>
                   </button>
                   <May to="delete_chat_thread">
-                    <button
-                      type="button"
-                      className="button button-quiet button-icon button-small"
+                    <Button
+                      variant="quiet"
+                      size="small"
+                      isIcon
                       aria-label={`Delete ${thread.title || "the conversation"}`}
                       onClick={() => setLeaving(thread)}
                     >
                       <Trash2 aria-hidden size={14} />
-                    </button>
+                    </Button>
                   </May>
                 </li>
               ))}
@@ -134,9 +131,9 @@ export function Chat() {
               title="There is no knowledge base to ask"
               action={
                 <May to="create_knowledge_base">
-                  <Link href="/kbs/new/" className="button button-primary">
+                  <ButtonLink href="/kbs/new/" variant="primary">
                     Create one
-                  </Link>
+                  </ButtonLink>
                 </May>
               }
             >
@@ -177,11 +174,7 @@ function NoModel() {
             questions.
             {!may("put_llm_provider") && ` ${whoMay("put_llm_provider")} can add one.`}
           </span>
-          {may("put_llm_provider") && (
-            <Link href="/settings/providers/?add=key" className="button">
-              Add a provider key
-            </Link>
-          )}
+          {may("put_llm_provider") && <ButtonLink href="/settings/providers/?add=key">Add a provider key</ButtonLink>}
         </div>
       </Banner>
     </div>

@@ -8,6 +8,8 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
+import { Textarea } from "@/components/ui/field";
 
 import { splitAtCitations } from "./citations";
 import { follow } from "./follow";
@@ -148,8 +150,8 @@ export function Conversation({
           send();
         }}
       >
-        <textarea
-          className="field min-h-10 flex-1 resize-y"
+        <Textarea
+          className="min-h-10 flex-1 resize-y"
           rows={2}
           aria-label="Question"
           placeholder="Ask a question about your documents"
@@ -164,13 +166,13 @@ export function Conversation({
           }}
         />
         {runningId === undefined ? (
-          <button type="submit" className="button button-primary" disabled={!canAsk || question.trim() === "" || ask.isPending}>
+          <Button type="submit" variant="primary" disabled={!canAsk || question.trim() === "" || ask.isPending}>
             <SendHorizontal aria-hidden size={14} /> Ask
-          </button>
+          </Button>
         ) : (
-          <button type="button" className="button" title="Stop (Esc)" disabled={stop.isPending} onClick={() => stop.mutate(runningId)}>
+          <Button title="Stop (Esc)" disabled={stop.isPending} onClick={() => stop.mutate(runningId)}>
             <Square aria-hidden size={14} /> Stop
-          </button>
+          </Button>
         )}
       </form>
     </>
@@ -227,9 +229,9 @@ function Said({ message, live, goOn }: { message: Message; live?: Live; goOn?: {
       {message.error && <Banner tone="failed">{message.error.detail}</Banner>}
       {ending !== undefined && <Banner tone="warning">{ending}</Banner>}
       {goOn && (
-        <button type="button" className="button self-start" disabled={goOn.isPending} onClick={goOn.start}>
+        <Button className="self-start" disabled={goOn.isPending} onClick={goOn.start}>
           Continue answer
-        </button>
+        </Button>
       )}
       {!live && message.state === "done" && ending === undefined && message.is_grounded === false && (
         <Banner tone="warning">No source found for this answer.</Banner>

@@ -3,8 +3,9 @@
 import { Download, PencilLine, RotateCw, Tag as TagIcon, Trash2, X } from "lucide-react";
 import { useState } from "react";
 
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 import { type Shortcut, useShortcuts } from "@/lib/shortcuts";
@@ -73,35 +74,29 @@ export function BulkBar({
               open={areTagsOpen}
               onOpenChange={setTagsOpen}
             >
-              <button type="button" className="button">
+              <Button>
                 <TagIcon aria-hidden size={14} /> Tags…
-              </button>
+              </Button>
             </TagPicker>
-            <button type="button" className="button max-md:hidden" onClick={() => setDescribing(true)}>
+            <Button className="max-md:hidden" onClick={() => setDescribing(true)}>
               <PencilLine aria-hidden size={14} /> Metadata…
-            </button>
-            <button
-              type="button"
-              className="button max-lg:hidden"
-              onClick={() => void bulk.retry()}
-              title="Read the files again"
-              {...oneByOne}
-            >
+            </Button>
+            <Button className="max-lg:hidden" onClick={() => void bulk.retry()} title="Read the files again" {...oneByOne}>
               <RotateCw aria-hidden size={14} /> Read again
-            </button>
+            </Button>
           </>
         )}
-        <button type="button" className="button max-lg:hidden" onClick={() => void bulk.downloadAll()} {...oneByOne}>
+        <Button className="max-lg:hidden" onClick={() => void bulk.downloadAll()} {...oneByOne}>
           <Download aria-hidden size={14} /> Download
-        </button>
+        </Button>
         {mayChange && (
-          <button type="button" className="button text-failed" onClick={() => setDeleting(true)} {...oneByOne}>
+          <Button className="text-failed" onClick={() => setDeleting(true)} {...oneByOne}>
             <Trash2 aria-hidden size={14} /> Delete…
-          </button>
+          </Button>
         )}
-        <button type="button" className="button button-quiet button-icon" onClick={selection.clear} aria-label="Clear the selection">
+        <Button variant="quiet" isIcon onClick={selection.clear} aria-label="Clear the selection">
           <X aria-hidden size={16} />
-        </button>
+        </Button>
       </fieldset>
       <ConfirmDialog
         open={isDeleting}

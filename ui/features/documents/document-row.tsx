@@ -11,6 +11,7 @@ import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
 import { documentState, type Progress, searchableIn } from "@/lib/document-state";
 import { formatBytes, formatCount } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
@@ -146,16 +147,17 @@ function StateCell({
         {state.label}
       </State>
       {canRetry && (state.canRetry || state.canReplay) && state.tone === "failed" && (
-        <button
-          type="button"
-          className="button button-quiet button-small shrink-0"
+        <Button
+          variant="quiet"
+          size="small"
+          className="shrink-0"
           title={state.canReplay ? "Index it again" : "Read the file again"}
           aria-label={state.canReplay ? `Index ${document.document_name} again` : `Read ${document.document_name} again`}
           disabled={isBusy}
           onClick={() => void retry()}
         >
           <RotateCw aria-hidden size={12} />
-        </button>
+        </Button>
       )}
     </span>
   );

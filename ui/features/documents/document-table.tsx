@@ -5,6 +5,7 @@ import { useEffect, useRef } from "react";
 
 import type { DocumentDetail, Tag } from "@/api/queries";
 import { SkeletonRows } from "@/components/feedback";
+import { DataTable } from "@/components/ui/data-table";
 import type { Progress } from "@/lib/document-state";
 
 import { DeletedRow, DocumentRow } from "./document-row";
@@ -76,10 +77,11 @@ export function DocumentTable({
     lastToggled.current = at;
   };
   return (
-    <table className="table">
-      <caption className="sr-only">Documents</caption>
-      <thead>
-        <tr>
+    <DataTable
+      caption="Documents"
+      bodyRef={body}
+      head={
+        <>
           <th className="w-[42px] pl-4!">
             <input
               type="checkbox"
@@ -95,32 +97,31 @@ export function DocumentTable({
           {COLUMNS.map((column) => (
             <HeaderCell key={column.label} column={column} sort={sort} onSort={onSort} />
           ))}
-        </tr>
-      </thead>
-      <tbody ref={body}>
-        {rows === undefined ? (
-          <SkeletonRows rows={skeletonRows} columns={SKELETON} />
-        ) : (
-          rows.map((row, at) =>
-            deletedIds.has(row.document_id) ? (
-              <DeletedRow key={row.document_id} document={row} hasCursor={at === cursor} />
-            ) : (
-              <DocumentRow
-                key={row.document_id}
-                document={row}
-                tagIndex={tagIndex}
-                progress={progress?.get(row.document_id)}
-                isSelected={selection.has(row.document_id)}
-                hasCursor={at === cursor}
-                onToggle={(withShift) => toggle(at, withShift)}
-                onOpen={() => onOpen(row)}
-                onChanged={onChanged}
-              />
-            ),
-          )
-        )}
-      </tbody>
-    </table>
+        </>
+      }
+    >
+      {rows === undefined ? (
+        <SkeletonRows rows={skeletonRows} columns={SKELETON} />
+      ) : (
+        rows.map((row, at) =>
+          deletedIds.has(row.document_id) ? (
+            <DeletedRow key={row.document_id} document={row} hasCursor={at === cursor} />
+          ) : (
+            <DocumentRow
+              key={row.document_id}
+              document={row}
+              tagIndex={tagIndex}
+              progress={progress?.get(row.document_id)}
+              isSelected={selection.has(row.document_id)}
+              hasCursor={at === cursor}
+              onToggle={(withShift) => toggle(at, withShift)}
+              onOpen={() => onOpen(row)}
+              onChanged={onChanged}
+            />
+          ),
+        )
+      )}
+    </DataTable>
   );
 }
 

@@ -10,6 +10,7 @@ import { documentKeys } from "@/api/keys";
 import { BusyLine, EmptyState, ErrorState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
+import { Button } from "@/components/ui/button";
 import { formatCount } from "@/lib/format";
 import { useFirstSteps } from "@/lib/first-steps";
 import { useHeldRows } from "@/lib/held-rows";
@@ -127,9 +128,9 @@ export function Documents() {
         aside={<span className="min-w-12 text-text-3 tabular-nums">{count.data === undefined ? "" : formatCount(count.data)}</span>}
       >
         {mayUpload && (
-          <button type="button" className="button button-primary" onClick={chooseFiles}>
+          <Button variant="primary" onClick={chooseFiles}>
             <Upload aria-hidden size={14} /> Upload
-          </button>
+          </Button>
         )}
       </PageHead>
       {mayUpload && firstSteps.stage === "begun" && data?.total_count !== 0 && <RemainingSteps />}
@@ -149,9 +150,9 @@ export function Documents() {
       <div {...place.props} className="min-h-0 flex-1 overflow-auto" aria-busy={isPlaceholderData}>
         {held !== null && held.newCount > 0 && (
           <div className="flex justify-center border-b border-line bg-working-bg">
-            <button type="button" className="button button-quiet text-working" onClick={() => void showLatest()}>
+            <Button variant="quiet" className="text-working" onClick={() => void showLatest()}>
               {formatCount(held.newCount)} new
-            </button>
+            </Button>
           </div>
         )}
         {error && !data ? (
@@ -159,11 +160,7 @@ export function Documents() {
         ) : isEmpty && filterCount > 0 ? (
           <EmptyState
             title={filterCount === 1 ? "Nothing matches the filter" : `Nothing matches ${filterCount} filters`}
-            action={
-              <button type="button" className="button" onClick={clearFilters}>
-                Clear filters
-              </button>
-            }
+            action={<Button onClick={clearFilters}>Clear filters</Button>}
           />
         ) : isEmpty ? (
           permissions.isKnown &&

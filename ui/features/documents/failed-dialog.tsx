@@ -1,6 +1,6 @@
 "use client";
 
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { plural } from "@/lib/format";
 
 export interface Failed {

@@ -9,6 +9,7 @@ import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@
 import { documentCountsQuery } from "@/api/queries";
 import { documentKeys, jobKeys, kbKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { failureLabel } from "@/lib/document-state";
 import { formatCount, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
@@ -43,9 +44,9 @@ function RetryButton({ scope, label, count }: { scope: RetryScope; label: string
   const retry = useRetry();
   if (!useMay("retry_documents")) return null;
   return (
-    <button type="button" className="button button-small" aria-label={label} disabled={retry.isPending} onClick={() => retry.mutate(scope)}>
+    <Button size="small" aria-label={label} disabled={retry.isPending} onClick={() => retry.mutate(scope)}>
       <RotateCw aria-hidden size={13} /> {count === undefined ? "Retry" : `Retry all ${formatCount(count)}`}
-    </button>
+    </Button>
   );
 }
 
@@ -100,9 +101,9 @@ export function FailedInBase({ base }: { base: Standing }) {
         {formatCount(failed)} of {plural(all, "document")} failed. A search of this knowledge base doesn't find{" "}
         {failed === 1 ? "it" : "them"}.
       </span>
-      <Link href={`/documents/?state=failed&kb=${base.kb_id}`} className="button button-small">
+      <ButtonLink href={`/documents/?state=failed&kb=${base.kb_id}`} size="small">
         Show failed documents
-      </Link>
+      </ButtonLink>
       <RetryButton scope={{ kbId: base.kb_id }} label="Retry the failed documents of this knowledge base" />
     </div>
   );

@@ -5,6 +5,9 @@ import { ChevronDown, Search, X } from "lucide-react";
 import { DropdownMenu, Popover } from "radix-ui";
 import { knowledgeBaseQuery, type Tag } from "@/api/queries";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
 import { failureLabel } from "@/lib/document-state";
 import { useTypedText } from "@/lib/use-debounced";
 
@@ -48,9 +51,9 @@ export function FilterBar({
       <label className="relative min-w-[130px] flex-1 max-md:basis-full md:max-w-[320px]">
         <span className="sr-only">Filter by name</span>
         <Search aria-hidden size={14} className="pointer-events-none absolute top-1/2 left-2.5 -translate-y-1/2 text-text-3" />
-        <input
+        <Input
           ref={fieldRef}
-          className="field pl-8"
+          className="pl-8"
           placeholder="Filter by name"
           value={text}
           onChange={(event) => setText(event.target.value)}
@@ -64,18 +67,18 @@ export function FilterBar({
         ticked={(id) => (url.tags.includes(id) ? "all" : "none")}
         onToggle={(tag, isOn) => setUrl({ tags: isOn ? [...url.tags, tag.tag_id] : url.tags.filter((id) => id !== tag.tag_id) })}
       >
-        <button type="button" className="button max-w-[240px]">
+        <Button className="max-w-[240px]">
           <span className="truncate">
             {tagNames.length === 0
               ? "Tags"
               : `${url.tagop === "none" ? "Not tagged" : "Tags"}: ${tagNames.join(OPERATOR_WORDS[url.tagop])}`}
           </span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
-        </button>
+        </Button>
       </TagPicker>
       {url.tags.length > 0 && (
-        <select
-          className="field w-auto!"
+        <Select
+          className="w-auto!"
           aria-label="How tags have to match"
           value={url.tagop}
           onChange={(event) => setUrl({ tagop: event.target.value as TagOperator })}
@@ -85,7 +88,7 @@ export function FilterBar({
               {OPERATOR_LABELS[operator]}
             </option>
           ))}
-        </select>
+        </Select>
       )}
       <ChoiceFilter
         label="State"
@@ -98,20 +101,15 @@ export function FilterBar({
       <AddedFilter from={url.from} to={url.to} onChange={setUrl} />
       {url.kb && <BaseFilter kbId={url.kb} onClear={() => setUrl({ kb: null })} />}
       {url.error && (
-        <button
-          type="button"
-          className="button bg-selected max-w-[280px]"
-          title="Remove this filter"
-          onClick={() => setUrl({ error: null })}
-        >
+        <Button className="bg-selected max-w-[280px]" title="Remove this filter" onClick={() => setUrl({ error: null })}>
           <span className="truncate">Failed: {failureLabel(url.error)}</span>
           <X aria-hidden size={13} className="shrink-0" />
-        </button>
+        </Button>
       )}
       {filterCount > 0 && (
-        <button type="button" className="button button-quiet" onClick={onClear}>
+        <Button variant="quiet" onClick={onClear}>
           {filterCount} {filterCount === 1 ? "filter" : "filters"} · Clear
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -120,10 +118,10 @@ export function FilterBar({
 function BaseFilter({ kbId, onClear }: { kbId: string; onClear: () => void }) {
   const { data } = useQuery(knowledgeBaseQuery(kbId));
   return (
-    <button type="button" className="button bg-selected max-w-[280px]" title="Remove this filter" onClick={onClear}>
+    <Button className="bg-selected max-w-[280px]" title="Remove this filter" onClick={onClear}>
       <span className="truncate">In {data?.name ?? "one knowledge base"}</span>
       <X aria-hidden size={13} className="shrink-0" />
-    </button>
+    </Button>
   );
 }
 
@@ -144,12 +142,12 @@ function ChoiceFilter<Choice extends string>({
   return (
     <DropdownMenu.Root>
       <DropdownMenu.Trigger asChild>
-        <button type="button" className="button max-w-[240px]">
+        <Button className="max-w-[240px]">
           <span className="truncate">
             {chosen.length === 0 ? label : `${label}: ${chosen.map((choice) => labels[choice]).join(" or ")}`}
           </span>
           <ChevronDown aria-hidden size={14} className="shrink-0" />
-        </button>
+        </Button>
       </DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content className="layer appear z-50 min-w-[200px] p-1" align="start" sideOffset={4} collisionPadding={8}>
@@ -179,32 +177,20 @@ function AddedFilter({ from, to, onChange }: { from: string; to: string; onChang
   return (
     <Popover.Root>
       <Popover.Trigger asChild>
-        <button type="button" className={`button ${words ? "" : "max-md:hidden"}`}>
+        <Button className={words ? "" : "max-md:hidden"}>
           {words ? `Added: ${words}` : "Added"}
           <ChevronDown aria-hidden size={14} className="shrink-0" />
-        </button>
+        </Button>
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className="layer appear z-50 flex w-[220px] flex-col gap-3 p-3" align="start" sideOffset={4} collisionPadding={8}>
           <label className="flex flex-col gap-1">
             From
-            <input
-              type="date"
-              className="field"
-              value={from}
-              {...(to && { max: to })}
-              onChange={(event) => onChange({ from: event.target.value })}
-            />
+            <Input type="date" value={from} {...(to && { max: to })} onChange={(event) => onChange({ from: event.target.value })} />
           </label>
           <label className="flex flex-col gap-1">
             Until, that day included
-            <input
-              type="date"
-              className="field"
-              value={to}
-              {...(from && { min: from })}
-              onChange={(event) => onChange({ to: event.target.value })}
-            />
+            <Input type="date" value={to} {...(from && { min: from })} onChange={(event) => onChange({ to: event.target.value })} />
           </label>
         </Popover.Content>
       </Popover.Portal>

@@ -7,6 +7,7 @@ import { useEffect } from "react";
 
 import { knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { beginFirstSteps, endFirstSteps, useFirstSteps } from "@/lib/first-steps";
 import { usePermissions } from "@/lib/permissions";
 import { chooseFiles } from "@/lib/uploads";
@@ -22,9 +23,9 @@ export function FirstSteps() {
     <div className="mx-auto flex max-w-[520px] flex-col gap-4 px-4 py-16 max-md:py-6">
       <h2 className="text-lg font-semibold">No documents yet. Drop files anywhere.</h2>
       {progress.stage === "over" ? (
-        <button type="button" className="button button-primary self-start" onClick={chooseFiles}>
+        <Button variant="primary" className="self-start" onClick={chooseFiles}>
           Upload
-        </button>
+        </Button>
       ) : (
         <>
           <ol className="flex flex-col">
@@ -32,50 +33,26 @@ export function FirstSteps() {
               isDone={false}
               title="Upload files"
               action={
-                <button type="button" className="button button-primary" onClick={chooseFiles}>
+                <Button variant="primary" onClick={chooseFiles}>
                   Upload
-                </button>
+                </Button>
               }
             >
               PDF, Word, Excel, PowerPoint, OpenDocument, e-mail, EPUB, HTML, Markdown, CSV, text, or images of pages.
             </Step>
-            <Step
-              isDone={hasTags}
-              title="Give them a tag"
-              action={
-                <Link className="button" href="/tags/">
-                  Tags
-                </Link>
-              }
-            >
+            <Step isDone={hasTags} title="Give them a tag" action={<ButtonLink href="/tags/">Tags</ButtonLink>}>
               In the tray that opens, or here beforehand.
             </Step>
-            <Step
-              isDone={hasBases}
-              title="Create a knowledge base"
-              action={
-                <Link className="button" href="/kbs/new/">
-                  Create
-                </Link>
-              }
-            >
+            <Step isDone={hasBases} title="Create a knowledge base" action={<ButtonLink href="/kbs/new/">Create</ButtonLink>}>
               It gathers every document that shares its tags.
             </Step>
-            <Step
-              isDone={progress.hasSearched}
-              title="Search it"
-              action={
-                <Link className="button" href="/search/">
-                  Search
-                </Link>
-              }
-            >
+            <Step isDone={progress.hasSearched} title="Search it" action={<ButtonLink href="/search/">Search</ButtonLink>}>
               Passages come with file, page and place.
             </Step>
           </ol>
-          <button type="button" className="button button-quiet self-start" onClick={endFirstSteps}>
+          <Button variant="quiet" className="self-start" onClick={endFirstSteps}>
             Dismiss these steps
-          </button>
+          </Button>
         </>
       )}
     </div>
@@ -97,9 +74,9 @@ export function RemainingSteps() {
         <ShortStep isDone={hasBases} title="Create a knowledge base" href="/kbs/new/" />
         <ShortStep isDone={progress.hasSearched} title="Search" href="/search/" />
       </ol>
-      <button type="button" className="button button-quiet button-icon" aria-label="Dismiss the first steps" onClick={endFirstSteps}>
+      <Button variant="quiet" isIcon aria-label="Dismiss the first steps" onClick={endFirstSteps}>
         <X aria-hidden size={14} />
-      </button>
+      </Button>
     </section>
   );
 }

@@ -4,7 +4,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useState } from "react";
 
-import { Dialog } from "@/components/dialog";
+import { Button } from "@/components/ui/button";
+import { Dialog } from "@/components/ui/dialog";
 
 import type { MetadataChanges } from "./bulk-changes";
 import { asDeclared, type FieldDraft, metadataChanges, typed, typeOf } from "./metadata";
@@ -59,12 +60,10 @@ export function MetadataDialog({
       wide
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form="metadata-form" className="button button-primary" disabled={isBusy || isPending}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="metadata-form" variant="primary" disabled={isBusy || isPending}>
             {action}
-          </button>
+          </Button>
         </>
       }
     >
@@ -87,9 +86,9 @@ export function MetadataDialog({
             onRemove={() => put(at, null)}
           />
         ))}
-        <button type="button" className="button button-small mt-3" onClick={() => setEdited([...drafts, NEW])}>
+        <Button size="small" className="mt-3" onClick={() => setEdited([...drafts, NEW])}>
           <Plus aria-hidden size={13} /> Add a field
-        </button>
+        </Button>
         {error && (
           <p role="alert" className="mt-3 break-words text-failed">
             {error}

@@ -2,6 +2,10 @@
 
 import { X } from "lucide-react";
 
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
+
 import { type FieldDraft, TYPE_LABELS, VALUE_TYPES, type ValueType } from "./metadata";
 import { type Declared } from "./queries";
 
@@ -25,8 +29,8 @@ export function MetadataField({
   return (
     <div className="flex flex-col gap-1 border-b border-line py-2">
       <div className="flex flex-wrap items-center gap-2">
-        <input
-          className="field w-[160px]! shrink-0"
+        <Input
+          className="w-[160px]! shrink-0"
           aria-label={`Name of ${label}`}
           placeholder="Name"
           list="declared-fields"
@@ -34,8 +38,8 @@ export function MetadataField({
           readOnly={isKept}
           onChange={({ target: { value: name } }) => onChange({ ...draft, name, type: declared[name.trim()] ?? draft.type })}
         />
-        <select
-          className="field w-[110px]! shrink-0"
+        <Select
+          className="w-[110px]! shrink-0"
           aria-label={`Type of ${label}`}
           value={draft.type}
           disabled={fixed !== undefined && draft.type === fixed}
@@ -46,12 +50,12 @@ export function MetadataField({
               {TYPE_LABELS[type]}
             </option>
           ))}
-        </select>
+        </Select>
         <ValueInput draft={draft} label={label} onText={(text) => onChange({ ...draft, text })} />
         {onRemove && (
-          <button type="button" className="button button-quiet button-icon" aria-label={`Remove ${label}`} onClick={onRemove}>
+          <Button variant="quiet" isIcon aria-label={`Remove ${label}`} onClick={onRemove}>
             <X aria-hidden size={14} />
-          </button>
+          </Button>
         )}
       </div>
       {problem && (
@@ -64,18 +68,18 @@ export function MetadataField({
 }
 
 function ValueInput({ draft, label, onText }: { draft: FieldDraft; label: string; onText: (text: string) => void }) {
-  const shared = { className: "field min-w-[140px] flex-1", "aria-label": `Value of ${label}`, value: draft.text };
+  const shared = { className: "min-w-[140px] flex-1", "aria-label": `Value of ${label}`, value: draft.text };
   if (draft.type === "boolean") {
     return (
-      <select {...shared} onChange={(event) => onText(event.target.value)}>
+      <Select {...shared} onChange={(event) => onText(event.target.value)}>
         <option value="">–</option>
         <option value="true">Yes</option>
         <option value="false">No</option>
-      </select>
+      </Select>
     );
   }
   return (
-    <input
+    <Input
       {...shared}
       type={draft.type === "date" ? "date" : "text"}
       inputMode={draft.type === "number" ? "decimal" : undefined}

@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 
 import { documentQuery, type KnowledgeBase } from "@/api/queries";
+import { Select } from "@/components/ui/select";
 import { ChunkBrowser } from "@/components/viewer/chunk-browser";
 import { formatCount } from "@/lib/format";
 
@@ -28,8 +29,8 @@ export function BaseChunks({ base }: { base: KnowledgeBase }) {
       <div className="bar">
         <label className="flex min-w-0 flex-1 items-center gap-2 md:max-w-[480px]">
           <span className="whitespace-nowrap">Document</span>
-          <select
-            className="field min-w-0"
+          <Select
+            className="min-w-0"
             value={url.document ?? ""}
             onChange={(event) => void setUrl({ document: event.target.value || null, page: null, chunk: null }, { history: "push" })}
           >
@@ -40,7 +41,7 @@ export function BaseChunks({ base }: { base: KnowledgeBase }) {
                 {document.document_name} ({formatCount(document.chunk_count)})
               </option>
             ))}
-          </select>
+          </Select>
         </label>
         {more > 0 && (
           <span className="text-text-3 max-md:hidden">The latest {OFFERED}; for others, their number of chunks under Documents.</span>

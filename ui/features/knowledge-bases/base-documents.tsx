@@ -10,6 +10,8 @@ import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
+import { ButtonLink } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { useListPlace } from "@/lib/list-place";
 import { useLastPage } from "@/lib/use-last-page";
@@ -49,70 +51,66 @@ export function BaseDocuments({
             action={
               base.tag_ids.length === 0 ? (
                 <May to="update_knowledge_base">
-                  <Link className="button" href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>
-                    Give it tags
-                  </Link>
+                  <ButtonLink href={`/kbs/view/?id=${base.kb_id}&tab=settings`}>Give it tags</ButtonLink>
                 </May>
               ) : (
-                <Link className="button" href="/documents/">
-                  Go to documents
-                </Link>
+                <ButtonLink href="/documents/">Go to documents</ButtonLink>
               )
             }
           >
             Every document that shares a tag with it is indexed by itself.
           </EmptyState>
         ) : (
-          <table className="table table-cards">
-            <caption className="sr-only">Indexed documents</caption>
-            <thead>
-              <tr>
+          <DataTable
+            caption="Indexed documents"
+            isCards
+            head={
+              <>
                 <th data-column="name" className="pl-4!">
                   Name
                 </th>
                 <th className="w-[120px] max-md:hidden">State</th>
                 <th className="number w-[90px]">Chunks</th>
                 <th className="w-[130px] max-md:w-[110px]">Indexed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data === undefined ? (
-                <SkeletonRows rows={10} columns={["50%", "60%", "40%", "60%"]} />
-              ) : (
-                data.documents.map((document) => (
-                  <tr key={document.document_id} data-item={document.document_id}>
-                    <td className="pl-4!">
-                      <Link
-                        className="block truncate hover:underline"
-                        href={`/documents/view/?id=${document.document_id}`}
-                        title={document.document_name}
-                      >
-                        {document.document_name}
-                      </Link>
-                      <span className="md:hidden">
-                        <State tone="ready">Ready</State>
-                      </span>
-                    </td>
-                    <td className="max-md:hidden">
+              </>
+            }
+          >
+            {data === undefined ? (
+              <SkeletonRows rows={10} columns={["50%", "60%", "40%", "60%"]} />
+            ) : (
+              data.documents.map((document) => (
+                <tr key={document.document_id} data-item={document.document_id}>
+                  <td className="pl-4!">
+                    <Link
+                      className="block truncate hover:underline"
+                      href={`/documents/view/?id=${document.document_id}`}
+                      title={document.document_name}
+                    >
+                      {document.document_name}
+                    </Link>
+                    <span className="md:hidden">
                       <State tone="ready">Ready</State>
-                    </td>
-                    <td className="number" data-label="Chunks">
-                      <Link
-                        className="hover:underline"
-                        href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`}
-                        title="Show its chunks"
-                      >
-                        {formatCount(document.chunk_count)}
-                      </Link>
-                    </td>
-                    <td className="text-text-2" data-label="Indexed">
-                      <Time at={document.indexed_at} />
-                    </td>
-                  </tr>
-                ))
-              )}
-            </tbody>
-          </table>
+                    </span>
+                  </td>
+                  <td className="max-md:hidden">
+                    <State tone="ready">Ready</State>
+                  </td>
+                  <td className="number" data-label="Chunks">
+                    <Link
+                      className="hover:underline"
+                      href={`/kbs/view/?id=${base.kb_id}&tab=chunks&document=${document.document_id}`}
+                      title="Show its chunks"
+                    >
+                      {formatCount(document.chunk_count)}
+                    </Link>
+                  </td>
+                  <td className="text-text-2" data-label="Indexed">
+                    <Time at={document.indexed_at} />
+                  </td>
+                </tr>
+              ))
+            )}
+          </DataTable>
         )}
       </div>
       {data && data.total_count > PAGE && (

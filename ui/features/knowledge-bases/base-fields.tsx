@@ -4,10 +4,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Plus, X } from "lucide-react";
 
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
-import { Field } from "@/components/form";
+import { Field, Input, Textarea } from "@/components/ui/field";
 import { TagChip } from "@/components/tag-chip";
 import { May } from "@/components/may";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
 
 /** What can be changed at any time. */
 export interface BaseFieldValues {
@@ -54,8 +55,7 @@ export function BaseFields({
   return (
     <>
       <Field label="Name" error={error} field="name">
-        <input
-          className="field"
+        <Input
           required
           autoFocus={isFresh}
           maxLength={200}
@@ -73,14 +73,14 @@ export function BaseFields({
                 <span key={id} className="inline-flex items-center">
                   <TagChip tag={tag} />
                   <May to="update_knowledge_base">
-                    <button
-                      type="button"
-                      className="button button-quiet button-small"
+                    <Button
+                      variant="quiet"
+                      size="small"
                       aria-label={`Take out ${tag.name}`}
                       onClick={() => setTagIds(tagIds.filter((other) => other !== id))}
                     >
                       <X aria-hidden size={12} />
-                    </button>
+                    </Button>
                   </May>
                 </span>
               )
@@ -91,17 +91,16 @@ export function BaseFields({
               ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
               onToggle={(tag, isOn) => setTagIds(isOn ? [...tagIds, tag.tag_id] : tagIds.filter((id) => id !== tag.tag_id))}
             >
-              <button type="button" className="button button-small">
+              <Button size="small">
                 <Plus aria-hidden size={13} /> Tag
-              </button>
+              </Button>
             </TagPicker>
           </May>
         </div>
         {tagNote}
       </div>
       <Field label="Description" error={error} field="description">
-        <textarea
-          className="field"
+        <Textarea
           rows={2}
           maxLength={5000}
           value={values.description}
@@ -109,8 +108,8 @@ export function BaseFields({
         />
       </Field>
       <Field label="Neighbours with each hit" error={error} field="coalesce_neighbors" hint="Chunks before and after a hit, for context.">
-        <input
-          className="field max-w-[120px]"
+        <Input
+          className="max-w-[120px]"
           type="number"
           min={0}
           max={5}

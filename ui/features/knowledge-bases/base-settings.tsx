@@ -8,9 +8,10 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, tagIndexQuery } from "@/api/queries";
 import { kbKeys } from "@/api/keys";
-import { formError } from "@/components/form";
+import { formError } from "@/components/ui/field";
 import { May } from "@/components/may";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
 import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/lib/permissions";
 
@@ -73,9 +74,9 @@ export function BaseSettings({ base }: { base: KnowledgeBase }) {
         </fieldset>
         {mayChange && (
           <div className="flex items-center gap-2">
-            <button type="submit" className="button button-primary" disabled={!isChanged || save.isPending}>
+            <Button type="submit" variant="primary" disabled={!isChanged || save.isPending}>
               {save.isPending ? "Saving…" : "Save"}
-            </button>
+            </Button>
             {isChanged && <span className="text-text-2">Not saved yet</span>}
           </div>
         )}

@@ -11,13 +11,14 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
 import { kbKeys, promptKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { FailedInBase } from "@/features/documents/failed-documents";
 import { formatCount, plural } from "@/lib/format";
 import { useWayBack } from "@/lib/list-place";
@@ -151,24 +152,18 @@ function Head({ base }: { base: KnowledgeBase }) {
         </span>
       }
     >
-      <Link href={`/search/?kb=${base.kb_id}`} className="button button-primary">
+      <ButtonLink href={`/search/?kb=${base.kb_id}`} variant="primary">
         <ScanSearch aria-hidden size={14} /> Search it
-      </Link>
+      </ButtonLink>
       <May to="create_knowledge_base">
-        <Link href={`/kbs/new/?from=${base.kb_id}`} className="button">
+        <ButtonLink href={`/kbs/new/?from=${base.kb_id}`}>
           <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Clone</span>
-        </Link>
+        </ButtonLink>
       </May>
       <May to="delete_knowledge_base">
-        <button
-          type="button"
-          className="button button-icon text-failed"
-          aria-label="Delete the knowledge base"
-          title="Delete"
-          onClick={() => setDeleting(true)}
-        >
+        <Button isIcon className="text-failed" aria-label="Delete the knowledge base" title="Delete" onClick={() => setDeleting(true)}>
           <Trash2 aria-hidden size={14} />
-        </button>
+        </Button>
       </May>
       <ConfirmDialog
         open={isDeleting}

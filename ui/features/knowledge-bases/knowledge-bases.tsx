@@ -10,6 +10,8 @@ import { NameList, useNameList } from "@/components/name-list";
 import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { Time } from "@/components/time";
+import { ButtonLink } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
@@ -27,12 +29,12 @@ export function KnowledgeBases() {
   const { data: tagIndex } = useQuery(tagIndexQuery());
   const { data: spus } = useQuery({ ...spusByBaseQuery(), enabled: data !== undefined });
   const create = useMay("create_knowledge_base") && (
-    <Link href="/kbs/new/" className="button button-primary">
+    <ButtonLink href="/kbs/new/" variant="primary">
       <Plus aria-hidden size={14} />{" "}
       <span>
         New<span className="max-md:sr-only"> knowledge base</span>
       </span>
-    </Link>
+    </ButtonLink>
   );
   return (
     <NameList
@@ -44,10 +46,10 @@ export function KnowledgeBases() {
       create={create}
       empty={{ title: "No knowledge bases yet", text: "A knowledge base gathers every document that shares its tags." }}
     >
-      <table className="table">
-        <caption className="sr-only">Knowledge bases</caption>
-        <thead>
-          <tr>
+      <DataTable
+        caption="Knowledge bases"
+        head={
+          <>
             <th data-column="name" className="pl-4!">
               Name
             </th>
@@ -58,18 +60,17 @@ export function KnowledgeBases() {
             <th className="w-[190px] @max-[1195px]:hidden">Model</th>
             <th className="w-[120px] max-md:hidden">Last indexed</th>
             <th className="number w-[100px] @max-[964px]:hidden">SPUs, 30 d</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data === undefined ? (
-            <SkeletonRows rows={8} columns={["50%", "60%", "50%", "40%", "40%", "70%", "60%", "40%"]} />
-          ) : (
-            data.knowledge_bases.map((base) => (
-              <BaseRow key={base.kb_id} base={base} tagIndex={tagIndex} spus={spus && (spus.get(base.kb_id) ?? 0)} />
-            ))
-          )}
-        </tbody>
-      </table>
+          </>
+        }
+      >
+        {data === undefined ? (
+          <SkeletonRows rows={8} columns={["50%", "60%", "50%", "40%", "40%", "70%", "60%", "40%"]} />
+        ) : (
+          data.knowledge_bases.map((base) => (
+            <BaseRow key={base.kb_id} base={base} tagIndex={tagIndex} spus={spus && (spus.get(base.kb_id) ?? 0)} />
+          ))
+        )}
+      </DataTable>
     </NameList>
   );
 }

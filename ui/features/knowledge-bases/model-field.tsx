@@ -5,7 +5,8 @@ import Link from "next/link";
 import { useState } from "react";
 
 import { type Schemas } from "@/api/client";
-import { FieldError } from "@/components/form";
+import { Field, FieldError, Input } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
 
 import { embeddingModelsQuery } from "./queries";
 
@@ -28,10 +29,8 @@ export function ModelField({ model, setModel, error }: { model: string; setModel
   const hasOther = isTyped || (data !== undefined && !isListed);
   return (
     <div className="flex flex-col gap-1">
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">Embedding model</span>
-        <select
-          className="field"
+      <Field label="Embedding model">
+        <Select
           value={hasOther ? OTHER : model}
           onChange={(event) => {
             setTyped(event.target.value === OTHER);
@@ -52,11 +51,10 @@ export function ModelField({ model, setModel, error }: { model: string; setModel
             </optgroup>
           ))}
           <option value={OTHER}>Another model…</option>
-        </select>
-      </label>
+        </Select>
+      </Field>
       {hasOther && (
-        <input
-          className="field"
+        <Input
           aria-label="Name of the model"
           placeholder="voyage/voyage-3"
           required

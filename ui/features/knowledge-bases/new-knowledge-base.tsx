@@ -1,7 +1,6 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import Link from "next/link";
 import { useRouter } from "next/navigation";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
@@ -10,10 +9,12 @@ import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@
 import { type KnowledgeBase, knowledgeBaseQuery } from "@/api/queries";
 import { kbKeys } from "@/api/keys";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { Banner } from "@/components/state";
+import { Button, ButtonLink } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
 import { useDebounced } from "@/lib/use-debounced";
 
@@ -133,47 +134,29 @@ function CreateForm({ original }: { original: KnowledgeBase | undefined }) {
           </p>
           <ModelField model={model} setModel={setModel} error={error} />
           <Field label="Chunker" error={error} field="chunker_type">
-            <select className="field" value={chunker} onChange={(event) => setChunker(event.target.value)}>
+            <Select value={chunker} onChange={(event) => setChunker(event.target.value)}>
               {CHUNKERS.map(({ type, label }) => (
                 <option key={type} value={type}>
                   {label}
                 </option>
               ))}
               {!CHUNKERS.some(({ type }) => type === chunker) && <option value={chunker}>{chunker}</option>}
-            </select>
+            </Select>
           </Field>
           <div className="grid gap-4 sm:grid-cols-2">
             <Field label="Chunk size, tokens" error={error} field="chunk_size" hint="Smaller finds more exactly, larger says more.">
-              <input
-                className="field"
-                type="number"
-                min={1}
-                max={8192}
-                required
-                value={size}
-                onChange={(event) => setSize(event.target.value)}
-              />
+              <Input type="number" min={1} max={8192} required value={size} onChange={(event) => setSize(event.target.value)} />
             </Field>
             <Field label="Overlap, tokens" error={error} field="chunk_overlap" hint="What a chunk repeats of the one before.">
-              <input
-                className="field"
-                type="number"
-                min={0}
-                max={4096}
-                required
-                value={overlap}
-                onChange={(event) => setOverlap(event.target.value)}
-              />
+              <Input type="number" min={0} max={4096} required value={overlap} onChange={(event) => setOverlap(event.target.value)} />
             </Field>
           </div>
         </fieldset>
         <div className="flex gap-2">
-          <button type="submit" className="button button-primary" disabled={create.isPending}>
+          <Button type="submit" variant="primary" disabled={create.isPending}>
             {create.isPending ? "Creating…" : "Create"}
-          </button>
-          <Link href="/kbs/" className="button">
-            Cancel
-          </Link>
+          </Button>
+          <ButtonLink href="/kbs/">Cancel</ButtonLink>
         </div>
       </form>
       <ForecastPanel body={forecast} isSettling={asked !== settled} />

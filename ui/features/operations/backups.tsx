@@ -9,6 +9,7 @@ import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
+import { DataTable } from "@/components/ui/data-table";
 import { formatBytes, formatCount, plural } from "@/lib/format";
 import { useLastPage } from "@/lib/use-last-page";
 
@@ -48,26 +49,26 @@ export function Backups() {
         {data?.total_count === 0 ? (
           <EmptyState title="No backup was made yet">Those that are made from now on are listed here, and why one failed.</EmptyState>
         ) : (
-          <table className="table table-cards">
-            <caption className="sr-only">Backups and restores</caption>
-            <thead>
-              <tr>
+          <DataTable
+            caption="Backups and restores"
+            isCards
+            head={
+              <>
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="w-[120px] max-md:w-[76px]">What</th>
                 <th className="w-[130px] max-md:w-[110px]">Result</th>
                 <th data-column="name">In it</th>
                 <th className="number w-[100px] max-md:hidden">Size</th>
                 <th className="w-[150px] @max-[830px]:hidden">SHA-256</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data === undefined ? (
-                <SkeletonRows rows={4} columns={["60%", "60%", "60%", "70%", "50%", "60%"]} />
-              ) : (
-                data.backups.map((backup) => <BackupRow key={backup.backup_id} backup={backup} />)
-              )}
-            </tbody>
-          </table>
+              </>
+            }
+          >
+            {data === undefined ? (
+              <SkeletonRows rows={4} columns={["60%", "60%", "60%", "70%", "50%", "60%"]} />
+            ) : (
+              data.backups.map((backup) => <BackupRow key={backup.backup_id} backup={backup} />)
+            )}
+          </DataTable>
         )}
       </ScrollArea>
       {data && data.total_count > BACKUPS_A_PAGE && (

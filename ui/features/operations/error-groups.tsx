@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 
+import { Button } from "@/components/ui/button";
 import { formatCount } from "@/lib/format";
 
 import { type JobFilter, jobErrorsQuery } from "./queries";
@@ -20,14 +21,9 @@ export function ErrorGroups({ filter, onOnly }: { filter: JobFilter; onOnly: (co
             {group.detail}
           </span>
           {filter.errorCode !== group.error_code && (
-            <button
-              type="button"
-              className="button button-small"
-              aria-label={`Only jobs with the error ${group.error_code}`}
-              onClick={() => onOnly(group.error_code)}
-            >
+            <Button size="small" aria-label={`Only jobs with the error ${group.error_code}`} onClick={() => onOnly(group.error_code)}>
               Only these
-            </button>
+            </Button>
           )}
         </li>
       ))}

@@ -1,14 +1,14 @@
 "use client";
 
 import { useQuery } from "@tanstack/react-query";
-import Link from "next/link";
 
 import { isNotFound } from "@/api/errors";
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { May } from "@/components/may";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { formatMilliseconds } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 
@@ -30,22 +30,16 @@ export function JobDialog({
   const { data: job, error, refetch } = useQuery(jobQuery(jobId));
   const footer = job && (
     <>
-      {job.document_id && (
-        <Link className="button" href={`/documents/view/?id=${job.document_id}&tab=history`}>
-          History of the document
-        </Link>
-      )}
+      {job.document_id && <ButtonLink href={`/documents/view/?id=${job.document_id}&tab=history`}>History of the document</ButtonLink>}
       {job.state === "dead" ? (
         <May to="replay_job">
-          <button type="button" className="button button-primary" onClick={() => void onReplay(job).then(onClose)}>
+          <Button variant="primary" onClick={() => void onReplay(job).then(onClose)}>
             Replay
-          </button>
+          </Button>
         </May>
       ) : (
         <May to="cancel_job">
-          <button type="button" className="button" onClick={() => void onCancel(job)}>
-            Cancel the job
-          </button>
+          <Button onClick={() => void onCancel(job)}>Cancel the job</Button>
         </May>
       )}
     </>

@@ -8,6 +8,8 @@ import { SkeletonRows } from "@/components/feedback";
 import { May } from "@/components/may";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 import { useNow } from "@/lib/now";
@@ -49,10 +51,12 @@ export function JobTable({
     body.current?.children[cursor]?.scrollIntoView({ block: "nearest" });
   }, [cursor]);
   return (
-    <table className="table table-cards">
-      <caption className="sr-only">Jobs</caption>
-      <thead>
-        <tr>
+    <DataTable
+      caption="Jobs"
+      isCards
+      bodyRef={body}
+      head={
+        <>
           <th data-column="name" className="w-[170px] pl-4! max-md:w-[44%]">
             Job
           </th>
@@ -67,66 +71,65 @@ export function JobTable({
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
           </th>
-        </tr>
-      </thead>
-      <tbody ref={body}>
-        {jobs === undefined ? (
-          <SkeletonRows rows={10} columns={["60%", "60%", "60%", "30%", "60%", "60%", "70%", "60%"]} />
-        ) : (
-          jobs.map((job, at) => {
-            const isOver = isGone(job);
-            const { tone, words } = isOver ? { tone: "ready" as const, words: "Done" } : jobTone(job);
-            return (
-              <tr key={job.job_id} data-cursor={at === cursor}>
-                <td className="pl-4!">
-                  <button type="button" className="max-w-full truncate text-left font-medium hover:underline" onClick={() => onPeek(job)}>
-                    {KIND_WORDS[job.kind]}
-                  </button>
-                  <span className="block truncate text-xs text-text-2 md:hidden">
-                    <Subject job={job} />
-                  </span>
-                </td>
-                <td className="max-md:hidden">
+        </>
+      }
+    >
+      {jobs === undefined ? (
+        <SkeletonRows rows={10} columns={["60%", "60%", "60%", "30%", "60%", "60%", "70%", "60%"]} />
+      ) : (
+        jobs.map((job, at) => {
+          const isOver = isGone(job);
+          const { tone, words } = isOver ? { tone: "ready" as const, words: "Done" } : jobTone(job);
+          return (
+            <tr key={job.job_id} data-cursor={at === cursor}>
+              <td className="pl-4!">
+                <button type="button" className="max-w-full truncate text-left font-medium hover:underline" onClick={() => onPeek(job)}>
+                  {KIND_WORDS[job.kind]}
+                </button>
+                <span className="block truncate text-xs text-text-2 md:hidden">
                   <Subject job={job} />
-                </td>
-                <td>
-                  <State tone={tone} {...(job.error && { title: job.error.detail })}>
-                    {words}
-                  </State>
-                </td>
-                <td className="number @max-[1018px]:hidden">
-                  {job.attempt} of {job.max_attempts}
-                </td>
-                <td className="text-text-2 @max-[740px]:hidden">
-                  <Time at={job.created_at} />
-                </td>
-                <td className="text-text-2 @max-[1141px]:hidden">
-                  {job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}
-                </td>
-                <td className="text-text-2 @max-[910px]:hidden" title={job.error?.detail}>
-                  {job.error?.detail}
-                </td>
-                <td className="text-right">
-                  {isOver ? null : job.state === "dead" ? (
-                    <May to="replay_job">
-                      <button type="button" className="button button-small" onClick={() => void onReplay(job)}>
-                        Replay
-                      </button>
-                    </May>
-                  ) : (
-                    <May to="cancel_job">
-                      <button type="button" className="button button-quiet button-small" onClick={() => void onCancel(job)}>
-                        Cancel
-                      </button>
-                    </May>
-                  )}
-                </td>
-              </tr>
-            );
-          })
-        )}
-      </tbody>
-    </table>
+                </span>
+              </td>
+              <td className="max-md:hidden">
+                <Subject job={job} />
+              </td>
+              <td>
+                <State tone={tone} {...(job.error && { title: job.error.detail })}>
+                  {words}
+                </State>
+              </td>
+              <td className="number @max-[1018px]:hidden">
+                {job.attempt} of {job.max_attempts}
+              </td>
+              <td className="text-text-2 @max-[740px]:hidden">
+                <Time at={job.created_at} />
+              </td>
+              <td className="text-text-2 @max-[1141px]:hidden">
+                {job.state === "available" && !isOver ? <NextTry at={job.run_at} /> : "–"}
+              </td>
+              <td className="text-text-2 @max-[910px]:hidden" title={job.error?.detail}>
+                {job.error?.detail}
+              </td>
+              <td className="text-right">
+                {isOver ? null : job.state === "dead" ? (
+                  <May to="replay_job">
+                    <Button size="small" onClick={() => void onReplay(job)}>
+                      Replay
+                    </Button>
+                  </May>
+                ) : (
+                  <May to="cancel_job">
+                    <Button variant="quiet" size="small" onClick={() => void onCancel(job)}>
+                      Cancel
+                    </Button>
+                  </May>
+                )}
+              </td>
+            </tr>
+          );
+        })
+      )}
+    </DataTable>
   );
 }
 

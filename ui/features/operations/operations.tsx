@@ -8,10 +8,12 @@ import { toast } from "sonner";
 
 import { documentCountsQuery, knowledgeBaseQuery } from "@/api/queries";
 import { jobKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { BusyLine, EmptyState, ErrorState, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Pager } from "@/components/pager";
+import { Button } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
 import { FailedDocuments } from "@/features/documents/failed-documents";
 import { useHeldRows } from "@/lib/held-rows";
@@ -120,14 +122,14 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
     <>
       <PageHead title="Operations">
         {unfinishedShown > 0 && may("cancel_jobs") && (
-          <button type="button" className="button text-failed" disabled={cancelAll.isPending} onClick={() => setCancelling(true)}>
+          <Button className="text-failed" disabled={cancelAll.isPending} onClick={() => setCancelling(true)}>
             Cancel {isNarrowed ? "all matching" : "all"} {count(unfinishedShown, data)}
-          </button>
+          </Button>
         )}
         {deadShown > 0 && may("replay_jobs") && (
-          <button type="button" className="button button-primary" disabled={replayAll.isPending} onClick={() => replayAll.mutate()}>
+          <Button variant="primary" disabled={replayAll.isPending} onClick={() => replayAll.mutate()}>
             <RotateCw aria-hidden size={14} /> Replay {isNarrowed ? "all matching" : "all"} {count(deadShown, data)}
-          </button>
+          </Button>
         )}
       </PageHead>
       {tabs}
@@ -144,8 +146,8 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         </div>
         <label>
           <span className="sr-only">Kind</span>
-          <select
-            className="field max-w-[230px]"
+          <Select
+            className="max-w-[230px]"
             value={url.kind ?? ""}
             onChange={(event) => void setUrl({ kind: KINDS.find((kind) => kind === event.target.value) ?? null, page: 1 })}
           >
@@ -155,17 +157,17 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
                 {KIND_WORDS[kind]}
               </option>
             ))}
-          </select>
+          </Select>
         </label>
         {url.kb && (
-          <button type="button" className="button button-quiet" onClick={() => void setUrl({ kb: null, page: 1 })}>
+          <Button variant="quiet" onClick={() => void setUrl({ kb: null, page: 1 })}>
             Of {base.data?.name ?? "one knowledge base"} · Clear
-          </button>
+          </Button>
         )}
         {url.error && (
-          <button type="button" className="button button-quiet" onClick={() => void setUrl({ error: null, page: 1 })}>
+          <Button variant="quiet" onClick={() => void setUrl({ error: null, page: 1 })}>
             Error {url.error} · Clear
-          </button>
+          </Button>
         )}
       </div>
       <BusyLine isBusy={isPlaceholderData} />
@@ -175,9 +177,9 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
         {url.state === "dead" && <ErrorGroups filter={filter} onOnly={(error) => void setUrl({ error, page: 1 })} />}
         {held !== null && (held.newCount > 0 || (jobs.length > 0 && jobs.every(isGone))) && (
           <div className="flex justify-center border-b border-line bg-working-bg">
-            <button type="button" className="button button-quiet text-working" onClick={() => void renew()}>
+            <Button variant="quiet" className="text-working" onClick={() => void renew()}>
               {held.newCount > 0 ? `${formatCount(held.newCount)} new` : "All of these are done"}
-            </button>
+            </Button>
           </div>
         )}
         {error && !data ? (
@@ -187,13 +189,7 @@ export function Operations({ tabs }: { tabs: React.ReactNode }) {
             <EmptyState
               title={url.state === "dead" ? "Nothing was given up" : "No job matches"}
               action={
-                <button
-                  type="button"
-                  className="button"
-                  onClick={() => void setUrl({ state: null, kind: null, kb: null, error: null, page: 1 })}
-                >
-                  Show all jobs
-                </button>
+                <Button onClick={() => void setUrl({ state: null, kind: null, kb: null, error: null, page: 1 })}>Show all jobs</Button>
               }
             />
           ) : (
@@ -245,11 +241,11 @@ function count(shown: number, page: { total_count_is_at_least: boolean } | undef
 function StateButton({ state, isOn, onToggle }: { state: JobState; isOn: boolean; onToggle: () => void }) {
   const { data } = useQuery(jobCountsQuery());
   return (
-    <button type="button" className={`button ${isOn ? "bg-selected" : ""}`} aria-pressed={isOn} onClick={onToggle}>
+    <Button className={isOn ? "bg-selected" : ""} aria-pressed={isOn} onClick={onToggle}>
       {STATE_WORDS[state]}
       <span className="min-w-4 text-right text-text-2 tabular-nums">
         {data ? formatCount(state === "available" ? data.waiting : data[state]) : ""}
       </span>
-    </button>
+    </Button>
   );
 }

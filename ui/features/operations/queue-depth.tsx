@@ -2,6 +2,7 @@
 
 import { useQuery } from "@tanstack/react-query";
 
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
 
@@ -14,29 +15,30 @@ export function QueueDepth({ onOpen }: { onOpen: (kind: JobKind, state: "availab
   return (
     <details open className="border-b border-line">
       <summary className="px-4 py-1.5 font-semibold">By kind</summary>
-      <table className="table table-cards max-w-[640px]">
-        <caption className="sr-only">Jobs by kind</caption>
-        <thead>
-          <tr>
+      <DataTable
+        caption="Jobs by kind"
+        isCards
+        className="max-w-[640px]"
+        head={
+          <>
             <th data-column="name" className="pl-4!">
               Kind
             </th>
             <th className="number w-[90px]">Waiting</th>
             <th className="number w-[90px]">Running</th>
             <th className="number w-[90px]">Given up</th>
+          </>
+        }
+      >
+        {data.kinds.map(({ kind, waiting, running, dead }) => (
+          <tr key={kind}>
+            <td className="pl-4!">{KIND_WORDS[kind]}</td>
+            <Depth count={waiting} heading="Waiting" label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
+            <Depth count={running} heading="Running" label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
+            <Depth count={dead} heading="Given up" label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
           </tr>
-        </thead>
-        <tbody>
-          {data.kinds.map(({ kind, waiting, running, dead }) => (
-            <tr key={kind}>
-              <td className="pl-4!">{KIND_WORDS[kind]}</td>
-              <Depth count={waiting} heading="Waiting" label={`${KIND_WORDS[kind]}: waiting`} onOpen={() => onOpen(kind, "available")} />
-              <Depth count={running} heading="Running" label={`${KIND_WORDS[kind]}: running`} onOpen={() => onOpen(kind, "running")} />
-              <Depth count={dead} heading="Given up" label={`${KIND_WORDS[kind]}: given up`} isBad onOpen={() => onOpen(kind, "dead")} />
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </DataTable>
     </details>
   );
 }

@@ -6,6 +6,7 @@ import Link from "next/link";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { ScrollArea } from "@/components/scroll-area";
 import { Time } from "@/components/time";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 
@@ -23,10 +24,11 @@ export function WorkersTable() {
       ) : data.workers.length === 0 ? (
         <EmptyState title="No worker is there">Jobs wait until one is: an operator starts it with “python -m workers”.</EmptyState>
       ) : (
-        <table className="table table-cards">
-          <caption className="sr-only">Workers</caption>
-          <thead>
-            <tr>
+        <DataTable
+          caption="Workers"
+          isCards
+          head={
+            <>
               <th data-column="name" className="pl-4!">
                 Worker
               </th>
@@ -35,53 +37,52 @@ export function WorkersTable() {
               <th className="w-[120px] max-md:w-[92px]">Last seen</th>
               <th className="number w-[110px] max-md:hidden">Jobs at once</th>
               <th className="w-[30%]">Runs for you</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.workers.map((worker) => (
-              <tr key={worker.name}>
-                <td className="pl-4!">
-                  <span className="block truncate font-medium" title={worker.name}>
-                    {worker.name}
+            </>
+          }
+        >
+          {data.workers.map((worker) => (
+            <tr key={worker.name}>
+              <td className="pl-4!">
+                <span className="block truncate font-medium" title={worker.name}>
+                  {worker.name}
+                </span>
+                {worker.problems.map((problem) => (
+                  <span key={problem} className="block text-text-2">
+                    {problem}
                   </span>
-                  {worker.problems.map((problem) => (
-                    <span key={problem} className="block text-text-2">
-                      {problem}
-                    </span>
-                  ))}
-                </td>
-                <td className="text-text-2 max-md:hidden @max-[860px]:hidden">{worker.host}</td>
-                <td className="text-text-2 @max-[1000px]:hidden">
-                  <Time at={worker.started_at} />
-                </td>
-                <td className="text-text-2" data-label="Last seen">
-                  <Time at={worker.seen_at} />
-                </td>
-                <td className="number max-md:hidden">{formatCount(worker.slots)}</td>
-                <td>
-                  {worker.jobs.length === 0 ? (
-                    <span className="text-text-3">Nothing now</span>
-                  ) : (
-                    <>
-                      {worker.jobs.map((job) => (
-                        <Link
-                          key={job.job_id}
-                          className="block truncate text-link hover:underline"
-                          href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}
-                        >
-                          {KIND_WORDS[job.kind]}
-                        </Link>
-                      ))}
-                      {worker.job_count > worker.jobs.length && (
-                        <span className="text-text-3">{formatCount(worker.job_count - worker.jobs.length)} more</span>
-                      )}
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+                ))}
+              </td>
+              <td className="text-text-2 max-md:hidden @max-[860px]:hidden">{worker.host}</td>
+              <td className="text-text-2 @max-[1000px]:hidden">
+                <Time at={worker.started_at} />
+              </td>
+              <td className="text-text-2" data-label="Last seen">
+                <Time at={worker.seen_at} />
+              </td>
+              <td className="number max-md:hidden">{formatCount(worker.slots)}</td>
+              <td>
+                {worker.jobs.length === 0 ? (
+                  <span className="text-text-3">Nothing now</span>
+                ) : (
+                  <>
+                    {worker.jobs.map((job) => (
+                      <Link
+                        key={job.job_id}
+                        className="block truncate text-link hover:underline"
+                        href={`/operations/?peek=${encodeURIComponent(job.job_id)}`}
+                      >
+                        {KIND_WORDS[job.kind]}
+                      </Link>
+                    ))}
+                    {worker.job_count > worker.jobs.length && (
+                      <span className="text-text-3">{formatCount(worker.job_count - worker.jobs.length)} more</span>
+                    )}
+                  </>
+                )}
+              </td>
+            </tr>
+          ))}
+        </DataTable>
       )}
     </ScrollArea>
   );

@@ -9,6 +9,8 @@ import { ErrorState } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { TagChips } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
 import { formatCount } from "@/lib/format";
 import { useDebounced } from "@/lib/use-debounced";
 
@@ -46,8 +48,7 @@ export function DocumentChooser({
       <div className="flex flex-wrap gap-2">
         <label className="min-w-[140px] flex-1">
           <span className="sr-only">Find documents by name</span>
-          <input
-            className="field"
+          <Input
             placeholder="Find documents by name"
             value={text}
             onChange={(event) => {
@@ -65,12 +66,12 @@ export function DocumentChooser({
             setPage(1);
           }}
         >
-          <button type="button" className="button max-w-[240px]">
+          <Button className="max-w-[240px]">
             <span className="truncate">
               {tagIds.length === 0 ? "Tags" : `Tags: ${tagIds.map((id) => tagIndex?.get(id)?.name ?? "…").join(" and ")}`}
             </span>
             <ChevronDown aria-hidden size={14} className="shrink-0" />
-          </button>
+          </Button>
         </TagPicker>
       </div>
       <div className="overflow-hidden rounded-lg border border-line">
@@ -92,9 +93,9 @@ export function DocumentChooser({
             {formatCount(chosen.size)} chosen
           </span>
           {chosen.size > 0 && (
-            <button type="button" className="button button-quiet button-small" onClick={() => onChange(new Map())}>
+            <Button variant="quiet" size="small" onClick={() => onChange(new Map())}>
               Clear
-            </button>
+            </Button>
           )}
         </div>
         {error && !data ? (

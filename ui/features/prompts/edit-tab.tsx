@@ -8,6 +8,7 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import { promptKeys } from "@/api/keys";
+import { Button } from "@/components/ui/button";
 
 import { bodyOf, type Draft, draftOf, isSameDraft } from "./draft";
 import { PromptForm } from "./prompt-form";
@@ -72,25 +73,23 @@ export function EditTab({ prompt }: { prompt: Prompt }) {
       >
         {() => (
           <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
-            <button type="submit" className="button button-primary" disabled={!isDirty}>
+            <Button type="submit" variant="primary" disabled={!isDirty}>
               {save.isPending
                 ? "Saving…"
                 : isDirty && isSameDraft({ ...draft, name: initial.name }, initial)
                   ? "Save the name"
                   : `Save as version ${prompt.version + 1}`}
-            </button>
+            </Button>
             {isDirty && (
               <>
-                <button
-                  type="button"
-                  className="button"
+                <Button
                   onClick={() => {
                     discard();
                     setDiscarded(discarded + 1);
                   }}
                 >
                   Discard changes
-                </button>
+                </Button>
                 <span className="text-text-2" role="status">
                   Not saved yet
                 </span>

@@ -9,7 +9,7 @@ import { useDeferredValue, useState } from "react";
 
 import { providersQuery } from "@/api/queries";
 
-import { FieldError } from "@/components/form";
+import { FieldError, fieldClass } from "@/components/ui/field";
 import { stillMatching, useActiveItem } from "@/lib/use-active-item";
 
 import { chatModelsQuery, type Model } from "./queries";
@@ -42,7 +42,7 @@ export function ModelPicker({
       </span>
       <Popover.Root open={isOpen} onOpenChange={setOpen}>
         <Popover.Trigger asChild>
-          <button type="button" className="field flex items-center gap-2 text-left" aria-labelledby="model-label model-value">
+          <button type="button" className={fieldClass("flex items-center gap-2 text-left")} aria-labelledby="model-label model-value">
             <span id="model-value" className="min-w-0 flex-1 truncate">
               {model ?? "The organization's default"}
             </span>

@@ -1,7 +1,6 @@
 "use client";
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import Link from "next/link";
 import { useRouter } from "next/navigation";
 import { parseAsString, useQueryState } from "nuqs";
 import { useState } from "react";
@@ -11,6 +10,7 @@ import { promptKeys } from "@/api/keys";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { useMay } from "@/lib/permissions";
 
 import { bodyOf, type Draft, draftOf, EMPTY_DRAFT, isSameDraft } from "./draft";
@@ -90,12 +90,10 @@ function Create({ initial }: { initial: Draft }) {
       >
         {() => (
           <div className="flex flex-wrap items-center gap-2 border-t border-line pt-4">
-            <button type="submit" className="button button-primary">
+            <Button type="submit" variant="primary">
               {create.isPending ? "Saving…" : "Save the prompt"}
-            </button>
-            <Link href="/prompts/" className="button">
-              Cancel
-            </Link>
+            </Button>
+            <ButtonLink href="/prompts/">Cancel</ButtonLink>
           </div>
         )}
       </PromptForm>

@@ -5,10 +5,12 @@ import { Plus, X } from "lucide-react";
 import { useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery, tagIndexQuery } from "@/api/queries";
-import { Field, FieldError, formError } from "@/components/form";
+import { Field, FieldError, formError, Input, Textarea } from "@/components/ui/field";
 import { Banner } from "@/components/state";
 import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
+import { Button } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 
 import { type Draft, filterProblem } from "./draft";
 import { ModelPicker } from "./model-picker";
@@ -77,17 +79,10 @@ export function PromptForm({
       {general && !isSchemaError && <Banner tone="failed">{general} What you wrote is still here.</Banner>}
       {isSchemaError && <Banner tone="failed">The answer&apos;s schema is not valid: look below. What you wrote is still here.</Banner>}
       <Field label="Name" error={error} field="name">
-        <input className="field" required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
+        <Input required maxLength={200} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
       </Field>
       <Field label="Text" error={error} field="text" hint="What the model is to do. It is given the document's text by itself.">
-        <textarea
-          className="field"
-          required
-          rows={8}
-          maxLength={100_000}
-          value={draft.text}
-          onChange={(event) => change({ text: event.target.value })}
-        />
+        <Textarea required rows={8} maxLength={100_000} value={draft.text} onChange={(event) => change({ text: event.target.value })} />
       </Field>
       <ModelPicker model={draft.model} onChange={(model) => change({ model })} error={error} needsTools={draft.kbId !== null} />
       <SchemaEditor
@@ -137,14 +132,14 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
             tag && (
               <span key={id} className="inline-flex items-center">
                 <TagChip tag={tag} />
-                <button
-                  type="button"
-                  className="button button-quiet button-small"
+                <Button
+                  variant="quiet"
+                  size="small"
                   aria-label={`Take out ${tag.name}`}
                   onClick={() => onChange(tagIds.filter((other) => other !== id))}
                 >
                   <X aria-hidden size={12} />
-                </button>
+                </Button>
               </span>
             )
           );
@@ -153,9 +148,9 @@ function Tags({ tagIds, onChange, error }: { tagIds: readonly string[]; onChange
           ticked={(id) => (tagIds.includes(id) ? "all" : "none")}
           onToggle={(tag, isOn) => onChange(isOn ? [...tagIds, tag.tag_id] : tagIds.filter((id) => id !== tag.tag_id))}
         >
-          <button type="button" className="button button-small">
+          <Button size="small">
             <Plus aria-hidden size={13} /> Tag
-          </button>
+          </Button>
         </TagPicker>
       </div>
       <span className="text-text-3">
@@ -180,7 +175,7 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
         field="kb_id"
         hint="The model may search in it, and cites what it found. Without one it knows the document alone."
       >
-        <select className="field" value={draft.kbId ?? ""} onChange={(event) => change({ kbId: event.target.value || null })}>
+        <Select value={draft.kbId ?? ""} onChange={(event) => change({ kbId: event.target.value || null })}>
           <option value="">None</option>
           {draft.kbId !== null && !isListed && <option value={draft.kbId}>{chosen.data?.name ?? "…"}</option>}
           {bases.map((base) => (
@@ -188,13 +183,12 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
               {base.name}
             </option>
           ))}
-        </select>
+        </Select>
       </Field>
       {data && (data.total_count > bases.length || search !== "") && (
-        <label className="flex flex-col gap-1">
-          <span className="text-text-2">Find a knowledge base for the list</span>
-          <input className="field" value={search} onChange={(event) => setSearch(event.target.value)} />
-        </label>
+        <Field isQuiet label="Find a knowledge base for the list">
+          <Input value={search} onChange={(event) => setSearch(event.target.value)} />
+        </Field>
       )}
       {draft.kbId !== null && (
         <Field
@@ -203,8 +197,8 @@ function BaseField({ draft, change, error, badFilter }: Part & { badFilter: stri
           field="metadata_filter"
           hint="Optional, as JSON: every search of the model stays within it."
         >
-          <textarea
-            className="field font-mono text-xs!"
+          <Textarea
+            className="font-mono text-xs!"
             rows={draft.filter === "" ? 1 : 4}
             spellCheck={false}
             placeholder='{"document_name": {"$eq": "prices.xlsx"}}'
@@ -228,8 +222,7 @@ function Limits({ draft, change, error }: Part) {
     <fieldset className="grid gap-4 border-t border-line pt-4 sm:grid-cols-2">
       <legend className="sr-only">Limits</legend>
       <Field label="Rounds" error={error} field="max_iterations" hint="Times that the model is asked in a run; the last one has to answer.">
-        <input
-          className="field"
+        <Input
           type="number"
           required
           min={1}
@@ -239,8 +232,7 @@ function Limits({ draft, change, error }: Part) {
         />
       </Field>
       <Field label="Temperature" error={error} field="temperature" hint="0 to 2. Empty: the model's own.">
-        <input
-          className="field"
+        <Input
           type="number"
           min={0}
           max={2}
@@ -250,8 +242,7 @@ function Limits({ draft, change, error }: Part) {
         />
       </Field>
       <Field label="Token budget of a run" error={error} field="token_budget" hint="Asked and answered. Empty: none.">
-        <input
-          className="field"
+        <Input
           type="number"
           min={100}
           max={100_000_000}
@@ -260,8 +251,7 @@ function Limits({ draft, change, error }: Part) {
         />
       </Field>
       <Field label="SPU budget of a run" error={error} field="spu_budget" hint="For its searches. Empty: none.">
-        <input
-          className="field"
+        <Input
           type="number"
           min={0}
           max={1_000_000}
@@ -270,8 +260,7 @@ function Limits({ draft, change, error }: Part) {
         />
       </Field>
       <Field label="Tokens of an answer" error={error} field="max_tokens" hint="Empty: the model's own limit.">
-        <input
-          className="field"
+        <Input
           type="number"
           min={1}
           max={1_000_000}

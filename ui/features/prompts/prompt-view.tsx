@@ -3,7 +3,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Copy, Play, Trash2 } from "lucide-react";
 import dynamic from "next/dynamic";
-import Link from "next/link";
 import { useRouter } from "next/navigation";
 import { parseAsString, parseAsStringLiteral, useQueryStates } from "nuqs";
 import { useState } from "react";
@@ -11,10 +10,11 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { promptKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { Tabs } from "@/components/tabs";
+import { Button, ButtonLink } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
@@ -83,12 +83,12 @@ function Head({ prompt, mayChange, onRun }: { prompt: Prompt; mayChange: boolean
     <PageHead title={prompt.name} parent={PARENT} aside={<span className="text-text-3">Version {formatCount(prompt.version)}</span>}>
       {mayChange && (
         <>
-          <button type="button" className="button button-primary" onClick={onRun}>
+          <Button variant="primary" onClick={onRun}>
             <Play aria-hidden size={14} /> Run
-          </button>
-          <Link href={`/prompts/new/?from=${prompt.prompt_id}`} className="button">
+          </Button>
+          <ButtonLink href={`/prompts/new/?from=${prompt.prompt_id}`}>
             <Copy aria-hidden size={14} /> <span className="max-md:sr-only">Copy</span>
-          </Link>
+          </ButtonLink>
           <Remove prompt={prompt} />
         </>
       )}
@@ -116,15 +116,9 @@ function Remove({ prompt }: { prompt: Prompt }) {
   });
   return (
     <>
-      <button
-        type="button"
-        className="button button-icon text-failed"
-        aria-label="Delete the prompt"
-        title="Delete"
-        onClick={() => setAsking(true)}
-      >
+      <Button isIcon className="text-failed" aria-label="Delete the prompt" title="Delete" onClick={() => setAsking(true)}>
         <Trash2 aria-hidden size={14} />
-      </button>
+      </Button>
       <ConfirmDialog
         open={isAsking}
         onOpenChange={setAsking}

@@ -10,6 +10,8 @@ import { NameList, useNameList } from "@/components/name-list";
 import { State } from "@/components/state";
 import { TagChips } from "@/components/tag-chip";
 import { Time } from "@/components/time";
+import { ButtonLink } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
@@ -30,9 +32,9 @@ export function Prompts() {
       rows={answer.data?.prompts.length ?? 0}
       create={
         mayChange && (
-          <Link href="/prompts/new/" className="button button-primary">
+          <ButtonLink href="/prompts/new/" variant="primary">
             <Plus aria-hidden size={14} /> New prompt
-          </Link>
+          </ButtonLink>
         )
       }
       empty={{
@@ -40,10 +42,10 @@ export function Prompts() {
         text: "A prompt asks a model the same of many documents: a text, or fields such as a due date and a sum.",
       }}
     >
-      <table className="table">
-        <caption className="sr-only">Prompts</caption>
-        <thead>
-          <tr>
+      <DataTable
+        caption="Prompts"
+        head={
+          <>
             <th data-column="name" className="pl-4!">
               Name
             </th>
@@ -52,16 +54,15 @@ export function Prompts() {
             <th className="w-[18%] @max-[745px]:hidden">Tags</th>
             <th className="w-[16%] max-md:hidden">Knowledge base</th>
             <th className="w-[220px] max-md:w-[128px]">Last run</th>
-          </tr>
-        </thead>
-        <tbody>
-          {answer.data === undefined ? (
-            <SkeletonRows rows={8} columns={["50%", "40%", "70%", "50%", "60%", "60%"]} />
-          ) : (
-            answer.data.prompts.map((prompt) => <PromptRow key={prompt.prompt_id} prompt={prompt} tagIndex={tagIndex} />)
-          )}
-        </tbody>
-      </table>
+          </>
+        }
+      >
+        {answer.data === undefined ? (
+          <SkeletonRows rows={8} columns={["50%", "40%", "70%", "50%", "60%", "60%"]} />
+        ) : (
+          answer.data.prompts.map((prompt) => <PromptRow key={prompt.prompt_id} prompt={prompt} tagIndex={tagIndex} />)
+        )}
+      </DataTable>
     </NameList>
   );
 }

@@ -9,14 +9,17 @@ import { toast } from "sonner";
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { ApiError } from "@/api/errors";
 import { documentQuery } from "@/api/queries";
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { Input, Textarea } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
 import { useMay } from "@/lib/permissions";
 
 import { isObject, type Json, type JsonObject } from "./answer-schema";
-import { columnsOf, type Input, inputOf, read, shortly, typed, valueAt } from "./answer-values";
+import { columnsOf, type Input as Kind, inputOf, read, shortly, typed, valueAt } from "./answer-values";
 import { AnswerView } from "./answer-view";
 import { type Prompt, type PromptVersion, type Result, resultKeys, resultQuery } from "./queries";
 import { ResultMark } from "./result-mark";
@@ -123,18 +126,18 @@ function Editor({
         mayChange && (
           <>
             {isChanged && (
-              <button type="button" className="button" disabled={isBlocked} onClick={() => change(null)}>
+              <Button disabled={isBlocked} onClick={() => change(null)}>
                 Save without verifying
-              </button>
+              </Button>
             )}
             {result.is_verified && !isChanged ? (
-              <button type="button" className="button" disabled={save.isPending} onClick={() => change(false)}>
+              <Button disabled={save.isPending} onClick={() => change(false)}>
                 Take the verification back
-              </button>
+              </Button>
             ) : (
-              <button type="button" className="button button-primary" disabled={isBlocked} onClick={() => change(true)}>
+              <Button variant="primary" disabled={isBlocked} onClick={() => change(true)}>
                 <BadgeCheck aria-hidden size={14} /> {isChanged ? "Save and verify" : "Verify"}
-              </button>
+              </Button>
             )}
           </>
         )
@@ -190,7 +193,7 @@ function ValueField({
   onChange,
 }: {
   label: string;
-  input: Input;
+  input: Kind;
   value: Json | undefined;
   text: string | undefined;
   problem: string | null;
@@ -198,26 +201,26 @@ function ValueField({
   onChange: (text: string) => void;
 }) {
   const shown = text ?? typed(value, input);
-  const common = { className: "field", value: shown, disabled: isReadOnly, "aria-invalid": problem !== null };
+  const common = { value: shown, disabled: isReadOnly, "aria-invalid": problem !== null };
   const rows = Math.min(12, Math.max(1, shown.split("\n").length, Math.ceil(shown.length / 80)));
   return (
     <label className="flex flex-col gap-1">
       <span className="font-mono text-xs/5 break-words">{label}</span>
       {input.kind === "choice" ? (
-        <select {...common} onChange={(event) => onChange(event.target.value)}>
+        <Select {...common} onChange={(event) => onChange(event.target.value)}>
           {value === undefined && <option value="">left out</option>}
           {input.choices.map((choice) => (
             <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
               {choice === null ? "nothing" : shortly(choice)}
             </option>
           ))}
-        </select>
+        </Select>
       ) : input.kind === "number" ? (
-        <input {...common} inputMode="decimal" onChange={(event) => onChange(event.target.value)} />
+        <Input {...common} inputMode="decimal" onChange={(event) => onChange(event.target.value)} />
       ) : (
-        <textarea
+        <Textarea
           {...common}
-          className={`field ${input.kind === "json" ? "font-mono text-xs!" : ""}`}
+          className={input.kind === "json" ? "font-mono text-xs!" : ""}
           rows={rows}
           onChange={(event) => onChange(event.target.value)}
         />

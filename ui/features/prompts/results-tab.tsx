@@ -9,6 +9,9 @@ import { documentQuery } from "@/api/queries";
 import { BusyLine, EmptyState, ErrorState, SkeletonBlock, SkeletonRows, tellFailure } from "@/components/feedback";
 import { Pager } from "@/components/pager";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
 import { useLastPage } from "@/lib/use-last-page";
 
@@ -46,23 +49,23 @@ export function ResultsTab({ prompt }: { prompt: Prompt }) {
       <div className="bar">
         <label className="flex items-center gap-2">
           <span className="text-text-2">Version</span>
-          <select className="field w-[84px]" value={number} onChange={(event) => void setUrl({ v: Number(event.target.value), page: 1 })}>
+          <Select className="w-[84px]" value={number} onChange={(event) => void setUrl({ v: Number(event.target.value), page: 1 })}>
             {versions.data.map((item) => (
               <option key={item.version}>{item.version}</option>
             ))}
-          </select>
+          </Select>
         </label>
         <label className="flex items-center gap-2">
           <span className="text-text-2">State</span>
-          <select
-            className="field w-[140px]"
+          <Select
+            className="w-[140px]"
             value={url.check}
             onChange={(event) => void setUrl({ check: event.target.value as (typeof STATES)[number], page: 1 })}
           >
             <option value="all">All</option>
             <option value="verified">Verified</option>
             <option value="open">Not verified</option>
-          </select>
+          </Select>
         </label>
         <span className="text-text-3" role="status">
           {data ? `${formatCount(data.total_count)} ${data.total_count === 1 ? "result" : "results"}` : ""}
@@ -113,9 +116,9 @@ function EarlierResults({ promptId, before, onShow }: { promptId: string; before
         Version {earlier.version} has {plural(earlier.total, "result")}
         {earlier.verified > 0 && `, ${formatCount(earlier.verified)} of them verified`}. They are kept with their version.
       </p>
-      <button type="button" className="button button-primary mt-3" onClick={() => onShow(earlier.version)}>
+      <Button variant="primary" className="mt-3" onClick={() => onShow(earlier.version)}>
         Show results of version {earlier.version}
-      </button>
+      </Button>
     </>
   );
 }
@@ -132,14 +135,7 @@ function Nothing({
   children: React.ReactNode;
 }) {
   return isFiltered ? (
-    <EmptyState
-      title="No result is in this state"
-      action={
-        <button type="button" className="button" onClick={clear}>
-          Show all
-        </button>
-      }
-    />
+    <EmptyState title="No result is in this state" action={<Button onClick={clear}>Show all</Button>} />
   ) : (
     <EmptyState title={`Version ${version} has no results yet`}>
       <p>Run this version on documents. Each run that succeeds adds a row here.</p>
@@ -159,10 +155,12 @@ function ResultTable({
 }) {
   const columns = columnsOf((version?.answer_schema ?? null) as JsonObject | null);
   return (
-    <table className="table table-cards" style={{ minWidth: 340 + 130 * columns.length }}>
-      <caption className="sr-only">Results</caption>
-      <thead>
-        <tr>
+    <DataTable
+      caption="Results"
+      isCards
+      style={{ minWidth: 340 + 130 * columns.length }}
+      head={
+        <>
           <th data-column="name" className="w-[220px] pl-4!">
             Document
           </th>
@@ -173,18 +171,17 @@ function ResultTable({
             </th>
           ))}
           <th className="w-[110px] @max-[900px]:hidden">Changed</th>
-        </tr>
-      </thead>
-      <tbody>
-        {results === undefined ? (
-          <SkeletonRows rows={8} columns={["60%", "60%", ...columns.map(() => "60%"), "60%"]} />
-        ) : (
-          results.map((result) => (
-            <ResultRow key={result.document_id} result={result} columns={columns} onOpen={() => onOpen(result.document_id)} />
-          ))
-        )}
-      </tbody>
-    </table>
+        </>
+      }
+    >
+      {results === undefined ? (
+        <SkeletonRows rows={8} columns={["60%", "60%", ...columns.map(() => "60%"), "60%"]} />
+      ) : (
+        results.map((result) => (
+          <ResultRow key={result.document_id} result={result} columns={columns} onOpen={() => onOpen(result.document_id)} />
+        ))
+      )}
+    </DataTable>
   );
 }
 
@@ -247,15 +244,9 @@ function Export({ filter, isEmpty }: { filter: { promptId: string; version: numb
   return (
     <div className="flex gap-2">
       {(["csv", "json"] as const).map((format) => (
-        <button
-          key={format}
-          type="button"
-          className="button"
-          disabled={isEmpty || download.isPending}
-          onClick={() => download.mutate(format)}
-        >
+        <Button key={format} disabled={isEmpty || download.isPending} onClick={() => download.mutate(format)}>
           <Download aria-hidden size={14} /> {format.toUpperCase()}
-        </button>
+        </Button>
       ))}
     </div>
   );

@@ -6,7 +6,10 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
-import { Dialog } from "@/components/dialog";
+import { Button } from "@/components/ui/button";
+import { Dialog } from "@/components/ui/dialog";
+import { Field, Textarea } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
 
 import { DocumentChooser } from "./document-chooser";
@@ -54,12 +57,10 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
       title={`Run ${prompt.name}`}
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="button" className="button button-primary" disabled={!isReady || run.isPending} onClick={start}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button variant="primary" disabled={!isReady || run.isPending} onClick={start}>
             {run.isPending ? "Starting…" : on === "text" ? "Run on the text" : `Run on ${plural(chosen.size, "document")}`}
-          </button>
+          </Button>
         </>
       }
     >
@@ -74,21 +75,20 @@ export function RunDialog({ prompt, onClose }: { prompt: Prompt; onClose: () => 
           <span className="flex-1" />
           <label className="flex items-center gap-2">
             <span className="text-text-2">Version</span>
-            <select className="field w-[84px]" value={version} onChange={(event) => setVersion(Number(event.target.value))}>
+            <Select className="w-[84px]" value={version} onChange={(event) => setVersion(Number(event.target.value))}>
               {Array.from({ length: prompt.version }, (_, back) => prompt.version - back).map((number) => (
                 <option key={number} value={number}>
                   {number}
                 </option>
               ))}
-            </select>
+            </Select>
           </label>
         </div>
         {on === "text" ? (
-          <label className="flex flex-col gap-1">
-            <span className="font-medium">Text</span>
-            <textarea className="field" rows={10} maxLength={1_000_000} value={text} onChange={(event) => setText(event.target.value)} />
+          <Field label="Text">
+            <Textarea rows={10} maxLength={1_000_000} value={text} onChange={(event) => setText(event.target.value)} />
             <span className="text-text-3">To try the prompt: the answer is in the run, and is no result.</span>
-          </label>
+          </Field>
         ) : (
           <>
             <DocumentChooser chosen={chosen} onChange={setChosen} />

@@ -12,6 +12,7 @@ import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components
 import { PageHead } from "@/components/page-head";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
 import { formatCount, formatMilliseconds, plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
@@ -190,14 +191,8 @@ function RunAgain({ run }: { run: RunDetail }) {
     onError: (failure) => tellFailure("It was not run again", failure),
   });
   return (
-    <button
-      type="button"
-      className="button"
-      disabled={again.isPending}
-      onClick={() => again.mutate()}
-      title={`Version ${run.version}, on the same`}
-    >
+    <Button disabled={again.isPending} onClick={() => again.mutate()} title={`Version ${run.version}, on the same`}>
       <RotateCw aria-hidden size={14} /> Run again
-    </button>
+    </Button>
   );
 }

@@ -11,6 +11,9 @@ import { BusyLine, EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/c
 import { Pager } from "@/components/pager";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Select } from "@/components/ui/select";
 import { formatCount, formatMilliseconds } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
@@ -39,8 +42,8 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
       <div className="bar">
         <label className="flex items-center gap-2">
           <span className="text-text-2">State</span>
-          <select
-            className="field w-[150px]"
+          <Select
+            className="w-[150px]"
             value={url.status[0] ?? ""}
             onChange={(event) => void setUrl({ status: event.target.value ? [event.target.value as RunStatus] : null, page: 1 })}
           >
@@ -50,7 +53,7 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
                 {STATUS_WORDS[status]}
               </option>
             ))}
-          </select>
+          </Select>
         </label>
         <span className="text-text-3" role="status">
           {data ? `${formatCount(data.total_count)} ${data.total_count === 1 ? "run" : "runs"}` : ""}
@@ -64,23 +67,16 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
             title="It has not run yet"
             action={
               mayChange && (
-                <button type="button" className="button button-primary" onClick={onRun}>
+                <Button variant="primary" onClick={onRun}>
                   <Play aria-hidden size={14} /> Run it
-                </button>
+                </Button>
               )
             }
           >
             Run it on documents, or on a text to try it. With tags it also runs by itself on new documents.
           </EmptyState>
         ) : isEmpty ? (
-          <EmptyState
-            title="No run is in this state"
-            action={
-              <button type="button" className="button" onClick={() => void setUrl({ status: null })}>
-                Show all
-              </button>
-            }
-          />
+          <EmptyState title="No run is in this state" action={<Button onClick={() => void setUrl({ status: null })}>Show all</Button>} />
         ) : (
           <RunTable runs={data?.runs} mayChange={mayChange} />
         )}
@@ -101,10 +97,10 @@ export function RunsTab({ prompt, onRun }: { prompt: Prompt; onRun: () => void }
 
 function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayChange: boolean }) {
   return (
-    <table className="table">
-      <caption className="sr-only">Runs</caption>
-      <thead>
-        <tr>
+    <DataTable
+      caption="Runs"
+      head={
+        <>
           <th data-column="name" className="pl-4!">
             On
           </th>
@@ -118,16 +114,15 @@ function RunTable({ runs, mayChange }: { runs: readonly Run[] | undefined; mayCh
           <th className="w-[96px]">
             <span className="sr-only">Actions</span>
           </th>
-        </tr>
-      </thead>
-      <tbody>
-        {runs === undefined ? (
-          <SkeletonRows rows={8} columns={["50%", "60%", "40%", "40%", "40%", "40%", "40%", "60%", "50%"]} />
-        ) : (
-          runs.map((run) => <RunRow key={run.run_id} run={run} mayChange={mayChange} />)
-        )}
-      </tbody>
-    </table>
+        </>
+      }
+    >
+      {runs === undefined ? (
+        <SkeletonRows rows={8} columns={["50%", "60%", "40%", "40%", "40%", "40%", "40%", "60%", "50%"]} />
+      ) : (
+        runs.map((run) => <RunRow key={run.run_id} run={run} mayChange={mayChange} />)
+      )}
+    </DataTable>
   );
 }
 
@@ -182,14 +177,15 @@ export function CancelRun({ runId, isQuiet = false }: { runId: string; isQuiet?:
     onSettled: () => client.invalidateQueries({ queryKey: runKeys.all }),
   });
   return (
-    <button
+    <Button
       type="button"
-      className={isQuiet ? "button button-quiet button-small" : "button"}
+      variant={isQuiet ? "quiet" : "plain"}
+      size={isQuiet ? "small" : "normal"}
       disabled={cancel.isPending}
       onClick={() => cancel.mutate()}
     >
       {cancel.isPending ? "Cancelling…" : isQuiet ? "Cancel" : "Cancel the run"}
-    </button>
+    </Button>
   );
 }
 

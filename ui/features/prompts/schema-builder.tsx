@@ -3,6 +3,10 @@
 import { ChevronDown, ChevronUp, Plus, Trash2 } from "lucide-react";
 import { useId } from "react";
 
+import { Button } from "@/components/ui/button";
+import { Field, Input, Textarea } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
+
 import { emptyGroup, type FieldKind, KINDS, newField, type SchemaField, type SchemaGroup } from "./answer-schema";
 
 /** Deeper ones are written as JSON: on a phone there is no room for more. */
@@ -46,9 +50,9 @@ export function SchemaBuilder({
           ))}
         </ol>
       )}
-      <button type="button" className="button button-small self-start" onClick={() => setFields([...fields, newField()])}>
+      <Button size="small" className="self-start" onClick={() => setFields([...fields, newField()])}>
         <Plus aria-hidden size={13} /> {depth === 0 ? "Add a field" : "Add a field to the group"}
-      </button>
+      </Button>
     </div>
   );
 }
@@ -82,8 +86,8 @@ function FieldRow({
       <div className="grid grid-cols-1 gap-2 sm:grid-cols-[minmax(0,1fr)_150px_auto]">
         <label className="flex min-w-0 flex-col gap-1">
           <span className="text-text-2">Field name</span>
-          <input
-            className="field font-mono"
+          <Input
+            className="font-mono"
             value={field.name}
             maxLength={200}
             placeholder="due_date"
@@ -92,38 +96,25 @@ function FieldRow({
             onChange={(event) => onChange({ ...field, name: event.target.value })}
           />
         </label>
-        <label className="flex flex-col gap-1">
-          <span className="text-text-2">Type</span>
-          <select className="field" value={field.kind} onChange={(event) => setKind(event.target.value as FieldKind)}>
+        <Field isQuiet label="Type">
+          <Select value={field.kind} onChange={(event) => setKind(event.target.value as FieldKind)}>
             {kinds.map((kind) => (
               <option key={kind} value={kind}>
                 {kind}
               </option>
             ))}
-          </select>
-        </label>
+          </Select>
+        </Field>
         <div className="flex items-end">
-          <button
-            type="button"
-            className="button button-quiet button-icon"
-            aria-label={`Move ${called} up`}
-            disabled={onUp === null}
-            onClick={onUp ?? undefined}
-          >
+          <Button variant="quiet" isIcon aria-label={`Move ${called} up`} disabled={onUp === null} onClick={onUp ?? undefined}>
             <ChevronUp aria-hidden size={15} />
-          </button>
-          <button
-            type="button"
-            className="button button-quiet button-icon"
-            aria-label={`Move ${called} down`}
-            disabled={onDown === null}
-            onClick={onDown ?? undefined}
-          >
+          </Button>
+          <Button variant="quiet" isIcon aria-label={`Move ${called} down`} disabled={onDown === null} onClick={onDown ?? undefined}>
             <ChevronDown aria-hidden size={15} />
-          </button>
-          <button type="button" className="button button-quiet button-icon text-failed" aria-label={`Remove ${called}`} onClick={onRemove}>
+          </Button>
+          <Button variant="quiet" isIcon className="text-failed" aria-label={`Remove ${called}`} onClick={onRemove}>
             <Trash2 aria-hidden size={15} />
-          </button>
+          </Button>
         </div>
       </div>
       {problem !== null && (
@@ -131,15 +122,9 @@ function FieldRow({
           {problem}
         </span>
       )}
-      <label className="flex flex-col gap-1">
-        <span className="text-text-2">What it is, for the model</span>
-        <input
-          className="field"
-          value={field.description}
-          maxLength={2_000}
-          onChange={(event) => onChange({ ...field, description: event.target.value })}
-        />
-      </label>
+      <Field isQuiet label="What it is, for the model">
+        <Input value={field.description} maxLength={2_000} onChange={(event) => onChange({ ...field, description: event.target.value })} />
+      </Field>
       {field.kind === "choice" && <Choices field={field} onChange={onChange} />}
       <div className="flex flex-wrap gap-x-5 gap-y-2">
         <Tick label="Required" isOn={field.isRequired} onChange={(isRequired) => onChange({ ...field, isRequired })} />
@@ -169,15 +154,13 @@ function Tick({ label, isOn, onChange }: { label: string; isOn: boolean; onChang
 /** One choice a line: commas are part of choices. */
 function Choices({ field, onChange }: { field: SchemaField; onChange: (field: SchemaField) => void }) {
   return (
-    <label className="flex flex-col gap-1">
-      <span className="text-text-2">Choices, one a line</span>
-      <textarea
-        className="field"
+    <Field isQuiet label="Choices, one a line">
+      <Textarea
         rows={Math.min(8, Math.max(2, field.choices.length + 1))}
         value={field.choices.join("\n")}
         onChange={(event) => onChange({ ...field, choices: event.target.value === "" ? [] : event.target.value.split("\n") })}
       />
-    </label>
+    </Field>
   );
 }
 

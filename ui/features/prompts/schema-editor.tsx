@@ -3,6 +3,8 @@
 import { useState } from "react";
 
 import { ApiError } from "@/api/errors";
+import { Button } from "@/components/ui/button";
+import { Field, Textarea } from "@/components/ui/field";
 
 import {
   emptyGroup,
@@ -85,16 +87,18 @@ export function SchemaEditor({
         <>
           <div role="group" aria-label="View of the schema" className="flex gap-1">
             {(["fields", "json"] as const).map((name) => (
-              <button
+              <Button
                 key={name}
                 type="button"
-                className={`button button-small ${view === name ? "bg-selected! font-semibold" : "button-quiet"}`}
+                size="small"
+                variant={view === name ? "plain" : "quiet"}
+                className={view === name ? "bg-selected! font-semibold" : ""}
                 aria-pressed={view === name}
                 disabled={name === "fields" && view === "json" && typeof parsed === "string"}
                 onClick={() => view !== name && show(name)}
               >
                 {name === "fields" ? "Builder" : "JSON"}
-              </button>
+              </Button>
             ))}
           </div>
           <SchemaErrors error={error} group={view === "fields" ? group : null} />
@@ -113,10 +117,9 @@ export function SchemaEditor({
 
 function JsonView({ text, problem, onChange }: { text: string; problem: string | null; onChange: (text: string) => void }) {
   return (
-    <label className="flex flex-col gap-1">
-      <span className="text-text-2">JSON schema of an object</span>
-      <textarea
-        className="field font-mono text-xs!"
+    <Field isQuiet label="JSON schema of an object">
+      <Textarea
+        className="font-mono text-xs!"
         rows={16}
         spellCheck={false}
         value={text}
@@ -128,7 +131,7 @@ function JsonView({ text, problem, onChange }: { text: string; problem: string |
           {problem}
         </span>
       )}
-    </label>
+    </Field>
   );
 }
 

@@ -3,7 +3,7 @@
 import { useRouter } from "next/navigation";
 import { useEffect, useState } from "react";
 
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 
 /** Asks before a link, a reload or closing the tab throws away what was not saved; renders the question. */
 export function UnsavedGuard({ isDirty }: { isDirty: boolean }) {

@@ -8,9 +8,11 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import { knowledgeBaseQuery, tagIndexQuery } from "@/api/queries";
 import { promptKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
 import { useMay } from "@/lib/permissions";
 
@@ -81,14 +83,14 @@ function VersionSelect({
   return (
     <label className="flex w-[150px] flex-col gap-1">
       <span className="text-text-2">{label}</span>
-      <select className="field" value={value ?? ""} onChange={(event) => onChange(Number(event.target.value))}>
+      <Select value={value ?? ""} onChange={(event) => onChange(Number(event.target.value))}>
         {value === null && <option value="">–</option>}
         {versions.map(({ version }) => (
           <option key={version} value={version}>
             Version {version}
           </option>
         ))}
-      </select>
+      </Select>
     </label>
   );
 }
@@ -203,9 +205,9 @@ function Diff({ label, before, after }: { label: string; before: string; after: 
       ))}
       {hiddenAtEnd > 0 && <Hidden count={hiddenAtEnd} />}
       {hidden > 0 && (
-        <button type="button" className="button button-quiet button-small m-1 font-sans" onClick={() => setWhole(true)}>
+        <Button variant="quiet" size="small" className="m-1 font-sans" onClick={() => setWhole(true)}>
           Show every line
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -242,9 +244,9 @@ function Restore({ prompt, version }: { prompt: Prompt; version: PromptVersion }
   });
   return (
     <>
-      <button type="button" className="button" disabled={restore.isPending} onClick={() => setAsking(true)}>
+      <Button disabled={restore.isPending} onClick={() => setAsking(true)}>
         Restore version {version.version}
-      </button>
+      </Button>
       <ConfirmDialog
         open={isAsking}
         onOpenChange={setAsking}

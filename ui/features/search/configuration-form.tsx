@@ -1,5 +1,8 @@
 "use client";
 
+import { Field, Input } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
+
 import type { Configuration, Fusion, Mode } from "./configuration";
 
 /** Each change searches anew. */
@@ -14,23 +17,21 @@ export function ConfigurationForm({
   const isHybrid = configuration.mode === "hybrid";
   return (
     <div className="grid grid-cols-[repeat(auto-fill,minmax(150px,1fr))] items-end gap-3 border-b border-line bg-sunken px-4 py-3">
-      <label className="flex flex-col gap-1">
-        <span className="text-text-2">Find by</span>
-        <select className="field" value={configuration.mode} onChange={(event) => put({ mode: event.target.value as Mode })}>
+      <Field isQuiet label="Find by">
+        <Select value={configuration.mode} onChange={(event) => put({ mode: event.target.value as Mode })}>
           <option value="hybrid">Vector and words</option>
           <option value="vector">Vector</option>
           <option value="lexical">Words</option>
-        </select>
-      </label>
+        </Select>
+      </Field>
       <NumberField label="Results" value={configuration.topK} least={1} most={100} onChange={(topK) => topK !== null && put({ topK })} />
       {isHybrid && (
-        <label className="flex flex-col gap-1">
-          <span className="text-text-2">Join by</span>
-          <select className="field" value={configuration.fusion} onChange={(event) => put({ fusion: event.target.value as Fusion })}>
+        <Field isQuiet label="Join by">
+          <Select value={configuration.fusion} onChange={(event) => put({ fusion: event.target.value as Fusion })}>
             <option value="weighted">Weighted scores</option>
             <option value="rrf">Ranks (RRF)</option>
-          </select>
-        </label>
+          </Select>
+        </Field>
       )}
       {isHybrid && configuration.fusion === "weighted" && (
         <NumberField
@@ -93,11 +94,9 @@ function NumberField({
     }
   };
   return (
-    <label className="flex flex-col gap-1">
-      <span className="text-text-2">{label}</span>
-      <input
+    <Field isQuiet label={label}>
+      <Input
         key={value}
-        className="field"
         type="number"
         min={least}
         max={most}
@@ -109,6 +108,6 @@ function NumberField({
           if (event.key === "Enter") commit(event.currentTarget.value);
         }}
       />
-    </label>
+    </Field>
   );
 }

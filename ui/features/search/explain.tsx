@@ -6,8 +6,10 @@ import { useDeferredValue, useState } from "react";
 
 import type { Schemas } from "@/api/client";
 import { documentNamesQuery, knowledgeBaseQuery } from "@/api/queries";
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
+import { Field, Input } from "@/components/ui/field";
 
 import { describe } from "./configuration";
 import { HitCard } from "./hit-card";
@@ -67,10 +69,9 @@ function Asking({ question, onOpen }: { question: Question; onOpen: (hit: Hit) =
   const asked = useMutation({ mutationFn: (documentId: string) => explainEach(question, documentId) });
   return (
     <div className="flex flex-col gap-3">
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">Which document?</span>
-        <input className="field" autoFocus placeholder="Part of its name" value={text} onChange={(event) => setText(event.target.value)} />
-      </label>
+      <Field label="Which document?">
+        <Input autoFocus placeholder="Part of its name" value={text} onChange={(event) => setText(event.target.value)} />
+      </Field>
       {!asked.data && (
         <ul className="flex flex-col">
           {documents.data?.documents.map((document) => (
@@ -101,9 +102,9 @@ function Asking({ question, onOpen }: { question: Question; onOpen: (hit: Hit) =
               {explanation ? <Explanation explanation={explanation} onOpen={onOpen} /> : <Banner tone="failed">{error?.message}</Banner>}
             </section>
           ))}
-          <button type="button" className="button self-start" onClick={() => asked.reset()}>
+          <Button className="self-start" onClick={() => asked.reset()}>
             Ask about another document
-          </button>
+          </Button>
         </>
       )}
     </div>

@@ -3,6 +3,10 @@
 import { Plus, X } from "lucide-react";
 import { useState } from "react";
 
+import { Button } from "@/components/ui/button";
+import { Input, Textarea } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
+
 import { type FilterRow, filterProblem, type Operator, OPERATORS, readFilter, toMetadataFilter } from "./filter";
 
 const FIELDS = ["document_name", "document_id", "tag_ids", "content_type", "upload_date", "page", "metadata."];
@@ -44,8 +48,8 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
       {isJson ? (
         <label className="flex flex-col gap-1">
           <span className="sr-only">Filter as JSON</span>
-          <textarea
-            className="field font-mono text-xs"
+          <Textarea
+            className="font-mono text-xs"
             rows={5}
             spellCheck={false}
             aria-invalid={problem !== null}
@@ -64,40 +68,30 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
           <div key={at} className="flex flex-wrap items-center gap-2">
             <label className="w-[190px] max-md:basis-full">
               <span className="sr-only">Field {at + 1}</span>
-              <input
-                className="field"
-                list="filter-fields"
-                value={row.field}
-                onChange={(event) => put(at, { field: event.target.value })}
-              />
+              <Input list="filter-fields" value={row.field} onChange={(event) => put(at, { field: event.target.value })} />
             </label>
             <label className="w-[150px] max-md:w-[120px]">
               <span className="sr-only">Comparison {at + 1}</span>
-              <select className="field" value={row.operator} onChange={(event) => put(at, { operator: event.target.value as Operator })}>
+              <Select value={row.operator} onChange={(event) => put(at, { operator: event.target.value as Operator })}>
                 {OPERATORS.map(({ operator, label }) => (
                   <option key={operator} value={operator}>
                     {label}
                   </option>
                 ))}
-              </select>
+              </Select>
             </label>
             {row.operator === "$exists" ? (
               <label className="w-[120px]">
                 <span className="sr-only">Value {at + 1}</span>
-                <select
-                  className="field"
-                  value={row.value === "false" ? "false" : "true"}
-                  onChange={(event) => put(at, { value: event.target.value })}
-                >
+                <Select value={row.value === "false" ? "false" : "true"} onChange={(event) => put(at, { value: event.target.value })}>
                   <option value="true">yes</option>
                   <option value="false">no</option>
-                </select>
+                </Select>
               </label>
             ) : (
               <label className="min-w-[120px] flex-1 md:max-w-[320px]">
                 <span className="sr-only">Value {at + 1}</span>
-                <input
-                  className="field"
+                <Input
                   placeholder={
                     row.operator === "$in" || row.operator === "$nin"
                       ? "a, b, c"
@@ -110,14 +104,14 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
                 />
               </label>
             )}
-            <button
-              type="button"
-              className="button button-quiet button-icon"
+            <Button
+              variant="quiet"
+              isIcon
               aria-label={`Leave condition ${at + 1} out`}
               onClick={() => setRows(rows.filter((_, index) => index !== at))}
             >
               <X aria-hidden size={14} />
-            </button>
+            </Button>
           </div>
         ))
       )}
@@ -128,27 +122,22 @@ export function FilterBuilder({ text, onApply }: { text: string; onApply: (text:
       </datalist>
       <div className="flex flex-wrap items-center gap-2">
         {!isJson && (
-          <button type="button" className="button" onClick={() => setRows([...rows, NEW_ROW])}>
+          <Button onClick={() => setRows([...rows, NEW_ROW])}>
             <Plus aria-hidden size={14} /> And
-          </button>
+          </Button>
         )}
-        <button type="submit" className="button button-primary" disabled={problem !== null}>
+        <Button type="submit" variant="primary" disabled={problem !== null}>
           Apply
-        </button>
-        {text !== "" && (
-          <button type="button" className="button" onClick={() => onApply("")}>
-            Clear
-          </button>
-        )}
-        <button
-          type="button"
-          className="button button-quiet"
+        </Button>
+        {text !== "" && <Button onClick={() => onApply("")}>Clear</Button>}
+        <Button
+          variant="quiet"
           onClick={toggle}
           disabled={richer || problem !== null}
           title={richer ? "A form cannot show this filter" : undefined}
         >
           {isJson ? "As a form" : "As JSON"}
-        </button>
+        </Button>
       </div>
     </form>
   );

@@ -2,7 +2,6 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Columns2, ListFilter, Search } from "lucide-react";
-import Link from "next/link";
 import { parseAsArrayOf, parseAsString, useQueryStates } from "nuqs";
 import { useState } from "react";
 
@@ -10,6 +9,8 @@ import { knowledgeBaseListQuery } from "@/api/queries";
 import { BasePicker } from "@/components/base-picker";
 import { EmptyState } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
+import { Button, ButtonLink } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
 import { PageBeside } from "@/components/viewer/page-beside";
 import { passageOf } from "@/components/viewer/passage";
 import { noteSearch } from "@/lib/first-steps";
@@ -89,19 +90,19 @@ export function SearchTester() {
   return (
     <>
       <PageHead title="Search tester">
-        <button
+        <Button
           type="button"
-          className={`button ${filter ? "bg-selected" : ""}`}
+          className={filter ? "bg-selected" : ""}
           onClick={() => setFilterOpen(!isFilterOpen)}
           aria-expanded={isFilterOpen}
         >
           <ListFilter aria-hidden size={14} />
           <span className="max-md:sr-only">Filter{filter ? ": on" : ""}</span>
-        </button>
-        <button type="button" className={`button ${b === null ? "" : "bg-selected"}`} onClick={toggleCompare} aria-pressed={b !== null}>
+        </Button>
+        <Button type="button" className={b === null ? "" : "bg-selected"} onClick={toggleCompare} aria-pressed={b !== null}>
           <Columns2 aria-hidden size={14} />
           <span className="max-md:sr-only">Compare{b === null ? "" : ": on"}</span>
-        </button>
+        </Button>
       </PageHead>
       <form
         className="bar"
@@ -113,9 +114,8 @@ export function SearchTester() {
       >
         <label className="min-w-[200px] flex-1 max-md:basis-full">
           <span className="sr-only">Question</span>
-          <input
+          <Input
             id="question"
-            className="field"
             placeholder="How can we end the contract?"
             list="recent-questions"
             autoComplete="off"
@@ -126,9 +126,9 @@ export function SearchTester() {
         </label>
         <RecentQuestions key={url.q} />
         <BasePicker kbIds={kbIds} onChange={(ids) => void setUrl({ kb: ids })} />
-        <button type="submit" className="button button-primary" disabled={text.trim() === "" || kbIds.length === 0}>
+        <Button type="submit" variant="primary" disabled={text.trim() === "" || kbIds.length === 0}>
           <Search aria-hidden size={14} /> Search
-        </button>
+        </Button>
       </form>
       {isFilterOpen && <FilterBuilder key={url.f} text={url.f} onApply={(f) => void setUrl({ f: f || null })} />}
       {b !== null && isNarrow && (
@@ -152,9 +152,9 @@ export function SearchTester() {
             <EmptyState
               title="There is no knowledge base to search"
               action={
-                <Link href="/kbs/new/" className="button button-primary">
+                <ButtonLink href="/kbs/new/" variant="primary">
                   Create one
-                </Link>
+                </ButtonLink>
               }
             >
               It gathers every document that shares its tags.

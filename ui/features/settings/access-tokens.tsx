@@ -7,14 +7,17 @@ import { useState } from "react";
 import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { OnlyWhoMay } from "@/components/may";
 import { Pager } from "@/components/pager";
 import { SecretOnce } from "@/components/secret-once";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Select } from "@/components/ui/select";
 import { useNow } from "@/lib/now";
 import { usePermissions } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
@@ -75,9 +78,9 @@ function TokenList() {
   return (
     <>
       <SettingsHead>
-        <button type="button" className="button button-primary" onClick={() => setCreating(true)}>
+        <Button variant="primary" onClick={() => setCreating(true)}>
           <Plus aria-hidden size={14} /> New token
-        </button>
+        </Button>
       </SettingsHead>
       <div className="min-h-0 flex-1 overflow-auto">
         {error && !data ? (
@@ -85,10 +88,11 @@ function TokenList() {
         ) : data?.total_count === 0 ? (
           <EmptyState title="No access tokens" />
         ) : (
-          <table className="table table-cards">
-            <caption className="sr-only">Access tokens</caption>
-            <thead>
-              <tr>
+          <DataTable
+            caption="Access tokens"
+            isCards
+            head={
+              <>
                 <th data-column="name" className="pl-4!">
                   Name
                 </th>
@@ -101,62 +105,62 @@ function TokenList() {
                 <th className="w-[190px]">
                   <span className="sr-only">Actions</span>
                 </th>
-              </tr>
-            </thead>
-            <tbody>
-              {data === undefined ? (
-                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%", "60%", "60%"]} />
-              ) : (
-                data.access_tokens.map((token) => (
-                  <tr key={token.token_id}>
-                    <td className="pl-4! font-medium" title={token.name}>
-                      {token.name}
-                      <span className="block font-normal md:hidden">
-                        <TokenState token={token} />
-                      </span>
-                    </td>
-                    <td className="text-text-2 max-md:hidden">{token.scope}</td>
-                    <td className="max-md:hidden">
+              </>
+            }
+          >
+            {data === undefined ? (
+              <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%", "60%", "60%", "60%", "60%"]} />
+            ) : (
+              data.access_tokens.map((token) => (
+                <tr key={token.token_id}>
+                  <td className="pl-4! font-medium" title={token.name}>
+                    {token.name}
+                    <span className="block font-normal md:hidden">
                       <TokenState token={token} />
-                    </td>
-                    <td className="text-text-2 max-md:hidden">{token.last_used_at ? <Time at={token.last_used_at} /> : "never"}</td>
-                    <td className="text-text-2 @max-[1150px]:hidden">
-                      <Time at={token.created_at} />
-                    </td>
-                    <td className="truncate text-text-2 @max-[1020px]:hidden" title={token.made_by?.name}>
-                      {token.made_by?.name ?? "unknown"}
-                    </td>
-                    <td className="text-text-2 @max-[870px]:hidden">
-                      {token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}
-                    </td>
-                    <td className="text-right">
-                      {isBoundByItsMaker(token) && (token.scope !== "admin" || permission === "owner") && (
-                        <button
-                          type="button"
-                          className="button button-quiet button-small"
-                          aria-label={`Take over ${token.name}`}
-                          disabled={takeOver.isPending}
-                          onClick={() => takeOver.mutate(token)}
-                        >
-                          Take over
-                        </button>
-                      )}
-                      {!token.revoked_at && (token.scope !== "admin" || permission === "owner") && (
-                        <button
-                          type="button"
-                          className="button button-quiet button-small text-failed"
-                          aria-label={`Revoke ${token.name}`}
-                          onClick={() => setRevoked(token)}
-                        >
-                          Revoke
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))
-              )}
-            </tbody>
-          </table>
+                    </span>
+                  </td>
+                  <td className="text-text-2 max-md:hidden">{token.scope}</td>
+                  <td className="max-md:hidden">
+                    <TokenState token={token} />
+                  </td>
+                  <td className="text-text-2 max-md:hidden">{token.last_used_at ? <Time at={token.last_used_at} /> : "never"}</td>
+                  <td className="text-text-2 @max-[1150px]:hidden">
+                    <Time at={token.created_at} />
+                  </td>
+                  <td className="truncate text-text-2 @max-[1020px]:hidden" title={token.made_by?.name}>
+                    {token.made_by?.name ?? "unknown"}
+                  </td>
+                  <td className="text-text-2 @max-[870px]:hidden">
+                    {token.expires_at ? <Time at={token.expires_at} isPlanned /> : "never"}
+                  </td>
+                  <td className="text-right">
+                    {isBoundByItsMaker(token) && (token.scope !== "admin" || permission === "owner") && (
+                      <Button
+                        variant="quiet"
+                        size="small"
+                        aria-label={`Take over ${token.name}`}
+                        disabled={takeOver.isPending}
+                        onClick={() => takeOver.mutate(token)}
+                      >
+                        Take over
+                      </Button>
+                    )}
+                    {!token.revoked_at && (token.scope !== "admin" || permission === "owner") && (
+                      <Button
+                        variant="quiet"
+                        size="small"
+                        className="text-failed"
+                        aria-label={`Revoke ${token.name}`}
+                        onClick={() => setRevoked(token)}
+                      >
+                        Revoke
+                      </Button>
+                    )}
+                  </td>
+                </tr>
+              ))
+            )}
+          </DataTable>
         )}
       </div>
       {data && data.total_count > ROWS_A_PAGE && (
@@ -249,12 +253,10 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       title="New access token"
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form="token-form" className="button button-primary" disabled={create.isPending || name.trim() === ""}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="token-form" variant="primary" disabled={create.isPending || name.trim() === ""}>
             Create the token
-          </button>
+          </Button>
         </>
       }
     >
@@ -268,23 +270,23 @@ function CreateDialog({ onClose }: { onClose: () => void }) {
       >
         {general && <Banner tone="failed">{general}</Banner>}
         <Field label="Name" hint="What or who uses it" error={create.error} field="name">
-          <input className="field" autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+          <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
         </Field>
         <Field label="May" hint={SCOPES.find((item) => item.scope === scope)?.may ?? ""}>
-          <select className="field" value={scope} onChange={(event) => setScope(event.target.value as Schemas["TokenScope"])}>
+          <Select value={scope} onChange={(event) => setScope(event.target.value as Schemas["TokenScope"])}>
             {SCOPES.filter((item) => item.scope !== "admin" || permission === "owner").map((item) => (
               <option key={item.scope}>{item.scope}</option>
             ))}
-          </select>
+          </Select>
         </Field>
         <Field label="Expires">
-          <select className="field" value={days} onChange={(event) => setDays(Number(event.target.value))}>
+          <Select value={days} onChange={(event) => setDays(Number(event.target.value))}>
             {LIFETIMES.map((lifetime) => (
               <option key={lifetime.days} value={lifetime.days}>
                 {lifetime.label}
               </option>
             ))}
-          </select>
+          </Select>
         </Field>
       </form>
     </Dialog>

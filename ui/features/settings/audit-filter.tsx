@@ -2,6 +2,10 @@
 
 import { useQuery } from "@tanstack/react-query";
 
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
+import { Select } from "@/components/ui/select";
+
 import { ACTIONS, actionWords, type AuditFilterValues } from "./audit-values";
 import { memberNamesQuery, tokenNamesQuery } from "./queries";
 
@@ -15,8 +19,8 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
   const isFiltered = Object.values(values).some((value) => value !== "");
   return (
     <div role="search" aria-label="Audit log" className="bar max-md:grid max-md:grid-cols-2">
-      <select
-        className="field md:w-auto md:max-w-[240px]"
+      <Select
+        className="md:w-auto md:max-w-[240px]"
         aria-label="Who"
         value={values.who}
         onChange={(event) => onChange({ who: event.target.value })}
@@ -28,9 +32,9 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
             {actor.name}
           </option>
         ))}
-      </select>
-      <select
-        className="field md:w-auto md:max-w-[240px]"
+      </Select>
+      <Select
+        className="md:w-auto md:max-w-[240px]"
         aria-label="What"
         value={values.action}
         onChange={(event) => onChange({ action: event.target.value })}
@@ -41,19 +45,17 @@ export function AuditFilter({ values, onChange }: { values: AuditFilterValues; o
             {actionWords(action)}
           </option>
         ))}
-      </select>
+      </Select>
       <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
-        From{" "}
-        <input className="field md:w-auto" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
+        From <Input className="md:w-auto" type="date" value={values.since} onChange={(event) => onChange({ since: event.target.value })} />
       </label>
       <label className="flex items-center gap-2 text-text-2 max-md:flex-col max-md:items-start max-md:gap-0">
-        To{" "}
-        <input className="field md:w-auto" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
+        To <Input className="md:w-auto" type="date" value={values.until} onChange={(event) => onChange({ until: event.target.value })} />
       </label>
       {isFiltered && (
-        <button type="button" className="button button-quiet" onClick={() => onChange({ who: "", action: "", since: "", until: "" })}>
+        <Button variant="quiet" onClick={() => onChange({ who: "", action: "", since: "", until: "" })}>
           Clear
-        </button>
+        </Button>
       )}
     </div>
   );

@@ -10,6 +10,7 @@ import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
+import { DataTable } from "@/components/ui/data-table";
 import { useMay } from "@/lib/permissions";
 import { useLastPage } from "@/lib/use-last-page";
 
@@ -61,49 +62,48 @@ function Entries() {
               : "Sign-ins, people, tokens, keys, settings and deletions are noted here."}
           </EmptyState>
         ) : (
-          <table className="table">
-            <caption className="sr-only">Audit log</caption>
-            <thead>
-              <tr>
+          <DataTable
+            caption="Audit log"
+            head={
+              <>
                 <th className="w-[130px] pl-4! max-md:w-[104px]">When</th>
                 <th className="max-md:hidden">Who</th>
                 <th data-column="name">What</th>
                 <th className="max-md:hidden @max-[760px]:hidden">To what</th>
                 <th className="w-[140px] @max-[880px]:hidden">From</th>
                 <th className="w-[110px] max-md:hidden">Answer</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data === undefined ? (
-                <SkeletonRows rows={8} columns={["60%", "60%", "60%", "60%", "60%", "60%"]} />
-              ) : (
-                data.entries.map((entry) => (
-                  <tr key={entry.entry_id}>
-                    <td className="pl-4! text-text-2">
-                      <Time at={entry.at} />
-                    </td>
-                    <td className="max-md:hidden" title={entry.actor.name}>
-                      {actorOf(entry)}
-                    </td>
-                    <td title={actionWords(entry.action)}>
-                      {actionWords(entry.action)}
-                      <span className="flex min-w-0 items-center gap-2 text-text-2 md:hidden">
-                        <span className="truncate">{actorOf(entry)}</span>
-                        {entry.status >= 400 && <State tone="failed">Refused</State>}
-                      </span>
-                    </td>
-                    <td className="font-mono text-xs text-text-2 max-md:hidden @max-[760px]:hidden">
-                      {Object.values(entry.target).join(" ")}
-                    </td>
-                    <td className="text-text-2 @max-[880px]:hidden">{entry.address ?? ""}</td>
-                    <td className="max-md:hidden">
-                      {entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}
-                    </td>
-                  </tr>
-                ))
-              )}
-            </tbody>
-          </table>
+              </>
+            }
+          >
+            {data === undefined ? (
+              <SkeletonRows rows={8} columns={["60%", "60%", "60%", "60%", "60%", "60%"]} />
+            ) : (
+              data.entries.map((entry) => (
+                <tr key={entry.entry_id}>
+                  <td className="pl-4! text-text-2">
+                    <Time at={entry.at} />
+                  </td>
+                  <td className="max-md:hidden" title={entry.actor.name}>
+                    {actorOf(entry)}
+                  </td>
+                  <td title={actionWords(entry.action)}>
+                    {actionWords(entry.action)}
+                    <span className="flex min-w-0 items-center gap-2 text-text-2 md:hidden">
+                      <span className="truncate">{actorOf(entry)}</span>
+                      {entry.status >= 400 && <State tone="failed">Refused</State>}
+                    </span>
+                  </td>
+                  <td className="font-mono text-xs text-text-2 max-md:hidden @max-[760px]:hidden">
+                    {Object.values(entry.target).join(" ")}
+                  </td>
+                  <td className="text-text-2 @max-[880px]:hidden">{entry.address ?? ""}</td>
+                  <td className="max-md:hidden">
+                    {entry.status < 400 ? <State tone="ready">Done</State> : <State tone="failed">Refused</State>}
+                  </td>
+                </tr>
+              ))
+            )}
+          </DataTable>
         )}
       </ScrollArea>
       {data && data.total_count > ROWS_A_PAGE && (

@@ -1,6 +1,6 @@
 "use client";
 
-import { FieldError } from "@/components/form";
+import { FieldError } from "@/components/ui/field";
 
 /** "deu" is "German (deu)", where the browser knows the code. */
 function languageName(code: string): string {

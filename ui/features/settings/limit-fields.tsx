@@ -3,7 +3,8 @@
 import { Plus, X } from "lucide-react";
 
 import type { Schemas } from "@/api/client";
-import { Field } from "@/components/form";
+import { Button } from "@/components/ui/button";
+import { Field, Input } from "@/components/ui/field";
 import { formatCount } from "@/lib/format";
 
 import type { ModelDraft, OrganizationDraft } from "./organization-draft";
@@ -22,8 +23,7 @@ function servers(most: number | null): string {
 /** Rate limits of the organization's own; empty is the server's. */
 export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps) {
   const number = (value: string, most: number | null, change: (value: string) => void, label?: string) => (
-    <input
-      className="field"
+    <Input
       type="number"
       inputMode="numeric"
       min={1}
@@ -57,8 +57,8 @@ export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps
       {draft.models.map((item, index) => (
         <div key={index} className="flex flex-wrap items-end gap-2">
           <Field label="Model" error={error} field={`rate_limits.models[${index}].model`}>
-            <input
-              className="field font-mono text-xs"
+            <Input
+              className="font-mono text-xs"
               required
               placeholder="openai/text-embedding-3-small"
               value={item.model}
@@ -66,8 +66,8 @@ export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps
             />
           </Field>
           <Field label="Calls" error={error} field={`rate_limits.models[${index}].requests_per_minute`}>
-            <input
-              className="field w-[110px]!"
+            <Input
+              className="w-[110px]!"
               type="number"
               min={1}
               value={item.requests}
@@ -75,31 +75,26 @@ export function LimitFields({ draft, server, error, onChange }: LimitFieldsProps
             />
           </Field>
           <Field label="Tokens" error={error} field={`rate_limits.models[${index}].tokens_per_minute`}>
-            <input
-              className="field w-[110px]!"
+            <Input
+              className="w-[110px]!"
               type="number"
               min={1}
               value={item.tokens}
               onChange={(event) => setModel(index, { tokens: event.target.value })}
             />
           </Field>
-          <button
-            type="button"
-            className="button button-quiet"
+          <Button
+            variant="quiet"
             aria-label={`Remove the limits of ${item.model || "this model"}`}
             onClick={() => onChange({ models: draft.models.filter((_, position) => position !== index) })}
           >
             <X aria-hidden size={14} />
-          </button>
+          </Button>
         </div>
       ))}
-      <button
-        type="button"
-        className="button self-start"
-        onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}
-      >
+      <Button className="self-start" onClick={() => onChange({ models: [...draft.models, { model: "", requests: "", tokens: "" }] })}>
         <Plus aria-hidden size={14} /> Limits of one model
-      </button>
+      </Button>
     </>
   );
 }

@@ -6,11 +6,12 @@ import { toast } from "sonner";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { organizationKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
-import { Field, formError } from "@/components/form";
+import { ConfirmDialog } from "@/components/ui/dialog";
+import { Field, formError, Input } from "@/components/ui/field";
 import { ScrollArea } from "@/components/scroll-area";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { Select } from "@/components/ui/select";
 import { UnsavedBar } from "@/components/unsaved-bar";
 import { plural } from "@/lib/format";
 import { usePermissions } from "@/lib/permissions";
@@ -70,13 +71,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
             {!mayChange && <Banner tone="working">You may look at these settings. {whoMay("update_organization")} change them.</Banner>}
             {general && <Banner tone="failed">{general} Your changes are still here.</Banner>}
             <Field label="Name" error={save.error} field="name">
-              <input
-                className="field"
-                required
-                maxLength={100}
-                value={draft.name}
-                onChange={(event) => change({ name: event.target.value })}
-              />
+              <Input required maxLength={100} value={draft.name} onChange={(event) => change({ name: event.target.value })} />
             </Field>
             <Field
               label="Days that documents are kept"
@@ -84,8 +79,8 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
               error={save.error}
               field="document_days"
             >
-              <input
-                className="field max-w-[160px]"
+              <Input
+                className="max-w-[160px]"
                 type="number"
                 min={1}
                 max={36500}
@@ -101,8 +96,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
                   : "Nothing is shared: each text is paid for once by this organization."
               }
             >
-              <select
-                className="field"
+              <Select
                 value={draft.cacheScope}
                 onChange={(event) => change({ cacheScope: event.target.value === "organization" ? "organization" : "global" })}
               >
@@ -110,7 +104,7 @@ export function OrganizationForm({ stored }: { stored: Stored }) {
                   <option value="global">Shared with the other organizations of this server</option>
                 )}
                 <option value="organization">Of this organization alone</option>
-              </select>
+              </Select>
             </Field>
             <LanguageFields
               chosen={draft.languages}

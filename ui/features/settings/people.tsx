@@ -8,13 +8,16 @@ import { toast } from "sonner";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { memberKeys } from "@/api/keys";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonRows, tellFailure } from "@/components/feedback";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { Pager } from "@/components/pager";
 import { SecretOnce } from "@/components/secret-once";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Select } from "@/components/ui/select";
 import { type Permission, usePermissions } from "@/lib/permissions";
 import type { Role } from "@/lib/session";
 import { useLastPage } from "@/lib/use-last-page";
@@ -93,9 +96,9 @@ export function People() {
     <>
       <SettingsHead>
         {may("create_invitation") && (
-          <button type="button" className="button button-primary" onClick={() => setInviting(true)}>
+          <Button variant="primary" onClick={() => setInviting(true)}>
             <Plus aria-hidden size={14} /> Invite
-          </button>
+          </Button>
         )}
       </SettingsHead>
       <div className="min-h-0 flex-1 overflow-auto">
@@ -107,10 +110,11 @@ export function People() {
             {may("create_invitation") && " Invite somebody, who then signs in with a password."}
           </EmptyState>
         ) : (
-          <table className="table table-cards">
-            <caption className="sr-only">People</caption>
-            <thead>
-              <tr>
+          <DataTable
+            caption="People"
+            isCards
+            head={
+              <>
                 <th data-column="name" className="pl-4!">
                   Person
                 </th>
@@ -119,87 +123,86 @@ export function People() {
                 <th className="w-[120px] max-md:w-[100px]">
                   <span className="sr-only">Actions</span>
                 </th>
-              </tr>
-            </thead>
-            <tbody>
-              {members.data === undefined ? (
-                <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%"]} />
-              ) : (
-                members.data.members.map((member) => (
-                  <tr key={member.user_id}>
-                    <td className="pl-4!" title={member.email}>
-                      <span className="font-medium max-md:block max-md:truncate">{member.name}</span>{" "}
-                      <span className="text-text-2 max-md:block max-md:truncate">{member.email}</span>
-                    </td>
-                    <td>
-                      {mayChange(member) ? (
-                        <select
-                          className="field"
-                          aria-label={`Role of ${member.email}`}
-                          value={member.role}
-                          disabled={change.isPending || member.user_id === lastOwner}
-                          title={member.user_id === lastOwner ? LAST_OWNER : undefined}
-                          onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
-                        >
-                          {rolesFor(permission).map(({ role }) => (
-                            <option key={role}>{role}</option>
-                          ))}
-                        </select>
-                      ) : (
-                        <span className="text-text-2">{member.role}</span>
-                      )}
-                    </td>
-                    <td className="text-text-2 max-md:hidden">
-                      {member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}
-                    </td>
-                    <td className="text-right">
-                      {mayChange(member) && (
-                        <button
-                          type="button"
-                          disabled={member.user_id === lastOwner}
-                          title={member.user_id === lastOwner ? LAST_OWNER : undefined}
-                          className="button button-quiet button-small text-failed"
-                          aria-label={`Remove ${member.email}`}
-                          onClick={() => setLeaving(member)}
-                        >
-                          Remove
-                        </button>
-                      )}
-                    </td>
-                  </tr>
-                ))
-              )}
-              {open.map((invitation) => (
-                <tr key={invitation.invitation_id}>
-                  <td className="pl-4! text-text-2">
-                    {invitation.email ?? "Whoever has the link"} (invited{invitation.made_by && ` by ${invitation.made_by.name}`})
+              </>
+            }
+          >
+            {members.data === undefined ? (
+              <SkeletonRows rows={4} columns={["40%", "60%", "60%", "60%"]} />
+            ) : (
+              members.data.members.map((member) => (
+                <tr key={member.user_id}>
+                  <td className="pl-4!" title={member.email}>
+                    <span className="font-medium max-md:block max-md:truncate">{member.name}</span>{" "}
+                    <span className="text-text-2 max-md:block max-md:truncate">{member.email}</span>
                   </td>
-                  <td className="text-text-2">{invitation.role_now ?? invitation.role}</td>
-                  <td className="text-text-2 max-md:hidden">
-                    {invitation.role_now === null ? (
-                      "link ended with its maker"
+                  <td>
+                    {mayChange(member) ? (
+                      <Select
+                        aria-label={`Role of ${member.email}`}
+                        value={member.role}
+                        disabled={change.isPending || member.user_id === lastOwner}
+                        title={member.user_id === lastOwner ? LAST_OWNER : undefined}
+                        onChange={(event) => change.mutate({ member, role: event.target.value as Role })}
+                      >
+                        {rolesFor(permission).map(({ role }) => (
+                          <option key={role}>{role}</option>
+                        ))}
+                      </Select>
                     ) : (
-                      <>
-                        link until <Time at={invitation.expires_at} isPlanned />
-                      </>
+                      <span className="text-text-2">{member.role}</span>
                     )}
                   </td>
+                  <td className="text-text-2 max-md:hidden">
+                    {member.last_signed_in_at ? <Time at={member.last_signed_in_at} /> : "never"}
+                  </td>
                   <td className="text-right">
-                    {may("delete_invitation") && (
-                      <button
-                        type="button"
-                        className="button button-quiet button-small"
-                        aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`}
-                        onClick={() => withdraw.mutate(invitation)}
+                    {mayChange(member) && (
+                      <Button
+                        disabled={member.user_id === lastOwner}
+                        title={member.user_id === lastOwner ? LAST_OWNER : undefined}
+                        variant="quiet"
+                        size="small"
+                        className="text-failed"
+                        aria-label={`Remove ${member.email}`}
+                        onClick={() => setLeaving(member)}
                       >
-                        Withdraw
-                      </button>
+                        Remove
+                      </Button>
                     )}
                   </td>
                 </tr>
-              ))}
-            </tbody>
-          </table>
+              ))
+            )}
+            {open.map((invitation) => (
+              <tr key={invitation.invitation_id}>
+                <td className="pl-4! text-text-2">
+                  {invitation.email ?? "Whoever has the link"} (invited{invitation.made_by && ` by ${invitation.made_by.name}`})
+                </td>
+                <td className="text-text-2">{invitation.role_now ?? invitation.role}</td>
+                <td className="text-text-2 max-md:hidden">
+                  {invitation.role_now === null ? (
+                    "link ended with its maker"
+                  ) : (
+                    <>
+                      link until <Time at={invitation.expires_at} isPlanned />
+                    </>
+                  )}
+                </td>
+                <td className="text-right">
+                  {may("delete_invitation") && (
+                    <Button
+                      variant="quiet"
+                      size="small"
+                      aria-label={`Withdraw the invitation of ${invitation.email ?? "whoever has the link"}`}
+                      onClick={() => withdraw.mutate(invitation)}
+                    >
+                      Withdraw
+                    </Button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </DataTable>
         )}
       </div>
       {members.data && members.data.total_count > ROWS_A_PAGE && (
@@ -249,9 +252,9 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
         onOpenChange={(isOpen) => !isOpen && onClose()}
         title="Invitation sent"
         footer={
-          <button type="button" className="button button-primary" onClick={onClose}>
+          <Button variant="primary" onClick={onClose}>
             Done
-          </button>
+          </Button>
         }
       >
         <p>A link was sent to {invite.data.email}. It works once.</p>
@@ -278,12 +281,10 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
       title="Invite somebody"
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form="invite-form" className="button button-primary" disabled={invite.isPending || email.trim() === ""}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="invite-form" variant="primary" disabled={invite.isPending || email.trim() === ""}>
             Invite
-          </button>
+          </Button>
         </>
       }
     >
@@ -297,14 +298,14 @@ function InviteDialog({ onClose, onInvited }: { onClose: () => void; onInvited: 
       >
         {general && <Banner tone="failed">{general}</Banner>}
         <Field label="E-mail address" error={invite.error} field="email">
-          <input className="field" type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />
+          <Input type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />
         </Field>
         <Field label="Role" hint={ROLES.find((item) => item.role === role)?.may ?? ""}>
-          <select className="field" value={role} onChange={(event) => setRole(event.target.value as Role)}>
+          <Select value={role} onChange={(event) => setRole(event.target.value as Role)}>
             {rolesFor(permission).map((item) => (
               <option key={item.role}>{item.role}</option>
             ))}
-          </select>
+          </Select>
         </Field>
       </form>
     </Dialog>

@@ -9,11 +9,12 @@ import { toast } from "sonner";
 import { answered, api, organizationPath, type Schemas } from "@/api/client";
 import { modelKeys, providerKeys } from "@/api/keys";
 import { providersQuery } from "@/api/queries";
-import { ConfirmDialog, Dialog } from "@/components/dialog";
+import { ConfirmDialog, Dialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
 import { formatMilliseconds } from "@/lib/format";
 import { useMay, usePermissions } from "@/lib/permissions";
 
@@ -29,9 +30,9 @@ export function Providers() {
   const [asked] = useQueryState("add", parseAsString);
   const [edited, setEdited] = useState<string | null>(asked === null ? null : "");
   const add = useMay("put_llm_provider") && (
-    <button type="button" className="button button-primary" onClick={() => setEdited("")}>
+    <Button variant="primary" onClick={() => setEdited("")}>
       <Plus aria-hidden size={14} /> Add a key
-    </button>
+    </Button>
   );
   return (
     <>
@@ -94,19 +95,17 @@ function ProviderRow({ provider, onReplace }: { provider: Provider; onReplace: (
         {test.data?.is_working && <ProviderModels name={name} />}
       </div>
       {may("test_llm_provider") && (
-        <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate()}>
+        <Button disabled={test.isPending} onClick={() => test.mutate()}>
           {test.isPending ? "Testing…" : "Test"}
-        </button>
+        </Button>
       )}
       {may("put_llm_provider") && (
-        <button type="button" className="button" onClick={onReplace}>
-          {provider.source === "organization" ? "Replace the key" : "Use a key of our own"}
-        </button>
+        <Button onClick={onReplace}>{provider.source === "organization" ? "Replace the key" : "Use a key of our own"}</Button>
       )}
       {provider.source === "organization" && may("delete_llm_provider") && (
-        <button type="button" className="button text-failed" onClick={() => setForgetting(true)}>
+        <Button className="text-failed" onClick={() => setForgetting(true)}>
           Forget
-        </button>
+        </Button>
       )}
       <ConfirmDialog
         open={isForgetting}
@@ -149,17 +148,10 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
       description="Stored encrypted; it is never shown again."
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            form="key-form"
-            className="button button-primary"
-            disabled={put.isPending || key === "" || provider.trim() === ""}
-          >
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="key-form" variant="primary" disabled={put.isPending || key === "" || provider.trim() === ""}>
             Store the key
-          </button>
+          </Button>
         </>
       }
     >
@@ -174,14 +166,7 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
         {general && <Banner tone="failed">{general}</Banner>}
         {!name && (
           <Field label="Provider" hint="As LiteLLM names it" error={put.error} field="litellm_provider">
-            <input
-              className="field"
-              list="providers"
-              required
-              autoFocus
-              value={provider}
-              onChange={(event) => setProvider(event.target.value)}
-            />
+            <Input list="providers" required autoFocus value={provider} onChange={(event) => setProvider(event.target.value)} />
             <datalist id="providers">
               {KNOWN.map((known) => (
                 <option key={known} value={known} />
@@ -190,8 +175,8 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
           </Field>
         )}
         <Field label="Key" error={put.error} field="api_key">
-          <input
-            className="field font-mono"
+          <Input
+            className="font-mono"
             type="password"
             autoComplete="off"
             required
@@ -205,7 +190,7 @@ function KeyDialog({ name, onClose }: { name: string; onClose: () => void }) {
           error={put.error}
           field="api_base"
         >
-          <input className="field" type="url" placeholder="https://" value={address} onChange={(event) => setAddress(event.target.value)} />
+          <Input type="url" placeholder="https://" value={address} onChange={(event) => setAddress(event.target.value)} />
         </Field>
       </form>
     </Dialog>

@@ -5,9 +5,10 @@ import { useRouter } from "next/navigation";
 import { useEffect, useState } from "react";
 
 import { answered, api } from "@/api/client";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
+import { Button, buttonClass } from "@/components/ui/button";
 import { cookiePerson, session, type SignedIn } from "@/lib/session";
 
 import { Frame } from "./frame";
@@ -60,9 +61,9 @@ export function Invitation() {
       </p>
       {general && <Banner tone="failed">{general}</Banner>}
       {signedIn && (
-        <button type="button" className="button button-primary" disabled={accept.isPending} onClick={() => accept.mutate(false)}>
+        <Button variant="primary" disabled={accept.isPending} onClick={() => accept.mutate(false)}>
           Join as {signedIn.email}
-        </button>
+        </Button>
       )}
       {!signedIn && (
         <form
@@ -74,29 +75,14 @@ export function Invitation() {
         >
           {invitation.data.email === null && (
             <Field label="E-mail address" hint="You sign in with it" error={accept.error} field="email">
-              <input
-                className="field"
-                type="email"
-                required
-                autoComplete="username"
-                value={email}
-                onChange={(event) => setEmail(event.target.value)}
-              />
+              <Input type="email" required autoComplete="username" value={email} onChange={(event) => setEmail(event.target.value)} />
             </Field>
           )}
           <Field label="Name" error={accept.error} field="name">
-            <input
-              className="field"
-              required
-              maxLength={100}
-              autoComplete="name"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
+            <Input required maxLength={100} autoComplete="name" value={name} onChange={(event) => setName(event.target.value)} />
           </Field>
           <Field label="Password" hint="At least 10 characters" error={accept.error} field="password">
-            <input
-              className="field"
+            <Input
               type="password"
               required
               minLength={10}
@@ -105,9 +91,9 @@ export function Invitation() {
               onChange={(event) => setPassword(event.target.value)}
             />
           </Field>
-          <button type="submit" className="button button-primary" disabled={accept.isPending}>
+          <Button type="submit" variant="primary" disabled={accept.isPending}>
             {accept.isPending ? "Joining…" : "Join"}
-          </button>
+          </Button>
         </form>
       )}
     </Frame>
@@ -118,7 +104,7 @@ function Refused({ message }: { message: string }) {
   return (
     <Frame title="Invitation">
       <Banner tone="failed">{message}</Banner>
-      <a className="button self-start" href="/sign-in/">
+      <a className={buttonClass({}, "self-start")} href="/sign-in/">
         Sign in
       </a>
     </Frame>

@@ -4,8 +4,9 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { answered, api } from "@/api/client";
-import { Field, formError } from "@/components/form";
+import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
+import { Button, buttonClass } from "@/components/ui/button";
 import { session } from "@/lib/session";
 
 import { Frame } from "./frame";
@@ -25,7 +26,7 @@ export function NewPassword() {
         <p className="text-text-2" role="status">
           Your password is changed, and you are signed out everywhere.
         </p>
-        <a className="button button-primary self-start" href="/sign-in/">
+        <a className={buttonClass({ variant: "primary" }, "self-start")} href="/sign-in/">
           Sign in
         </a>
       </Frame>
@@ -44,8 +45,7 @@ export function NewPassword() {
       >
         <Field label="New password" hint="At least 10 characters" error={reset.error} field="password">
           {/* What is typed before the page answers would be lost. */}
-          <input
-            className="field"
+          <Input
             type="password"
             disabled={token === null}
             required
@@ -55,9 +55,9 @@ export function NewPassword() {
             onChange={(event) => setPassword(event.target.value)}
           />
         </Field>
-        <button type="submit" className="button button-primary" disabled={reset.isPending || !token}>
+        <Button type="submit" variant="primary" disabled={reset.isPending || !token}>
           {reset.isPending ? "Changing…" : "Change the password"}
-        </button>
+        </Button>
       </form>
     </Frame>
   );

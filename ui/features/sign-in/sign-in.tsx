@@ -6,6 +6,8 @@ import { useEffect, useState } from "react";
 
 import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
+import { Button, buttonClass } from "@/components/ui/button";
+import { Field, Input } from "@/components/ui/field";
 import { cookiePerson, ownPath, session } from "@/lib/session";
 
 import { Frame } from "./frame";
@@ -50,13 +52,13 @@ export function SignIn() {
         <WithPassword sendsMail={ways.data?.sends_mail ?? false} onDone={goOn} onNobody={() => setProblem(NO_ORGANIZATION)} />
       )}
       {ways.data?.oidc_name && !isWithToken && (
-        <a className="button" href={`/v0/auth/oidc/sign-in?next=${encodeURIComponent(next)}`}>
+        <a className={buttonClass()} href={`/v0/auth/oidc/sign-in?next=${encodeURIComponent(next)}`}>
           Sign in with {ways.data.oidc_name}
         </a>
       )}
-      <button type="button" className="button button-quiet self-start" onClick={() => setWithToken(!isWithToken)}>
+      <Button variant="quiet" className="self-start" onClick={() => setWithToken(!isWithToken)}>
         {isWithToken ? "Sign in with a password" : "Use an access token"}
-      </button>
+      </Button>
     </Frame>
   );
 }
@@ -86,34 +88,24 @@ function WithPassword({ sendsMail, onDone, onNobody }: { sendsMail: boolean; onD
       }}
     >
       {signIn.error && <Banner tone="failed">{signIn.error.message}</Banner>}
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">E-mail address</span>
-        <input
-          className="field"
-          type="email"
-          required
-          autoComplete="username"
-          value={email}
-          onChange={(event) => setEmail(event.target.value)}
-        />
-      </label>
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">Password</span>
-        <input
-          className="field"
+      <Field label="E-mail address">
+        <Input type="email" required autoComplete="username" value={email} onChange={(event) => setEmail(event.target.value)} />
+      </Field>
+      <Field label="Password">
+        <Input
           type="password"
           required
           autoComplete="current-password"
           value={password}
           onChange={(event) => setPassword(event.target.value)}
         />
-      </label>
-      <button type="submit" className="button button-primary" disabled={signIn.isPending}>
+      </Field>
+      <Button type="submit" variant="primary" disabled={signIn.isPending}>
         {signIn.isPending ? "Signing in…" : "Sign in"}
-      </button>
-      <button type="button" className="button button-quiet self-start" onClick={() => setForgotten(true)}>
+      </Button>
+      <Button variant="quiet" className="self-start" onClick={() => setForgotten(true)}>
         Forgotten the password?
-      </button>
+      </Button>
       {isForgotten &&
         (sendsMail ? (
           <div className="flex flex-col gap-2" role="status">
@@ -122,14 +114,9 @@ function WithPassword({ sendsMail, onDone, onNobody }: { sendsMail: boolean; onD
             ) : (
               <>
                 <p className="text-text-2">A link to a new password is sent to the address above.</p>
-                <button
-                  type="button"
-                  className="button self-start"
-                  disabled={email.trim() === "" || reset.isPending}
-                  onClick={() => reset.mutate()}
-                >
+                <Button className="self-start" disabled={email.trim() === "" || reset.isPending} onClick={() => reset.mutate()}>
                   Send the link
-                </button>
+                </Button>
               </>
             )}
             {reset.error && <Banner tone="failed">{reset.error.message}</Banner>}

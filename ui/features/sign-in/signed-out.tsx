@@ -6,8 +6,10 @@ import { useCallback, useEffect, useState } from "react";
 
 import { answered, api } from "@/api/client";
 import { organizationQuery } from "@/api/queries";
-import { Dialog } from "@/components/dialog";
+import { Dialog } from "@/components/ui/dialog";
 import { Banner } from "@/components/state";
+import { Button, buttonClass } from "@/components/ui/button";
+import { Field, Input } from "@/components/ui/field";
 import { cookiePerson, isPerson, session, type SignedIn, useEndedSession } from "@/lib/session";
 
 import { signInWaysQuery } from "./queries";
@@ -78,14 +80,11 @@ function PersonAgain({ email, onSignedIn }: { email: string; onSignedIn: (person
       }}
     >
       {signIn.error && <Banner tone="failed">{signIn.error.message}</Banner>}
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">E-mail address</span>
-        <input className="field" type="email" autoComplete="username" readOnly value={email} />
-      </label>
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">Password</span>
-        <input
-          className="field"
+      <Field label="E-mail address">
+        <Input type="email" autoComplete="username" readOnly value={email} />
+      </Field>
+      <Field label="Password">
+        <Input
           type="password"
           required
           autoFocus
@@ -93,12 +92,12 @@ function PersonAgain({ email, onSignedIn }: { email: string; onSignedIn: (person
           value={password}
           onChange={(event) => setPassword(event.target.value)}
         />
-      </label>
-      <button type="submit" className="button button-primary" disabled={signIn.isPending}>
+      </Field>
+      <Button type="submit" variant="primary" disabled={signIn.isPending}>
         {signIn.isPending ? "Signing in…" : "Sign in"}
-      </button>
+      </Button>
       {ways.data?.oidc_name && (
-        <a className="button" href="/v0/auth/oidc/sign-in?next=%2Fdocuments%2F" target="_blank" rel="noopener">
+        <a className={buttonClass()} href="/v0/auth/oidc/sign-in?next=%2Fdocuments%2F" target="_blank" rel="noopener">
           Sign in with {ways.data.oidc_name} in a new tab
         </a>
       )}
@@ -129,10 +128,9 @@ function TokenAgain({ organizationId }: { organizationId: string }) {
       }}
     >
       {problem && <Banner tone="failed">{problem}</Banner>}
-      <label className="flex flex-col gap-1">
-        <span className="font-medium">Access token</span>
-        <input
-          className="field font-mono"
+      <Field label="Access token">
+        <Input
+          className="font-mono"
           type="password"
           required
           autoFocus
@@ -140,10 +138,10 @@ function TokenAgain({ organizationId }: { organizationId: string }) {
           value={token}
           onChange={(event) => setToken(event.target.value)}
         />
-      </label>
-      <button type="submit" className="button button-primary">
+      </Field>
+      <Button type="submit" variant="primary">
         Sign in
-      </button>
+      </Button>
     </form>
   );
 }

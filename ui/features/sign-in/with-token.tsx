@@ -6,6 +6,8 @@ import { useState } from "react";
 import { ApiError } from "@/api/errors";
 import { organizationQuery } from "@/api/queries";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
+import { Field, Input } from "@/components/ui/field";
 import { readPasted, session, type TokenSession } from "@/lib/session";
 
 /** Opens the session with an access token; pasting connection.json into either field fills both. */
@@ -43,10 +45,9 @@ export function WithToken({ onDone }: { onDone: () => void }) {
         }}
       >
         {signIn.error && <Banner tone="failed">{explain(signIn.error)}</Banner>}
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Organization id</span>
-          <input
-            className="field font-mono"
+        <Field label="Organization id">
+          <Input
+            className="font-mono"
             required
             spellCheck={false}
             autoComplete="off"
@@ -54,11 +55,10 @@ export function WithToken({ onDone }: { onDone: () => void }) {
             onPaste={paste}
             onChange={(event) => setOrganizationId(event.target.value)}
           />
-        </label>
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Access token</span>
-          <input
-            className="field font-mono"
+        </Field>
+        <Field label="Access token">
+          <Input
+            className="font-mono"
             type="password"
             required
             autoComplete="off"
@@ -66,10 +66,10 @@ export function WithToken({ onDone }: { onDone: () => void }) {
             onPaste={paste}
             onChange={(event) => setToken(event.target.value)}
           />
-        </label>
-        <button type="submit" className="button button-primary" disabled={signIn.isPending}>
+        </Field>
+        <Button type="submit" variant="primary" disabled={signIn.isPending}>
           {signIn.isPending ? "Signing in…" : "Sign in"}
-        </button>
+        </Button>
       </form>
       <p className="text-text-2">
         Both are in <code className="font-mono text-xs">connection.json</code> in the data directory: paste the whole file into either

@@ -6,9 +6,10 @@ import { useState } from "react";
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
 import { tagKeys } from "@/api/keys";
-import { Dialog } from "@/components/dialog";
-import { FieldError, formError } from "@/components/form";
+import { Dialog } from "@/components/ui/dialog";
+import { Field, formError, Input, Textarea } from "@/components/ui/field";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
 import { colourFor, TAG_COLOURS } from "@/lib/tag-colours";
 
 export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boolean; onClose: () => void }) {
@@ -49,12 +50,10 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
       title={tag ? `Edit ${tag.name}` : "New tag"}
       footer={
         <>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form="tag-form" className="button button-primary" disabled={save.isPending || name.trim() === ""}>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" form="tag-form" variant="primary" disabled={save.isPending || name.trim() === ""}>
             {tag ? "Save" : "Create the tag"}
-          </button>
+          </Button>
         </>
       }
     >
@@ -67,11 +66,9 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
         }}
       >
         {general && <Banner tone="failed">{general}</Banner>}
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Name</span>
-          <input className="field" autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
-          <FieldError error={save.error} field="name" />
-        </label>
+        <Field label="Name" error={save.error} field="name">
+          <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />
+        </Field>
         <fieldset>
           <legend className="mb-1 font-medium">Colour</legend>
           <div className="flex flex-wrap gap-1.5">
@@ -93,17 +90,9 @@ export function TagDialog({ tag, open, onClose }: { tag: Tag | null; open: boole
             ))}
           </div>
         </fieldset>
-        <label className="flex flex-col gap-1">
-          <span className="font-medium">Description</span>
-          <textarea
-            className="field"
-            rows={3}
-            maxLength={2000}
-            value={description}
-            onChange={(event) => setDescription(event.target.value)}
-          />
-          <FieldError error={save.error} field="description" />
-        </label>
+        <Field label="Description" error={save.error} field="description">
+          <Textarea rows={3} maxLength={2000} value={description} onChange={(event) => setDescription(event.target.value)} />
+        </Field>
       </form>
     </Dialog>
   );

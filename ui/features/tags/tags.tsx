@@ -10,12 +10,14 @@ import { toast } from "sonner";
 import { answered, api, organizationPath } from "@/api/client";
 import type { Tag } from "@/api/queries";
 import { promptKeys, tagKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { SkeletonRows, tellFailure } from "@/components/feedback";
 import { NameList, useNameList } from "@/components/name-list";
 import { deletionWord, PromptUsesNote, usePromptUses } from "@/components/prompt-uses";
 import { Banner } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { usePermissions } from "@/lib/permissions";
 
@@ -47,9 +49,9 @@ export function TagsList() {
     onError: (failure) => tellFailure("The tag was not deleted", failure),
   });
   const create = may("create_tag") && (
-    <button type="button" className="button button-primary" onClick={() => void setOpened("1")}>
+    <Button variant="primary" onClick={() => void setOpened("1")}>
       <Plus aria-hidden size={14} /> New tag
-    </button>
+    </Button>
   );
   return (
     <>
@@ -63,10 +65,11 @@ export function TagsList() {
         empty={{ title: "No tags yet", text: "Tags decide which knowledge bases a document belongs to." }}
         banner={opened !== null && isKnown && !may("create_tag") && <Banner tone="working">{whoMay("create_tag")} make tags.</Banner>}
       >
-        <table className="table table-cards">
-          <caption className="sr-only">Tags</caption>
-          <thead>
-            <tr>
+        <DataTable
+          caption="Tags"
+          isCards
+          head={
+            <>
               <th data-column="name" className="pl-4! md:w-[36%]">
                 Name
               </th>
@@ -76,58 +79,53 @@ export function TagsList() {
               <th className="w-[150px] max-md:w-[132px]">
                 <span className="sr-only">Actions</span>
               </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data === undefined ? (
-              <SkeletonRows rows={8} columns={["50%", "70%", "40%", "60%", "60%"]} />
-            ) : (
-              data.tags.map((tag) => (
-                <tr key={tag.tag_id}>
-                  <td className="pl-4!">
-                    <span className="flex items-center gap-2">
-                      <span aria-hidden className="size-2.5 shrink-0 rounded-full" style={{ background: tag.color }} />
-                      <span className="truncate font-medium" title={tag.name}>
-                        {tag.name}
-                      </span>
+            </>
+          }
+        >
+          {data === undefined ? (
+            <SkeletonRows rows={8} columns={["50%", "70%", "40%", "60%", "60%"]} />
+          ) : (
+            data.tags.map((tag) => (
+              <tr key={tag.tag_id}>
+                <td className="pl-4!">
+                  <span className="flex items-center gap-2">
+                    <span aria-hidden className="size-2.5 shrink-0 rounded-full" style={{ background: tag.color }} />
+                    <span className="truncate font-medium" title={tag.name}>
+                      {tag.name}
                     </span>
-                  </td>
-                  <td className="text-text-2 max-md:hidden" title={tag.description}>
-                    {tag.description}
-                  </td>
-                  <td className="number" data-label="Documents">
-                    <TagUse tag={tag} />
-                  </td>
-                  <td className="text-text-2 @max-[960px]:hidden">
-                    <Time at={tag.updated_at} />
-                  </td>
-                  <td className="text-right">
-                    {may("update_tag") && (
-                      <button
-                        type="button"
-                        className="button button-quiet button-small"
-                        aria-label={`Edit ${tag.name}`}
-                        onClick={() => setEdited(tag)}
-                      >
-                        Edit
-                      </button>
-                    )}
-                    {may("delete_tag") && (
-                      <button
-                        type="button"
-                        className="button button-quiet button-small text-failed"
-                        aria-label={`Delete ${tag.name}`}
-                        onClick={() => setDeleted(tag)}
-                      >
-                        Delete
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))
-            )}
-          </tbody>
-        </table>
+                  </span>
+                </td>
+                <td className="text-text-2 max-md:hidden" title={tag.description}>
+                  {tag.description}
+                </td>
+                <td className="number" data-label="Documents">
+                  <TagUse tag={tag} />
+                </td>
+                <td className="text-text-2 @max-[960px]:hidden">
+                  <Time at={tag.updated_at} />
+                </td>
+                <td className="text-right">
+                  {may("update_tag") && (
+                    <Button variant="quiet" size="small" aria-label={`Edit ${tag.name}`} onClick={() => setEdited(tag)}>
+                      Edit
+                    </Button>
+                  )}
+                  {may("delete_tag") && (
+                    <Button
+                      variant="quiet"
+                      size="small"
+                      className="text-failed"
+                      aria-label={`Delete ${tag.name}`}
+                      onClick={() => setDeleted(tag)}
+                    >
+                      Delete
+                    </Button>
+                  )}
+                </td>
+              </tr>
+            ))
+          )}
+        </DataTable>
       </NameList>
       <TagDialog
         key={edited?.tag_id ?? (isNew ? "new" : "none")}

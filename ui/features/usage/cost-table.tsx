@@ -1,5 +1,6 @@
 "use client";
 
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 
 import { type Cost, formatDollars } from "./costs";
@@ -15,35 +16,35 @@ export function CostTable({ costs, groupWord, nameOf }: { costs: readonly Cost[]
       {costs.length === 0 ? (
         <p className="text-text-2">None in this period.</p>
       ) : (
-        <table className="table table-cards">
-          <caption className="sr-only">Cost of model calls by {groupWord.toLowerCase()}</caption>
-          <thead>
-            <tr>
+        <DataTable
+          caption={<>Cost of model calls by {groupWord.toLowerCase()}</>}
+          isCards
+          head={
+            <>
               <th data-column="name">{groupWord}</th>
               <th className="number w-[80px]">Calls</th>
               <th className="number w-[120px] max-md:hidden">Tokens asked</th>
               <th className="number w-[140px] max-md:hidden">Tokens answered</th>
               <th className="number w-[130px]">Cost</th>
+            </>
+          }
+        >
+          {costs.map((cost) => (
+            <tr key={cost.id}>
+              <td>
+                <span className="truncate" title={nameOf(cost.id)}>
+                  {nameOf(cost.id)}
+                </span>
+              </td>
+              <td className="number" data-label="Calls">
+                {formatCount(cost.calls)}
+              </td>
+              <td className="number max-md:hidden">{formatCount(cost.promptTokens)}</td>
+              <td className="number max-md:hidden">{formatCount(cost.completionTokens)}</td>
+              <td className="number">{cost.unpricedCalls === cost.calls ? "Price unknown" : formatDollars(cost.dollars)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {costs.map((cost) => (
-              <tr key={cost.id}>
-                <td>
-                  <span className="truncate" title={nameOf(cost.id)}>
-                    {nameOf(cost.id)}
-                  </span>
-                </td>
-                <td className="number" data-label="Calls">
-                  {formatCount(cost.calls)}
-                </td>
-                <td className="number max-md:hidden">{formatCount(cost.promptTokens)}</td>
-                <td className="number max-md:hidden">{formatCount(cost.completionTokens)}</td>
-                <td className="number">{cost.unpricedCalls === cost.calls ? "Price unknown" : formatDollars(cost.dollars)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </DataTable>
       )}
       {unpriced > 0 && (
         <p className="text-text-3">

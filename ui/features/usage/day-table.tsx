@@ -1,5 +1,6 @@
 "use client";
 
+import { DataTable } from "@/components/ui/data-table";
 import { formatCount, formatDay } from "@/lib/format";
 
 import type { Daily } from "./daily";
@@ -15,10 +16,11 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
     <details>
       <summary className="cursor-pointer font-medium">SPUs day by day</summary>
       <div className="mt-2 overflow-x-auto" role="region" aria-label="SPUs day by day" tabIndex={0}>
-        <table className="table table-cards">
-          <caption className="sr-only">SPUs day by day</caption>
-          <thead>
-            <tr>
+        <DataTable
+          caption="SPUs day by day"
+          isCards
+          head={
+            <>
               <th data-column="name" className="w-[160px]">
                 Day
               </th>
@@ -28,27 +30,26 @@ export function DayTable({ chart, nameOf }: { chart: Daily; nameOf: (id: string)
                 </th>
               ))}
               <th className="number w-[100px]">In all</th>
+            </>
+          }
+        >
+          {rows.map(({ day, at, spus }) => (
+            <tr key={day}>
+              <td>
+                {formatDay(day)}
+                {at === last && <span className="text-text-3"> so far</span>}
+              </td>
+              {spus.map((count, column) => (
+                <td key={chart.series[column]?.id ?? column} className="number" data-label={nameOf(chart.series[column]?.id ?? "")}>
+                  {formatCount(count)}
+                </td>
+              ))}
+              <td className="number font-medium" data-label="In all">
+                {formatCount(spus.reduce((sum, count) => sum + count, 0))}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ day, at, spus }) => (
-              <tr key={day}>
-                <td>
-                  {formatDay(day)}
-                  {at === last && <span className="text-text-3"> so far</span>}
-                </td>
-                {spus.map((count, column) => (
-                  <td key={chart.series[column]?.id ?? column} className="number" data-label={nameOf(chart.series[column]?.id ?? "")}>
-                    {formatCount(count)}
-                  </td>
-                ))}
-                <td className="number font-medium" data-label="In all">
-                  {formatCount(spus.reduce((sum, count) => sum + count, 0))}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </DataTable>
       </div>
     </details>
   );

@@ -9,6 +9,9 @@ import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
+import { Select } from "@/components/ui/select";
 import { formatCount, formatDay } from "@/lib/format";
 
 import { BarChart } from "./bar-chart";
@@ -64,33 +67,28 @@ export function Usage() {
       <PageHead title="Usage">
         <label>
           <span className="sr-only">Period</span>
-          <select
-            className="field"
+          <Select
             value={url.range}
             onChange={(event) => void setUrl({ range: RANGES.find((range) => range === event.target.value) ?? "30d" })}
           >
             <option value="7d">Last 7 days</option>
             <option value="30d">Last 30 days</option>
             <option value="90d">Last 90 days</option>
-          </select>
+          </Select>
         </label>
         <label>
           <span className="sr-only">By</span>
-          <select
-            className="field"
-            value={url.by}
-            onChange={(event) => void setUrl({ by: GROUPS.find((group) => group === event.target.value) ?? "kb" })}
-          >
+          <Select value={url.by} onChange={(event) => void setUrl({ by: GROUPS.find((group) => group === event.target.value) ?? "kb" })}>
             {GROUPS.map((group) => (
               <option key={group} value={group}>
                 By {GROUP_WORDS[group].toLowerCase()}
               </option>
             ))}
-          </select>
+          </Select>
         </label>
-        <button type="button" className="button" onClick={download} disabled={!chart || chart.series.length === 0}>
+        <Button onClick={download} disabled={!chart || chart.series.length === 0}>
           <Download aria-hidden size={14} /> CSV
-        </button>
+        </Button>
       </PageHead>
       <ScrollArea label="Usage" className="p-4">
         {error ? (
@@ -132,32 +130,32 @@ export function Usage() {
             ) : (
               <>
                 <BarChart chart={chart} nameOf={nameOf} />
-                <table className="table table-cards">
-                  <caption className="sr-only">SPUs by {GROUP_WORDS[by].toLowerCase()}</caption>
-                  <thead>
-                    <tr>
+                <DataTable
+                  caption={<>SPUs by {GROUP_WORDS[by].toLowerCase()}</>}
+                  isCards
+                  head={
+                    <>
                       <th data-column="name">{GROUP_WORDS[by]}</th>
                       <th className="number w-[120px]">SPUs</th>
                       <th className="number w-[90px]">Share</th>
+                    </>
+                  }
+                >
+                  {chart.series.map((series, at) => (
+                    <tr key={series.id}>
+                      <td>
+                        <span className="flex items-center gap-2">
+                          <span aria-hidden className="size-2.5 shrink-0 rounded-sm" style={{ background: colourOf(at) }} />
+                          <span className="truncate">{nameOf(series.id)}</span>
+                        </span>
+                      </td>
+                      <td className="number" data-label="SPUs">
+                        {formatCount(series.total)}
+                      </td>
+                      <td className="number text-text-2">{Math.round((series.total / Math.max(1, data.usage.total_spus)) * 100)} %</td>
                     </tr>
-                  </thead>
-                  <tbody>
-                    {chart.series.map((series, at) => (
-                      <tr key={series.id}>
-                        <td>
-                          <span className="flex items-center gap-2">
-                            <span aria-hidden className="size-2.5 shrink-0 rounded-sm" style={{ background: colourOf(at) }} />
-                            <span className="truncate">{nameOf(series.id)}</span>
-                          </span>
-                        </td>
-                        <td className="number" data-label="SPUs">
-                          {formatCount(series.total)}
-                        </td>
-                        <td className="number text-text-2">{Math.round((series.total / Math.max(1, data.usage.total_spus)) * 100)} %</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
+                  ))}
+                </DataTable>
                 <DayTable chart={chart} nameOf={nameOf} />
                 <p className="text-text-3">Days are those of UTC; {formatDay(data.days.at(-1) ?? "")} is not over yet.</p>
               </>

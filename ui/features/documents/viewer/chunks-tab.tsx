@@ -4,6 +4,7 @@ import { parseAsInteger, parseAsString, useQueryStates } from "nuqs";
 
 import type { DocumentDetail } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
+import { Select } from "@/components/ui/select";
 import { ChunkBrowser } from "@/components/viewer/chunk-browser";
 
 /** The document's chunks in one of its knowledge bases: each cuts it in its own way. */
@@ -27,8 +28,8 @@ export function ChunksTab({ document }: { document: DocumentDetail }) {
         <div className="bar">
           <label className="flex min-w-0 flex-1 items-center gap-2 md:max-w-[420px]">
             <span className="whitespace-nowrap">Knowledge base</span>
-            <select
-              className="field min-w-0"
+            <Select
+              className="min-w-0"
               value={base.kb_id}
               onChange={(event) => void setUrl({ kb: event.target.value, chunks: null, chunk: null }, { history: "push" })}
             >
@@ -37,7 +38,7 @@ export function ChunksTab({ document }: { document: DocumentDetail }) {
                   {item.name}
                 </option>
               ))}
-            </select>
+            </Select>
           </label>
         </div>
       )}

@@ -14,6 +14,7 @@ import { State, type Tone } from "@/components/state";
 import { TagChip } from "@/components/tag-chip";
 import { TagPicker } from "@/components/tag-picker";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
 import { formatBytes, formatCount } from "@/lib/format";
 
 import { changeMetadata, changeTag } from "../actions";
@@ -114,16 +115,15 @@ function Metadata({ document }: { document: DocumentDetail }) {
       <div className="mt-6 mb-2 flex items-center gap-3">
         <h2 className="text-lg font-semibold">Metadata</h2>
         <May to="update_document">
-          <button
-            type="button"
-            className="button button-small"
+          <Button
+            size="small"
             onClick={() => {
               save.reset();
               setOpen(true);
             }}
           >
             <PencilLine aria-hidden size={13} /> {fields.length === 0 ? "Add" : "Edit"}
-          </button>
+          </Button>
         </May>
       </div>
       {fields.length === 0 ? (
@@ -187,14 +187,9 @@ function TagLine({ document }: { document: DocumentDetail }) {
             <span key={id} className="inline-flex items-center">
               <TagChip tag={tag} />
               <May to="update_document">
-                <button
-                  type="button"
-                  className="button button-quiet button-small"
-                  aria-label={`Take off ${tag.name}`}
-                  onClick={() => void change(id, false)}
-                >
+                <Button variant="quiet" size="small" aria-label={`Take off ${tag.name}`} onClick={() => void change(id, false)}>
                   <X aria-hidden size={12} />
-                </button>
+                </Button>
               </May>
             </span>
           )
@@ -205,9 +200,9 @@ function TagLine({ document }: { document: DocumentDetail }) {
           ticked={(id) => (document.tag_ids.includes(id) ? "all" : "none")}
           onToggle={(tag, isOn) => void change(tag.tag_id, isOn)}
         >
-          <button type="button" className="button button-small">
+          <Button size="small">
             <Plus aria-hidden size={13} /> Tag
-          </button>
+          </Button>
         </TagPicker>
       </May>
     </div>

@@ -11,6 +11,8 @@ import { Pager } from "@/components/pager";
 import { ScrollArea } from "@/components/scroll-area";
 import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
+import { Button } from "@/components/ui/button";
+import { DataTable } from "@/components/ui/data-table";
 import { formatMilliseconds } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
 import { useMay } from "@/lib/permissions";
@@ -63,9 +65,9 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                   </State>
                   <span className="min-w-0 flex-1 break-words text-text-2">{job.error?.detail}</span>
                   {job.state === "dead" && mayReplay && (
-                    <button type="button" className="button button-small" onClick={() => void replay(job.job_id)}>
+                    <Button size="small" onClick={() => void replay(job.job_id)}>
                       Try again
-                    </button>
+                    </Button>
                   )}
                 </li>
               ))}
@@ -76,9 +78,11 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
         {data.attempts.length === 0 ? (
           <EmptyState title="Nothing was done yet" />
         ) : (
-          <table className="table table-cards">
-            <thead>
-              <tr>
+          <DataTable
+            caption=""
+            isCards
+            head={
+              <>
                 <th data-column="name" className="lg:w-[200px]">
                   Job
                 </th>
@@ -87,34 +91,33 @@ export function HistoryTab({ document }: { document: DocumentDetail }) {
                 <th className="number w-[90px] @max-[900px]:hidden">Took</th>
                 <th className="w-[110px]">When</th>
                 <th className="max-lg:hidden">Why it failed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.attempts.map((attempt) => {
-                const outcome = OUTCOMES[attempt.outcome] ?? { tone: "queued" as const, words: attempt.outcome };
-                return (
-                  <tr key={`${attempt.job_id}-${attempt.started_at}`}>
-                    <td>{KIND_WORDS[attempt.kind]}</td>
-                    <td>
-                      <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>
-                        {outcome.words}
-                      </State>
-                    </td>
-                    <td className="number @max-[900px]:hidden">{attempt.attempt}</td>
-                    <td className="number @max-[900px]:hidden">
-                      {formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}
-                    </td>
-                    <td>
-                      <Time at={attempt.ended_at} />
-                    </td>
-                    <td className="text-text-2 max-lg:hidden" title={attempt.error?.detail}>
-                      {attempt.error?.detail}
-                    </td>
-                  </tr>
-                );
-              })}
-            </tbody>
-          </table>
+              </>
+            }
+          >
+            {data.attempts.map((attempt) => {
+              const outcome = OUTCOMES[attempt.outcome] ?? { tone: "queued" as const, words: attempt.outcome };
+              return (
+                <tr key={`${attempt.job_id}-${attempt.started_at}`}>
+                  <td>{KIND_WORDS[attempt.kind]}</td>
+                  <td>
+                    <State tone={outcome.tone} {...(attempt.error && { title: attempt.error.detail })}>
+                      {outcome.words}
+                    </State>
+                  </td>
+                  <td className="number @max-[900px]:hidden">{attempt.attempt}</td>
+                  <td className="number @max-[900px]:hidden">
+                    {formatMilliseconds(Date.parse(attempt.ended_at) - Date.parse(attempt.started_at))}
+                  </td>
+                  <td>
+                    <Time at={attempt.ended_at} />
+                  </td>
+                  <td className="text-text-2 max-lg:hidden" title={attempt.error?.detail}>
+                    {attempt.error?.detail}
+                  </td>
+                </tr>
+              );
+            })}
+          </DataTable>
         )}
       </ScrollArea>
       {data.total_count > PAGE && (

@@ -8,6 +8,8 @@ import { useState } from "react";
 import type { DocumentDetail } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
 import { Banner } from "@/components/state";
+import { Button } from "@/components/ui/button";
+import { Input } from "@/components/ui/field";
 import { canShowPage, PagePane } from "@/components/viewer/page-pane";
 import { type Passage, partOnPage } from "@/components/viewer/passage";
 import { textPageQuery } from "@/components/viewer/queries";
@@ -76,14 +78,14 @@ export function Reading({
   return (
     <>
       <div className="bar min-h-[44px] py-1">
-        <button type="button" className="button button-icon" aria-label="Previous page" disabled={page <= 1} onClick={() => go(page - 1)}>
+        <Button isIcon aria-label="Previous page" disabled={page <= 1} onClick={() => go(page - 1)}>
           <ChevronLeft aria-hidden size={16} />
-        </button>
+        </Button>
         <label className="flex items-center gap-2 whitespace-nowrap">
           <span className="max-md:sr-only">Page</span>
-          <input
+          <Input
             key={page}
-            className="field w-14 text-right tabular-nums"
+            className="w-14 text-right tabular-nums"
             inputMode="numeric"
             defaultValue={page}
             onKeyDown={(event) => {
@@ -92,60 +94,35 @@ export function Reading({
           />
           of {Math.max(1, pageCount)}
         </label>
-        <button
-          type="button"
-          className="button button-icon"
-          aria-label="Next page"
-          disabled={page >= pageCount}
-          onClick={() => go(page + 1)}
-        >
+        <Button isIcon aria-label="Next page" disabled={page >= pageCount} onClick={() => go(page + 1)}>
           <ChevronRight aria-hidden size={16} />
-        </button>
+        </Button>
         {hasPage && layout !== "text" && (
           <span className="flex items-center gap-1 max-md:hidden">
-            <button
-              type="button"
-              className="button button-quiet button-icon"
-              aria-label="Smaller"
-              onClick={() => setZoom((now) => Math.max(0.4, now / ZOOM_STEP))}
-            >
+            <Button variant="quiet" isIcon aria-label="Smaller" onClick={() => setZoom((now) => Math.max(0.4, now / ZOOM_STEP))}>
               <Minus aria-hidden size={14} />
-            </button>
-            <button type="button" className="button button-quiet tabular-nums" onClick={() => setZoom(1)} title="Fit the width">
+            </Button>
+            <Button variant="quiet" className="tabular-nums" onClick={() => setZoom(1)} title="Fit the width">
               {Math.round(zoom * 100)} %
-            </button>
-            <button
-              type="button"
-              className="button button-quiet button-icon"
-              aria-label="Larger"
-              onClick={() => setZoom((now) => Math.min(4, now * ZOOM_STEP))}
-            >
+            </Button>
+            <Button variant="quiet" isIcon aria-label="Larger" onClick={() => setZoom((now) => Math.min(4, now * ZOOM_STEP))}>
               <Plus aria-hidden size={14} />
-            </button>
+            </Button>
           </span>
         )}
         <span className="flex-1" />
         {marks.length > 0 && (
           <span className="flex items-center gap-2">
             {markAt >= 0 ? `Highlight ${markAt + 1} of ${marks.length}` : `Highlight on page ${marks[0]}`}
-            {markAt < 0 && (
-              <button type="button" className="button" onClick={() => go(marks[0] ?? 1)}>
-                Show
-              </button>
-            )}
+            {markAt < 0 && <Button onClick={() => go(marks[0] ?? 1)}>Show</Button>}
             {markAt >= 0 && marks.length > 1 && (
               <span className="flex">
-                <button
-                  type="button"
-                  className="button button-quiet button-icon"
-                  aria-label="Previous highlight"
-                  onClick={() => goToMark(-1)}
-                >
+                <Button variant="quiet" isIcon aria-label="Previous highlight" onClick={() => goToMark(-1)}>
                   <ChevronLeft aria-hidden size={16} />
-                </button>
-                <button type="button" className="button button-quiet button-icon" aria-label="Next highlight" onClick={() => goToMark(1)}>
+                </Button>
+                <Button variant="quiet" isIcon aria-label="Next highlight" onClick={() => goToMark(1)}>
                   <ChevronRight aria-hidden size={16} />
-                </button>
+                </Button>
               </span>
             )}
           </span>
@@ -153,17 +130,19 @@ export function Reading({
         {hasPage && (
           <div role="group" aria-label="Layout" className="flex">
             {LAYOUTS.filter((item) => !isNarrow || item.layout !== "both").map(({ layout: value, label, icon: Icon }) => (
-              <button
+              <Button
                 key={value}
                 type="button"
-                className={`button button-quiet button-icon ${layout === value ? "bg-selected text-text" : ""}`}
+                variant="quiet"
+                isIcon
+                className={layout === value ? "bg-selected text-text" : ""}
                 aria-label={label}
                 title={label}
                 aria-pressed={layout === value}
                 onClick={() => setLayout(value)}
               >
                 <Icon aria-hidden size={16} />
-              </button>
+              </Button>
             ))}
           </div>
         )}

@@ -9,12 +9,13 @@ import { toast } from "sonner";
 
 import { type DocumentDetail, documentQuery } from "@/api/queries";
 import { documentKeys } from "@/api/keys";
-import { ConfirmDialog } from "@/components/dialog";
+import { ConfirmDialog } from "@/components/ui/dialog";
 import { EmptyState, ErrorState, SkeletonBlock, tellFailure } from "@/components/feedback";
 import { May } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { State } from "@/components/state";
 import { Tabs } from "@/components/tabs";
+import { Button } from "@/components/ui/button";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
 import { useWayBack } from "@/lib/list-place";
@@ -143,28 +144,17 @@ function Head({ document }: { document: DocumentDetail }) {
         {state.label}
       </State>
       <May to="extract_document">
-        <button type="button" className="button" title="Read again" onClick={() => void readAgain()}>
+        <Button title="Read again" onClick={() => void readAgain()}>
           <RotateCw aria-hidden size={14} /> <span className="max-lg:sr-only">Read again</span>
-        </button>
+        </Button>
       </May>
-      <button
-        type="button"
-        className="button"
-        title="Download"
-        onClick={() => void attempt("It was not downloaded", () => download(document))}
-      >
+      <Button title="Download" onClick={() => void attempt("It was not downloaded", () => download(document))}>
         <Download aria-hidden size={14} /> <span className="max-md:sr-only">Download</span>
-      </button>
+      </Button>
       <May to="delete_document">
-        <button
-          type="button"
-          className="button button-icon text-failed"
-          aria-label="Delete the document"
-          title="Delete"
-          onClick={() => setDeleting(true)}
-        >
+        <Button isIcon className="text-failed" aria-label="Delete the document" title="Delete" onClick={() => setDeleting(true)}>
           <Trash2 aria-hidden size={14} />
-        </button>
+        </Button>
       </May>
       <ConfirmDialog
         open={isDeleting}

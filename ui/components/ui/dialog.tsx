@@ -4,6 +4,11 @@ import { X } from "lucide-react";
 import { Dialog as Primitive } from "radix-ui";
 import { useState } from "react";
 
+import { Button, buttonClass } from "./button";
+import { Field, Input } from "./field";
+
+const OVERLAY = "fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]";
+
 /** A dialog; a full sheet on a phone. */
 export function Dialog({
   open,
@@ -25,14 +30,14 @@ export function Dialog({
   return (
     <Primitive.Root open={open} onOpenChange={onOpenChange}>
       <Primitive.Portal>
-        <Primitive.Overlay className="fixed inset-0 z-40 bg-[rgb(8_10_14/45%)]" />
+        <Primitive.Overlay className={OVERLAY} />
         <Primitive.Content
           className={`layer appear fixed inset-0 z-50 flex flex-col overflow-hidden md:inset-auto md:top-[12vh] md:left-1/2 md:max-h-[76vh] md:w-full md:-translate-x-1/2 md:rounded-xl max-md:rounded-none ${wide ? "md:max-w-[720px]" : "md:max-w-[480px]"}`}
           {...(description ? {} : { "aria-describedby": undefined })}
         >
           <div className="flex items-start gap-3 px-5 pt-4 pb-2">
             <Primitive.Title className="min-w-0 flex-1 text-lg font-semibold break-words">{title}</Primitive.Title>
-            <Primitive.Close className="button button-quiet button-icon -mt-1 -mr-2" aria-label="Close">
+            <Primitive.Close className={buttonClass({ variant: "quiet", isIcon: true }, "-mt-1 -mr-2")} aria-label="Close">
               <X aria-hidden size={16} />
             </Primitive.Close>
           </div>
@@ -45,6 +50,33 @@ export function Dialog({
             {children}
           </div>
           {footer && <div className="flex flex-wrap justify-end gap-2 border-t border-line px-5 py-3">{footer}</div>}
+        </Primitive.Content>
+      </Primitive.Portal>
+    </Primitive.Root>
+  );
+}
+
+/** A dialog whose title only screen readers hear, without head and foot. */
+export function BareDialog({
+  open,
+  onOpenChange,
+  title,
+  className,
+  children,
+}: {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  className: string;
+  children: React.ReactNode;
+}) {
+  return (
+    <Primitive.Root open={open} onOpenChange={onOpenChange}>
+      <Primitive.Portal>
+        <Primitive.Overlay className={OVERLAY} />
+        <Primitive.Content aria-describedby={undefined} className={`layer appear fixed z-50 overflow-hidden rounded-xl ${className}`}>
+          <Primitive.Title className="sr-only">{title}</Primitive.Title>
+          {children}
         </Primitive.Content>
       </Primitive.Portal>
     </Primitive.Root>
@@ -91,12 +123,10 @@ export function ConfirmDialog({
       description={children}
       footer={
         <>
-          <button type="button" className="button" onClick={() => change(false)}>
-            Cancel
-          </button>
-          <button type="button" className={`button ${isSafe ? "button-primary" : "button-danger"}`} disabled={!isAllowed} onClick={confirm}>
+          <Button onClick={() => change(false)}>Cancel</Button>
+          <Button type="button" variant={isSafe ? "primary" : "danger"} disabled={!isAllowed} onClick={confirm}>
             {action}
-          </button>
+          </Button>
         </>
       }
     >
@@ -107,12 +137,16 @@ export function ConfirmDialog({
             confirm();
           }}
         >
-          <label className="flex flex-col gap-1">
-            <span className="text-text-2">
-              Type <strong className="font-semibold text-text">{typed}</strong> to confirm
-            </span>
-            <input className="field" value={text} onChange={(event) => setText(event.target.value)} autoComplete="off" />
-          </label>
+          <Field
+            isQuiet
+            label={
+              <>
+                Type <strong className="font-semibold text-text">{typed}</strong> to confirm
+              </>
+            }
+          >
+            <Input value={text} onChange={(event) => setText(event.target.value)} autoComplete="off" />
+          </Field>
         </form>
       )}
     </Dialog>
