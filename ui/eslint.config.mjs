@@ -57,6 +57,23 @@ export default defineConfig(
     rules: { "no-restricted-syntax": ["error", ...QUERIES, ...PRIMITIVES] },
   },
   { files: ["components/ui/**"], rules: { "no-restricted-syntax": ["error", ...QUERIES] } },
+  {
+    files: ["lib/**"],
+    rules: {
+      "@typescript-eslint/no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              group: ["react", "react-dom", "next/*", "@tanstack/*"],
+              message: "lib/ decides without React; hooks and stores stand in state/.",
+            },
+            { group: ["@/api/*", "@/state/*", "@/components/*", "@/features/*"], allowTypeImports: true, message: "lib/ is pure." },
+          ],
+        },
+      ],
+    },
+  },
   // Playwright calls a fixture's continuation `use`.
   { files: ["tests/**"], rules: { "react-hooks/rules-of-hooks": "off" } },
 );

@@ -2,7 +2,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 
 import { ApiError, NetworkError } from "@/api/errors";
 import type { components, paths } from "@/api/schema";
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 export type Schemas = components["schemas"];
 

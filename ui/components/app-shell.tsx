@@ -11,8 +11,8 @@ import { BottomBar, Sidebar, UploadsLink } from "@/components/navigation-bars";
 import { LiveUpdates } from "@/components/live-updates";
 import { buttonClass } from "@/components/ui/button";
 import { UploadTray } from "@/components/upload-tray";
-import { resumeSession, session as held, useEndedSession, useSession } from "@/lib/session";
-import { useShortcuts } from "@/lib/shortcuts";
+import { resumeSession, session as held, useEndedSession, useSession } from "@/state/session";
+import { useShortcuts } from "@/state/shortcuts";
 
 // Loaded when they are first wanted.
 const CommandPalette = dynamic(() => import("@/components/command-palette").then((module) => module.CommandPalette), { ssr: false });

@@ -8,7 +8,7 @@ import { useDeferredValue, useState } from "react";
 
 import { knowledgeBaseListQuery, knowledgeBaseQuery } from "@/api/queries";
 import { Button } from "@/components/ui/button";
-import { stillMatching, useActiveItem } from "@/lib/use-active-item";
+import { stillMatching, useActiveItem } from "@/state/use-active-item";
 
 const MOST = 20;
 

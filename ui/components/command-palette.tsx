@@ -9,9 +9,9 @@ import { useDeferredValue, useState } from "react";
 import { documentNamesQuery, knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { DESTINATIONS } from "@/components/navigation";
 import { BareDialog } from "@/components/ui/dialog";
-import { usePermissions } from "@/lib/permissions";
-import { chooseFiles } from "@/lib/uploads";
-import { useActiveItem } from "@/lib/use-active-item";
+import { usePermissions } from "@/state/permissions";
+import { chooseFiles } from "@/state/uploads";
+import { useActiveItem } from "@/state/use-active-item";
 
 /** Ctrl K: pages, actions, and by name documents, tags and knowledge bases, as the server finds them. */
 export function CommandPalette({ open, onOpenChange }: { open: boolean; onOpenChange: (open: boolean) => void }) {

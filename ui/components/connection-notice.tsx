@@ -4,8 +4,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { WifiOff } from "lucide-react";
 import { useEffect, useState } from "react";
 
-import { useReachable } from "@/lib/connection";
-import { useLiveState } from "@/lib/live";
+import { useReachable } from "@/state/connection";
+import { useLiveState } from "@/state/live";
 
 const NOTICE_MILLISECONDS = 5_000;
 const TRY_MILLISECONDS = 15_000;

@@ -6,7 +6,7 @@ import { useEffect, useState } from "react";
 import { documentKeys, jobKeys, kbKeys } from "@/api/keys";
 import type { Document, KnowledgeBase } from "@/api/queries";
 import type { Progress } from "@/lib/document-state";
-import { followOrganization, type LiveEvent, onLiveEvents } from "@/lib/live";
+import { followOrganization, type LiveEvent, onLiveEvents } from "@/state/live";
 import { Happenings, type LiveDocument, movesInLists, withDocument, withKnowledgeBase, withProgress } from "@/lib/live-patches";
 
 /** Lists are asked for anew at most this often, however much happens. */

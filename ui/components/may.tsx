@@ -1,7 +1,7 @@
 "use client";
 
 import { EmptyState, SkeletonBlock } from "@/components/feedback";
-import { type Operation, useMay, usePermissions } from "@/lib/permissions";
+import { type Operation, useMay, usePermissions } from "@/state/permissions";
 
 /** What only those see who may call the operation; it is absent for everybody else. */
 export function May({ to, children }: { to: Operation; children: React.ReactNode }) {

@@ -7,10 +7,10 @@ import { useRef } from "react";
 import { Button } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
 import { formatCount } from "@/lib/format";
-import { useListPlace } from "@/lib/list-place";
-import { useShortcuts } from "@/lib/shortcuts";
-import { useLastPage } from "@/lib/use-last-page";
-import { useTypedText } from "@/lib/use-debounced";
+import { useListPlace } from "@/state/list-place";
+import { useShortcuts } from "@/state/shortcuts";
+import { useLastPage } from "@/state/use-last-page";
+import { useTypedText } from "@/state/use-debounced";
 
 import { BusyLine, EmptyState, ErrorState } from "./feedback";
 import { PageHead } from "./page-head";

@@ -11,9 +11,9 @@ import { tellFailure } from "@/components/feedback";
 import { openOrganization, OrganizationSwitcher } from "@/components/organization-switcher";
 import { DESTINATIONS, type Destination, IN_BOTTOM_BAR, isWithin } from "@/components/navigation";
 import { formatCount, plural } from "@/lib/format";
-import { isPerson, session, useSession } from "@/lib/session";
-import { chooseTheme, type ThemeChoice, useThemeChoice } from "@/lib/theme";
-import { openTray, progressOf, useUploads } from "@/lib/uploads";
+import { isPerson, session, useSession } from "@/state/session";
+import { chooseTheme, type ThemeChoice, useThemeChoice } from "@/state/theme";
+import { openTray, progressOf, useUploads } from "@/state/uploads";
 
 export function Sidebar({ onSearch, onShortcuts }: { onSearch: () => void; onShortcuts: () => void }) {
   const isSignedIn = Boolean(useSession());

@@ -3,7 +3,7 @@
 import { Check, ChevronsUpDown } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 
-import { isPerson, session, useSession } from "@/lib/session";
+import { isPerson, session, useSession } from "@/state/session";
 
 /** Nothing of the organization before is kept: the page begins anew. */
 export function openOrganization(organizationId: string): void {

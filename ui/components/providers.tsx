@@ -7,7 +7,7 @@ import { Toaster } from "sonner";
 
 import { ApiError } from "@/api/errors";
 import { buttonClass } from "@/components/ui/button";
-import { reportReachable } from "@/lib/connection";
+import { reportReachable } from "@/state/connection";
 import { UNDO_MILLISECONDS } from "@/lib/undo";
 
 function shouldRetry(failures: number, error: unknown): boolean {

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { reconcileKeys } from "@/api/keys";
 import { Button } from "@/components/ui/button";
-import type { Operation } from "@/lib/permissions";
+import type { Operation } from "@/state/permissions";
 
 import { EmptyState, SkeletonBlock } from "./feedback";
 import { May } from "./may";

@@ -3,7 +3,7 @@
 import { useState } from "react";
 
 import { Dialog } from "@/components/ui/dialog";
-import { activeShortcuts, areSingleKeysOn, setSingleKeys } from "@/lib/shortcuts";
+import { activeShortcuts, areSingleKeysOn, setSingleKeys } from "@/state/shortcuts";
 
 const GROUPS = ["Go to", "Everywhere", "List", "Document", "Search"] as const;
 

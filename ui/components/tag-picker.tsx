@@ -10,9 +10,9 @@ import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import { type Tag, tagListQuery } from "@/api/queries";
 import { tagKeys } from "@/api/keys";
 import { tellFailure } from "@/components/feedback";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 import { colourFor } from "@/lib/tag-colours";
-import { stillMatching, useActiveItem } from "@/lib/use-active-item";
+import { stillMatching, useActiveItem } from "@/state/use-active-item";
 
 export type Ticked = "all" | "some" | "none";
 

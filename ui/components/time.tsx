@@ -1,7 +1,7 @@
 "use client";
 
 import { formatAbsolute, formatMoment, UNKNOWN } from "@/lib/format";
-import { useNow } from "@/lib/now";
+import { useNow } from "@/state/now";
 
 /** A moment: how long ago, with the absolute time as a tooltip; `isPlanned`: it may be still to come. */
 export function Time({ at, isPlanned = false }: { at: string | null | undefined; isPlanned?: boolean }) {

@@ -12,7 +12,7 @@ import { Button } from "@/components/ui/button";
 import { POLICY_LABELS, UploadOptionsForm } from "@/components/upload-options";
 import { UploadRow } from "@/components/upload-row";
 import { plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 import {
   addMissingTags,
   type Batch,
@@ -24,7 +24,7 @@ import {
   untagged,
   type Upload,
   type UploadState,
-} from "@/lib/uploads";
+} from "@/state/uploads";
 
 /** The batches of files that were dropped or chosen: options of the one to send, and a row for each file. */
 export function UploadList({ state }: { state: UploadState }) {

@@ -7,7 +7,7 @@ import { TagPicker } from "@/components/tag-picker";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
-import { type Batch, changeDraft, discardDraft, type DuplicatePolicy, sendDraft } from "@/lib/uploads";
+import { type Batch, changeDraft, discardDraft, type DuplicatePolicy, sendDraft } from "@/state/uploads";
 
 export const POLICY_LABELS: Record<DuplicatePolicy, string> = {
   return: "Skip",

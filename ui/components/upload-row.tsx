@@ -11,8 +11,8 @@ import { State } from "@/components/state";
 import { Button } from "@/components/ui/button";
 import { documentState } from "@/lib/document-state";
 import { formatBytes } from "@/lib/format";
-import { pollEvery } from "@/lib/live";
-import { readAgain, removeUpload, retryUpload, type Upload } from "@/lib/uploads";
+import { pollEvery } from "@/state/live";
+import { readAgain, removeUpload, retryUpload, type Upload } from "@/state/uploads";
 
 const TRAY_MILLISECONDS = 3_000;
 

@@ -9,8 +9,8 @@ import { documentKeys } from "@/api/keys";
 
 import { tellFailure } from "@/components/feedback";
 import { droppedFiles } from "@/lib/dropped-files";
-import { useMay } from "@/lib/permissions";
-import { addFiles, onTaken, progressOf, useUploads } from "@/lib/uploads";
+import { useMay } from "@/state/permissions";
+import { addFiles, onTaken, progressOf, useUploads } from "@/state/uploads";
 
 // Loaded when there are files: with its tag picker it is a tenth of a page.
 const UploadList = dynamic(() => import("@/components/upload-list").then((module) => module.UploadList), { ssr: false });

@@ -1,6 +1,10 @@
 /** Files of a drop, those in dropped folders included. */
 
-import type { ChosenFile } from "@/lib/uploads";
+/** A file to upload, with its folder where a folder was chosen. */
+export interface ChosenFile {
+  file: File;
+  path: string | null;
+}
 
 /** Return the dropped files, folder by folder. Call while the event is under way: the browser empties it afterwards. */
 export async function droppedFiles(transfer: DataTransfer): Promise<ChosenFile[]> {

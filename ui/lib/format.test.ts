@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
 
 import { formatBytes, formatCount, formatMilliseconds, formatMoment, plural } from "./format";
-import { ownPath, readPasted } from "./session";
-import { keyName } from "./shortcuts";
 
 const NOW = Date.parse("2026-03-10T12:00:00Z");
 
@@ -40,25 +38,4 @@ it("writes durations and counts as people say them", () => {
     "1,204 documents",
     "2 matches",
   ]);
-});
-
-it.each([
-  ["/documents/?q=a", "/documents/?q=a"],
-  ["//evil.example/", "/documents/"],
-  ["/\\evil.example", "/documents/"],
-  ["https://evil.example", "/documents/"],
-  ["javascript:alert(1)", "/documents/"],
-  ["/a\n/b", "/documents/"],
-  [null, "/documents/"],
-])("goes on to %j only if it is a path of ours", (next, path) => {
-  expect(ownPath(next)).toBe(path);
-});
-
-it("reads connection.json, and takes anything else for the token", () => {
-  expect(readPasted('{"url": "http://x", "organization_id": "o", "token": "t"}')).toEqual({ organizationId: "o", token: "t" });
-  expect(readPasted(" aq_1 ")).toEqual({ token: "aq_1" });
-});
-
-it("names keys as the list of shortcuts does", () => {
-  expect([" ", "j", "N"].map((key) => keyName({ key }))).toEqual(["Space", "j", "N"]);
 });

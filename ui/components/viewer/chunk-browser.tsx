@@ -7,8 +7,8 @@ import { BusyLine, copyText, EmptyState, ErrorState, SkeletonBlock } from "@/com
 import { Pager } from "@/components/pager";
 import { Button } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
-import { useListPlace } from "@/lib/list-place";
-import { useShortcuts } from "@/lib/shortcuts";
+import { useListPlace } from "@/state/list-place";
+import { useShortcuts } from "@/state/shortcuts";
 
 import { type Chunk, CHUNKS_A_PAGE, chunksQuery, pagesOf } from "./chunk-queries";
 import { PageBeside } from "./page-beside";

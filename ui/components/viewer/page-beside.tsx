@@ -6,7 +6,7 @@ import { ExternalLink, X } from "lucide-react";
 import { documentQuery } from "@/api/queries";
 import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Button, ButtonLink } from "@/components/ui/button";
-import { noteLeaving } from "@/lib/list-place";
+import { noteLeaving } from "@/state/list-place";
 
 import { canShowPage, PagePane } from "./page-pane";
 import { partOnPage, type Passage, passageHref } from "./passage";

@@ -9,7 +9,7 @@ import { openOrganization } from "@/components/organization-switcher";
 import { PageHead } from "@/components/page-head";
 import { ScrollArea } from "@/components/scroll-area";
 import { Button } from "@/components/ui/button";
-import { isPerson, type PersonSession, session, useSession } from "@/lib/session";
+import { isPerson, type PersonSession, session, useSession } from "@/state/session";
 
 import { ChangeName } from "./change-name";
 import { ChangePassword } from "./change-password";

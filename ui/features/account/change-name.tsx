@@ -9,7 +9,7 @@ import { memberKeys } from "@/api/keys";
 import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
-import { type PersonSession, session } from "@/lib/session";
+import { type PersonSession, session } from "@/state/session";
 
 import { sessionKeys } from "./queries";
 

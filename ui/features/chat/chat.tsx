@@ -16,7 +16,7 @@ import { ScrollArea } from "@/components/scroll-area";
 import { Banner } from "@/components/state";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { Select } from "@/components/ui/select";
-import { usePermissions } from "@/lib/permissions";
+import { usePermissions } from "@/state/permissions";
 
 import { Conversation } from "./conversation";
 import { chatKeys, chatModelsQuery, type Thread, threadsQuery } from "./queries";

@@ -2,7 +2,7 @@
 
 import { ApiError } from "@/api/errors";
 import { forEachBlock } from "@/lib/event-stream";
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 export interface ChatEvent {
   name: string;

@@ -3,7 +3,7 @@
 import { answered, api, idempotencyKey, organizationPath } from "@/api/client";
 import type { Document } from "@/api/queries";
 import { original } from "@/components/viewer/queries";
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 import { changeMany, type MetadataChanges } from "./bulk-changes";
 

@@ -7,8 +7,8 @@ import { ConfirmDialog } from "@/components/ui/dialog";
 import { TagPicker } from "@/components/tag-picker";
 import { Button } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
-import { type Shortcut, useShortcuts } from "@/lib/shortcuts";
+import { useMay } from "@/state/permissions";
+import { type Shortcut, useShortcuts } from "@/state/shortcuts";
 
 import { FailedDialog } from "./failed-dialog";
 import { MetadataDialog } from "./metadata-dialog";

@@ -14,7 +14,7 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { documentState, type Progress, searchableIn } from "@/lib/document-state";
 import { formatBytes, formatCount } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { changeTag, extractAgain, replayJobs } from "./actions";
 

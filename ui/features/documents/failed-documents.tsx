@@ -12,7 +12,7 @@ import { tellFailure } from "@/components/feedback";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { failureLabel } from "@/lib/document-state";
 import { formatCount, plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 /** Which failed documents to extract again: all of the organization, those with one error, or those of a knowledge base. */
 type RetryScope = { error: string } | { kbId: string } | "all";

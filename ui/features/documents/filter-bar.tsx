@@ -9,7 +9,7 @@ import { Button } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
 import { Select } from "@/components/ui/select";
 import { failureLabel } from "@/lib/document-state";
-import { useTypedText } from "@/lib/use-debounced";
+import { useTypedText } from "@/state/use-debounced";
 
 import { type ExtractionState, type FileType, TAG_OPERATORS, type TagOperator } from "./queries";
 import { STATE_CHOICES, STATE_LABELS, TYPE_CHOICES, TYPE_LABELS } from "./use-documents-url";

@@ -8,9 +8,9 @@ import { useEffect } from "react";
 import { knowledgeBaseListQuery, tagListQuery } from "@/api/queries";
 import { EmptyState } from "@/components/feedback";
 import { Button, ButtonLink } from "@/components/ui/button";
-import { beginFirstSteps, endFirstSteps, useFirstSteps } from "@/lib/first-steps";
-import { usePermissions } from "@/lib/permissions";
-import { chooseFiles } from "@/lib/uploads";
+import { beginFirstSteps, endFirstSteps, useFirstSteps } from "@/state/first-steps";
+import { usePermissions } from "@/state/permissions";
+import { chooseFiles } from "@/state/uploads";
 
 /** What to do in an empty organization, and which of it is done. */
 export function FirstSteps() {

@@ -5,7 +5,7 @@ import type { Document, DocumentDetail } from "@/api/queries";
 import type { paths } from "@/api/schema";
 import { documentKeys, jobKeys } from "@/api/keys";
 import { documentState, type Progress } from "@/lib/document-state";
-import { pollEvery } from "@/lib/live";
+import { pollEvery } from "@/state/live";
 
 import { type ValueType } from "./metadata";
 

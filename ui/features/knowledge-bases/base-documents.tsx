@@ -13,8 +13,8 @@ import { Time } from "@/components/time";
 import { ButtonLink } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
-import { useListPlace } from "@/lib/list-place";
-import { useLastPage } from "@/lib/use-last-page";
+import { useListPlace } from "@/state/list-place";
+import { useLastPage } from "@/state/use-last-page";
 
 import { baseJobsQuery, indexedDocumentsQuery } from "./queries";
 

@@ -13,7 +13,7 @@ import { May } from "@/components/may";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
 import { formatCount } from "@/lib/format";
-import { usePermissions } from "@/lib/permissions";
+import { usePermissions } from "@/state/permissions";
 
 import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
 

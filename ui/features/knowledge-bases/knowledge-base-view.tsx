@@ -21,7 +21,7 @@ import { Tabs } from "@/components/tabs";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { FailedInBase } from "@/features/documents/failed-documents";
 import { formatCount, plural } from "@/lib/format";
-import { useWayBack } from "@/lib/list-place";
+import { useWayBack } from "@/state/list-place";
 
 import { BaseChunks } from "./base-chunks";
 import { BaseDocuments } from "./base-documents";

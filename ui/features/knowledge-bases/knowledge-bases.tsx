@@ -13,7 +13,7 @@ import { Time } from "@/components/time";
 import { ButtonLink } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { type ListedKnowledgeBase, listedState, spusByBaseQuery } from "./queries";
 

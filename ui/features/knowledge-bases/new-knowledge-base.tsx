@@ -16,7 +16,7 @@ import { Banner } from "@/components/state";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
-import { useDebounced } from "@/lib/use-debounced";
+import { useDebounced } from "@/state/use-debounced";
 
 import { BASE_FIELDS, BaseFields, bodyOf, fieldsOf } from "./base-fields";
 import { ForecastPanel } from "./forecast-panel";

@@ -11,7 +11,7 @@ import { State, type Tone } from "@/components/state";
 import { Time } from "@/components/time";
 import { DataTable } from "@/components/ui/data-table";
 import { formatBytes, formatCount, plural } from "@/lib/format";
-import { useLastPage } from "@/lib/use-last-page";
+import { useLastPage } from "@/state/use-last-page";
 
 import { BACKUPS_A_PAGE, backupsQuery } from "./queries";
 

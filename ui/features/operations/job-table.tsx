@@ -12,7 +12,7 @@ import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
-import { useNow } from "@/lib/now";
+import { useNow } from "@/state/now";
 
 import type { Job, ListedJob } from "./queries";
 

@@ -5,7 +5,7 @@ import { parseAsStringLiteral, useQueryState } from "nuqs";
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { Tabs } from "@/components/tabs";
-import { type Operation, usePermissions } from "@/lib/permissions";
+import { type Operation, usePermissions } from "@/state/permissions";
 
 import { Backups } from "./backups";
 import { Operations } from "./operations";

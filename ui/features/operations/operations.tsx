@@ -16,11 +16,11 @@ import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
 import { FailedDocuments } from "@/features/documents/failed-documents";
-import { useHeldRows } from "@/lib/held-rows";
+import { useHeldRows } from "@/state/use-held-rows";
 import { type JobKind, KIND_WORDS } from "@/lib/job-words";
-import { usePermissions } from "@/lib/permissions";
-import { useShortcuts } from "@/lib/shortcuts";
-import { useLastPage } from "@/lib/use-last-page";
+import { usePermissions } from "@/state/permissions";
+import { useShortcuts } from "@/state/shortcuts";
+import { useLastPage } from "@/state/use-last-page";
 
 import { ErrorGroups } from "./error-groups";
 import { JobDialog } from "./job-dialog";

@@ -10,7 +10,7 @@ import { May } from "@/components/may";
 import { Pager } from "@/components/pager";
 import type { Run } from "@/components/reconcile-queries";
 import { ReconcileRuns } from "@/components/reconcile-runs";
-import { useLastPage } from "@/lib/use-last-page";
+import { useLastPage } from "@/state/use-last-page";
 
 import { reconcileRunsQuery, REPORTS_A_PAGE } from "./queries";
 

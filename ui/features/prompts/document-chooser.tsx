@@ -12,7 +12,7 @@ import { TagPicker } from "@/components/tag-picker";
 import { Button } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
 import { formatCount } from "@/lib/format";
-import { useDebounced } from "@/lib/use-debounced";
+import { useDebounced } from "@/state/use-debounced";
 
 import { documentChoiceQuery } from "./queries";
 

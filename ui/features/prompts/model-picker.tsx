@@ -10,7 +10,7 @@ import { useDeferredValue, useState } from "react";
 import { providersQuery } from "@/api/queries";
 
 import { FieldError, fieldClass } from "@/components/ui/field";
-import { stillMatching, useActiveItem } from "@/lib/use-active-item";
+import { stillMatching, useActiveItem } from "@/state/use-active-item";
 
 import { chatModelsQuery, type Model } from "./queries";
 

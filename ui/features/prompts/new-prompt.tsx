@@ -11,7 +11,7 @@ import { ErrorState, SkeletonBlock } from "@/components/feedback";
 import { OnlyWhoMay } from "@/components/may";
 import { PageHead } from "@/components/page-head";
 import { Button, ButtonLink } from "@/components/ui/button";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { bodyOf, type Draft, draftOf, EMPTY_DRAFT, isSameDraft } from "./draft";
 import { PromptForm } from "./prompt-form";

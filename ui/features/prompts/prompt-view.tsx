@@ -16,7 +16,7 @@ import { PageHead } from "@/components/page-head";
 import { Tabs } from "@/components/tabs";
 import { Button, ButtonLink } from "@/components/ui/button";
 import { formatCount, plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { EditTab } from "./edit-tab";
 import { type Prompt, promptQuery, QUIET_MILLISECONDS, resultsQuery, runsQuery } from "./queries";

@@ -16,7 +16,7 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { Input, Textarea } from "@/components/ui/field";
 import { Select } from "@/components/ui/select";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { isObject, type Json, type JsonObject } from "./answer-schema";
 import { columnsOf, type Input as Kind, inputOf, read, shortly, typed, valueAt } from "./answer-values";

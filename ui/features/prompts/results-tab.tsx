@@ -13,7 +13,7 @@ import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
 import { formatCount, plural } from "@/lib/format";
-import { useLastPage } from "@/lib/use-last-page";
+import { useLastPage } from "@/state/use-last-page";
 
 import type { JsonObject } from "./answer-schema";
 import { type Column, columnsOf, shortly, valueAt } from "./answer-values";

@@ -14,7 +14,7 @@ import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { formatCount, formatMilliseconds, plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { AnswerView } from "./answer-view";
 import { isUnfinished, promptQuery, type RunDetail, runKeys, type RunPassage, runQuery } from "./queries";

@@ -15,8 +15,8 @@ import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
 import { formatCount, formatMilliseconds } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
-import { useLastPage } from "@/lib/use-last-page";
+import { useMay } from "@/state/permissions";
+import { useLastPage } from "@/state/use-last-page";
 
 import { isUnfinished, type Prompt, type Run, runKeys, runsQuery, type RunStatus, waitingRunsQuery } from "./queries";
 import { costWords, runState, STATUS_WORDS, STATUSES } from "./run-words";

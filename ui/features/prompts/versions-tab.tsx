@@ -14,7 +14,7 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { Select } from "@/components/ui/select";
 import { plural } from "@/lib/format";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { changedSettings, restoringBody, schemaText, type Setting } from "./draft";
 import { type DiffLine, diffLines, partsOf } from "./line-diff";

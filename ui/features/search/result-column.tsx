@@ -7,7 +7,7 @@ import { useState } from "react";
 import { EmptyState, ErrorState, SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { formatCount, formatMilliseconds } from "@/lib/format";
-import { useListPlace } from "@/lib/list-place";
+import { useListPlace } from "@/state/list-place";
 
 import { type Configuration, describe } from "./configuration";
 import { ConfigurationForm } from "./configuration-form";

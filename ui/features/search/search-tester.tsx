@@ -13,9 +13,9 @@ import { Button, ButtonLink } from "@/components/ui/button";
 import { Input } from "@/components/ui/field";
 import { PageBeside } from "@/components/viewer/page-beside";
 import { passageOf } from "@/components/viewer/passage";
-import { noteSearch } from "@/lib/first-steps";
-import { useShortcuts } from "@/lib/shortcuts";
-import { NARROW, useMedia } from "@/lib/use-media";
+import { noteSearch } from "@/state/first-steps";
+import { useShortcuts } from "@/state/shortcuts";
+import { NARROW, useMedia } from "@/state/use-media";
 
 import { type Configuration, DEFAULT, readConfiguration, writeConfiguration } from "./configuration";
 import { FilterBuilder } from "./filter-builder";

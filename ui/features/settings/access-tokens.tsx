@@ -18,9 +18,9 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
-import { useNow } from "@/lib/now";
-import { usePermissions } from "@/lib/permissions";
-import { useLastPage } from "@/lib/use-last-page";
+import { useNow } from "@/state/now";
+import { usePermissions } from "@/state/permissions";
+import { useLastPage } from "@/state/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
 import { ROWS_A_PAGE, tokenKeys, tokensQuery } from "./queries";

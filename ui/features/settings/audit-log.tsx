@@ -11,8 +11,8 @@ import { ScrollArea } from "@/components/scroll-area";
 import { State } from "@/components/state";
 import { Time } from "@/components/time";
 import { DataTable } from "@/components/ui/data-table";
-import { useMay } from "@/lib/permissions";
-import { useLastPage } from "@/lib/use-last-page";
+import { useMay } from "@/state/permissions";
+import { useLastPage } from "@/state/use-last-page";
 
 import { AuditFilter } from "./audit-filter";
 import { actionWords, useAuditFilter } from "./audit-values";

@@ -14,7 +14,7 @@ import { Time } from "@/components/time";
 import { Select } from "@/components/ui/select";
 import { UnsavedBar } from "@/components/unsaved-bar";
 import { plural } from "@/lib/format";
-import { usePermissions } from "@/lib/permissions";
+import { usePermissions } from "@/state/permissions";
 
 import { LanguageFields } from "./language-fields";
 import { LimitFields } from "./limit-fields";

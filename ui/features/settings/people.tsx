@@ -18,9 +18,10 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { Select } from "@/components/ui/select";
-import { type Permission, usePermissions } from "@/lib/permissions";
-import type { Role } from "@/lib/session";
-import { useLastPage } from "@/lib/use-last-page";
+import { type Permission } from "@/lib/permissions";
+import { usePermissions } from "@/state/permissions";
+import type { Role } from "@/state/session";
+import { useLastPage } from "@/state/use-last-page";
 
 import { SettingsHead } from "./settings-tabs";
 import { invitationKeys, invitationsQuery, membersQuery, ROWS_A_PAGE } from "./queries";

@@ -16,7 +16,7 @@ import { Banner, State } from "@/components/state";
 import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { formatMilliseconds } from "@/lib/format";
-import { useMay, usePermissions } from "@/lib/permissions";
+import { useMay, usePermissions } from "@/state/permissions";
 
 import { ProviderModels } from "./provider-models";
 import { SettingsHead } from "./settings-tabs";

@@ -4,7 +4,7 @@ import { usePathname } from "next/navigation";
 
 import { PageHead } from "@/components/page-head";
 import { Tabs } from "@/components/tabs";
-import { type Operation, usePermissions } from "@/lib/permissions";
+import { type Operation, usePermissions } from "@/state/permissions";
 
 const TABS: { id: string; label: string; href: string; needs?: Operation }[] = [
   { id: "people", label: "People", href: "/settings/people/" },

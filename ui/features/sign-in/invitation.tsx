@@ -9,7 +9,7 @@ import { Field, formError, Input } from "@/components/ui/field";
 import { SkeletonBlock } from "@/components/feedback";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
-import { cookiePerson, session, type SignedIn } from "@/lib/session";
+import { cookiePerson, session, type SignedIn } from "@/state/session";
 
 import { Frame } from "./frame";
 import { useLinkSecret } from "./link-secret";

@@ -7,7 +7,7 @@ import { answered, api } from "@/api/client";
 import { Field, formError, Input } from "@/components/ui/field";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 import { Frame } from "./frame";
 import { useLinkSecret } from "./link-secret";

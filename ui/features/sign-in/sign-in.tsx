@@ -8,7 +8,8 @@ import { answered, api } from "@/api/client";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
 import { Field, Input } from "@/components/ui/field";
-import { cookiePerson, ownPath, session } from "@/lib/session";
+import { ownPath } from "@/lib/sign-in";
+import { cookiePerson, session } from "@/state/session";
 
 import { Frame } from "./frame";
 import { WithToken } from "./with-token";

@@ -10,7 +10,7 @@ import { Dialog } from "@/components/ui/dialog";
 import { Banner } from "@/components/state";
 import { Button, buttonClass } from "@/components/ui/button";
 import { Field, Input } from "@/components/ui/field";
-import { cookiePerson, isPerson, session, type SignedIn, useEndedSession } from "@/lib/session";
+import { cookiePerson, isPerson, session, type SignedIn, useEndedSession } from "@/state/session";
 
 import { signInWaysQuery } from "./queries";
 

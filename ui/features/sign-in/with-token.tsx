@@ -8,7 +8,8 @@ import { organizationQuery } from "@/api/queries";
 import { Banner } from "@/components/state";
 import { Button } from "@/components/ui/button";
 import { Field, Input } from "@/components/ui/field";
-import { readPasted, session, type TokenSession } from "@/lib/session";
+import { readPasted } from "@/lib/sign-in";
+import { session, type TokenSession } from "@/state/session";
 
 /** Opens the session with an access token; pasting connection.json into either field fills both. */
 export function WithToken({ onDone }: { onDone: () => void }) {

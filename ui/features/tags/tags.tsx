@@ -19,7 +19,7 @@ import { Time } from "@/components/time";
 import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatCount } from "@/lib/format";
-import { usePermissions } from "@/lib/permissions";
+import { usePermissions } from "@/state/permissions";
 
 import { TagDialog } from "./tag-dialog";
 import { tagPageQuery, TAGS_A_PAGE, tagUseQuery } from "./queries";

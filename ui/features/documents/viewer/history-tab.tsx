@@ -15,7 +15,7 @@ import { Button } from "@/components/ui/button";
 import { DataTable } from "@/components/ui/data-table";
 import { formatMilliseconds } from "@/lib/format";
 import { KIND_WORDS } from "@/lib/job-words";
-import { useMay } from "@/lib/permissions";
+import { useMay } from "@/state/permissions";
 
 import { documentLogQuery } from "./queries";
 

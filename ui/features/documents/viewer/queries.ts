@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 
 import { answered, api, organizationPath } from "@/api/client";
 import { documentKeys } from "@/api/keys";
-import { pollEvery } from "@/lib/live";
+import { pollEvery } from "@/state/live";
 
 export function documentLogQuery(documentId: string, skip: number, limit: number) {
   return queryOptions({

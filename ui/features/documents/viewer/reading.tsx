@@ -15,8 +15,8 @@ import { type Passage, partOnPage } from "@/components/viewer/passage";
 import { textPageQuery } from "@/components/viewer/queries";
 import { TextPane } from "@/components/viewer/text-pane";
 import { extractionState } from "@/lib/document-state";
-import { useShortcuts } from "@/lib/shortcuts";
-import { NARROW, useMedia } from "@/lib/use-media";
+import { useShortcuts } from "@/state/shortcuts";
+import { NARROW, useMedia } from "@/state/use-media";
 
 const SplitView = dynamic(() => import("@/components/viewer/split-view"), { ssr: false });
 

@@ -18,9 +18,9 @@ import { Tabs } from "@/components/tabs";
 import { Button } from "@/components/ui/button";
 import { readPassage } from "@/components/viewer/passage";
 import { documentState } from "@/lib/document-state";
-import { useWayBack } from "@/lib/list-place";
-import { pollEvery } from "@/lib/live";
-import { useShortcuts } from "@/lib/shortcuts";
+import { useWayBack } from "@/state/list-place";
+import { pollEvery } from "@/state/live";
+import { useShortcuts } from "@/state/shortcuts";
 
 import { deleteDocument, download, extractAgain } from "../actions";
 import { extractionProgressQuery, isExtracting, LIVE_MILLISECONDS } from "../queries";

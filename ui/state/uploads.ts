@@ -4,16 +4,11 @@ import { useSyncExternalStore } from "react";
 
 import { answered, api, idempotencyKey, organizationPath, type Schemas } from "@/api/client";
 import { ApiError, NetworkError, sentence } from "@/api/errors";
-import { session } from "@/lib/session";
+import type { ChosenFile } from "@/lib/dropped-files";
+import { session } from "@/state/session";
 
 export type DuplicatePolicy = "return" | "replace" | "create";
 type UploadedDocument = Schemas["UploadedDocument"];
-
-/** A file to upload, with its folder where a folder was chosen. */
-export interface ChosenFile {
-  file: File;
-  path: string | null;
-}
 
 export interface UploadOptions {
   tagIds: readonly string[];

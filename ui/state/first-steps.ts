@@ -2,7 +2,7 @@
 
 import { useSyncExternalStore } from "react";
 
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 export interface FirstStepsProgress {
   /** Begun by an empty list of documents: an organization that is at work already has no use for it. */

@@ -6,7 +6,7 @@ after the last event. A browser opens six connections to an HTTP/1.1 server: eig
 import { useSyncExternalStore } from "react";
 
 import { type Block, forEachBlock } from "@/lib/event-stream";
-import { session } from "@/lib/session";
+import { session } from "@/state/session";
 
 export interface LiveEvent {
   name: string;
