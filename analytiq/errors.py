@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field of a call: a JSON path such as `metadata_filter.$where`, and why."""
+    """A fault in one field of a call: a JSON path such as `metadata_filter.$where`, and the reason."""
 
     field: str
     reason: str
@@ -62,7 +62,7 @@ class InvalidInputError(AnalytiqError):
 
     @classmethod
     def of_field(cls, field: str, reason: str, *, code: str | None = None) -> "InvalidInputError":
-        """An error about a single field."""
+        """Return an error about a single field."""
         return cls(f"{field}: {reason}", errors=[FieldError(field, reason)], code=code)
 
 
@@ -73,19 +73,19 @@ class NotFoundError(AnalytiqError):
 
 
 class ConflictError(AnalytiqError):
-    """The state changed under the caller, or forbids the call; reload and decide again."""
+    """The state changed concurrently, or forbids the call; reload and decide again."""
 
     code = "conflict"
 
 
 class StaleVersionError(ConflictError):
-    """The caller changes another version than the present one; reload, and decide about both changes."""
+    """The call was based on an older version; reload, and decide about both changes."""
 
     code = "stale_version"
 
 
 class AccessDeniedError(AnalytiqError):
-    """The caller is not known, or may not do this."""
+    """The caller is unknown, or lacks the permission."""
 
     code = "access_denied"
 
@@ -97,7 +97,7 @@ class QuotaExceededError(AnalytiqError):
 
 
 class TransientError(AnalytiqError):
-    """It may work later; `retry_after` is the least wait in seconds, where known."""
+    """The call may succeed later; `retry_after` is the least wait in seconds, where known."""
 
     code = "temporarily_unavailable"
 
@@ -107,13 +107,13 @@ class TransientError(AnalytiqError):
 
 
 class RateLimitedError(TransientError):
-    """A provider, or a limit of ours, asks to slow down."""
+    """A provider or our own limit asks to slow down."""
 
     code = "rate_limited"
 
 
 class ProviderUnavailableError(TransientError):
-    """The provider of a model fails or cannot be reached; work waits until it answers again."""
+    """A model's provider fails or is unreachable; work waits until it recovers."""
 
     code = "provider_unavailable"
 
@@ -125,7 +125,7 @@ class StoreLoadingError(TransientError):
 
 
 class PermanentError(AnalytiqError):
-    """Trying again gives the same answer; the job goes to the dead letters."""
+    """A retry fails in the same way; the job is dead-lettered."""
 
     code = "permanent_error"
 
@@ -171,22 +171,22 @@ class MemoryLimitError(LimitExceededError):
 
 
 class DimensionMismatchError(PermanentError):
-    """The embedding model answered vectors of another length than the knowledge base holds."""
+    """The embedding model returned vectors of another length than the knowledge base's."""
 
     code = "dimension_mismatch"
 
 
 class ProviderRefusedError(PermanentError):
-    """The embedding provider refuses the call for good: key, model, or content."""
+    """The provider refuses the call for good: its key, model or content."""
 
     code = "provider_refused"
 
 
 class CallRefusedError(ProviderRefusedError):
-    """The provider refuses what one call holds, rather than key or model; fewer texts may pass."""
+    """The provider refuses the content of one call, not its key or model; fewer texts may pass."""
 
 
 class LeaseLostError(AnalytiqError):
-    """Another worker holds the job now: stop, and write no outcome."""
+    """Another worker holds the job: stop, and write no outcome."""
 
     code = "lease_lost"

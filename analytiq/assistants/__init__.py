@@ -1,1 +1,1 @@
-"""Answer with language models: conversations, prompts, and the loop that calls tools for both."""
+"""Answer with language models: conversations, prompts, and the tool-calling engine of both."""

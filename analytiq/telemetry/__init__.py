@@ -1,1 +1,1 @@
-"""Metrics and logs."""
+"""Logs, metrics, traces, and the checkpoints of fault tests."""

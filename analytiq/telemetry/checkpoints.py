@@ -1,7 +1,7 @@
-"""Named places in the stages at which tests stop, kill or delay a process; nothing else ever does.
+"""Checkpoints: named places at which fault tests stop, kill or delay a process. Without tests they do nothing.
 
-A crash between any two statements must lose and double nothing. Tests cannot stop a process between any two, but at
-these: one after each step that leaves something behind.
+A crash between any two statements must neither lose nor double work. Tests cannot stop a process between any two
+statements, but they can at checkpoints: one after each step that leaves something behind.
 """
 
 from collections.abc import Awaitable, Callable
@@ -59,7 +59,7 @@ OPERATOR_CHECKPOINTS = (
     "eviction.batch_deleted",
     "eviction.batch_committed",
 )
-"""Those that only backup, restore, erasure and the reconciler's process pass."""
+"""Checkpoints that only backup, restore, erasure and the reconciler's process pass."""
 
 PROMPT_CHECKPOINTS = (
     "prompts.run_begun",
@@ -68,20 +68,20 @@ PROMPT_CHECKPOINTS = (
     "agent.searched",
     "prompts.run_committed",
 )
-"""Those that only runs of prompts pass."""
+"""Checkpoints that only runs of prompts pass."""
 
 _hook: Hook | None = None
 
 
 def install(hook: Hook | None) -> None:
-    """Call `hook` at every checkpoint of this process from now on; None calls nothing any more."""
+    """Call `hook` at every checkpoint of this process; None stops that."""
     global _hook
     _hook = hook
 
 
 async def checkpoint(name: str) -> None:
-    """A named place; costs a comparison."""
+    """Mark a checkpoint; costs a comparison."""
     if _hook is not None:
         if name not in CHECKPOINTS + OPERATOR_CHECKPOINTS + PROMPT_CHECKPOINTS:
-            raise ValueError(f"{name!r} is no known checkpoint")
+            raise ValueError(f"{name!r} is not a known checkpoint.")
         await _hook(name)

@@ -1,4 +1,4 @@
-"""Structured logs: one event a line, with the ids that tie lines together."""
+"""Structured logs: one event per line, with the ids that tie lines together."""
 
 import logging
 import sys
@@ -8,7 +8,7 @@ from structlog.typing import Processor
 
 
 def configure(*, as_json: bool, level: str, process: str) -> None:
-    """Set logging up, once, in a process's main. Everything goes to stderr."""
+    """Set up logging to stderr, once, in a process's main."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -1,7 +1,7 @@
-"""Every metric, with the seed's names verbatim ("Monitoring & Metrics").
+"""Every metric of the product.
 
-Processes on one machine share their counters where PROMETHEUS_MULTIPROC_DIR is set, as `analytiq up` does;
-elsewhere each process is scraped by itself.
+Processes on one machine share their counters if PROMETHEUS_MULTIPROC_DIR is set, as `analytiq up` does; otherwise each
+process is scraped by itself.
 """
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, start_http_server
@@ -20,11 +20,15 @@ indexing_errors = Counter("kb_indexing_errors_total", "Indexing attempts that fa
 search_results = Histogram(
     "kb_search_results_count", "Results that a search returned", buckets=(0, 1, 2, 5, 10, 20, 50, 100)
 )
-cache_evictions = Counter("kb_embedding_cache_evictions_total", "Embeddings that the cache let go", ["reason"])
+cache_evictions = Counter("kb_embedding_cache_evictions_total", "Embeddings evicted from the cache", ["reason"])
 cache_rows = Gauge(
     "kb_embedding_cache_rows", "Embeddings in the cache, as of its last upkeep", multiprocess_mode="mostrecent"
 )
-cache_bytes = Gauge("kb_embedding_cache_bytes", "Bytes of them, uncompressed, likewise", multiprocess_mode="mostrecent")
+cache_bytes = Gauge(
+    "kb_embedding_cache_bytes",
+    "Bytes of embeddings in the cache, uncompressed, as of its last upkeep",
+    multiprocess_mode="mostrecent",
+)
 spus_charged = Counter("kb_spu_charged_total", "SPUs charged", ["operation_type"])
 queue_depth = Gauge(
     "kb_indexing_queue_depth",
@@ -32,13 +36,15 @@ queue_depth = Gauge(
     multiprocess_mode="mostrecent",
 )
 
-prompt_runs = Counter("kb_prompt_runs_total", "Runs of prompts that are over", ["status"])
-prompt_tokens = Counter("kb_prompt_tokens_total", "Tokens that runs of prompts asked and were answered", ["direction"])
-drift_found = Counter("kb_reconcile_drift_total", "Departures of state from intent that passes found", ["kind"])
-repairs = Counter("kb_reconcile_repairs_total", "Repairs that the reconciler asked for or made")
+prompt_runs = Counter("kb_prompt_runs_total", "Runs of prompts that ended", ["status"])
+prompt_tokens = Counter("kb_prompt_tokens_total", "Tokens that runs of prompts sent and received", ["direction"])
+drift_found = Counter(
+    "kb_reconcile_drift_total", "Differences between stored and intended state that passes found", ["kind"]
+)
+repairs = Counter("kb_reconcile_repairs_total", "Repairs that the reconciler requested or made")
 pass_seconds = Histogram(
     "kb_reconcile_pass_seconds",
-    "How long a pass of the reconciler took",
+    "Duration of a pass of the reconciler",
     ["depth"],
     buckets=(0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600),
 )
@@ -48,13 +54,13 @@ _names_tenants = False
 
 
 def name_tenants(is_wanted: bool) -> None:  # noqa: FBT001  # a setting
-    """Label what this process counts with the ids of tenants' knowledge bases, or with nothing."""
-    global _names_tenants  # like the metrics themselves, one for the process
+    """Label this process's metrics with the ids of tenants' knowledge bases, or with nothing."""
+    global _names_tenants  # one for the process, like the metrics
     _names_tenants = is_wanted
 
 
 def label_of(kb_id: str) -> str:
-    """Return the label of a knowledge base: its id where tenants are named, else an empty one."""
+    """Return the label of a knowledge base: its id if tenants are named, else an empty string."""
     return kb_id if _names_tenants else ""
 
 
@@ -66,10 +72,10 @@ _ALL = (
 
 
 def serve(host: str, port: int | None) -> None:
-    """Answer `/metrics` from a thread, with what this process counts, where a port is given.
+    """Serve `/metrics` from a thread with this process's metrics, if a port is given.
 
     Raises:
-        InvalidInputError: the port cannot be had.
+        InvalidInputError: the port is not available.
     """
     if port is None:
         return
@@ -77,16 +83,16 @@ def serve(host: str, port: int | None) -> None:
         start_http_server(port, addr=host)
     except OSError as error:
         raise InvalidInputError(
-            f"metrics cannot be served on {host}:{port} ({error.strerror}); set ANALYTIQ_TELEMETRY__METRICS_PORT to a"
-            " free port, one for each process",
+            f"Metrics cannot be served on {host}:{port} ({error.strerror}). Set"
+            " ANALYTIQ_TELEMETRY__METRICS_PORT to a free port, one for each process.",
             code="metrics_port_taken",
         ) from error
 
 
 def exposition(multiprocess_directory: str | None) -> bytes:
-    """The metrics in Prometheus' text format; of all processes that share the directory, where one is given.
+    """Return the metrics in Prometheus' text format, of all processes that share the directory if one is given.
 
-    Each metric is named, also while nothing has been counted yet: a dashboard made on the first day finds all.
+    Metrics without a count are listed too, so that a dashboard made on the first day finds all.
     """
     registry = REGISTRY
     if multiprocess_directory is not None:

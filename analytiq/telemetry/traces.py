@@ -1,8 +1,8 @@
-"""Traces by OpenTelemetry, from the request through the jobs that it caused; off unless an address to send to is set.
+"""OpenTelemetry traces from a request through the jobs that it caused; off without a collector's address.
 
-The current span's W3C `traceparent` is written with each job that is asked for and taken up by its worker, so that an
-upload, its extraction, its indexing and the search that finds it can be read as one trace. While tracing is off a span
-costs one comparison (0.2 µs), and OpenTelemetry is not even imported (25 MB, 0.2 s).
+Each enqueued job stores the current span's W3C `traceparent`, which its worker continues. An upload, its extraction,
+its indexing and the search that finds it are thus one trace. While tracing is off, a span costs one comparison (0.2
+µs), and OpenTelemetry is not imported (25 MB, 0.2 s).
 """
 
 import contextlib
@@ -23,10 +23,10 @@ _continues_callers = False
 
 
 def configure(settings: TelemetrySettings, process: str) -> "TracerProvider | None":
-    """Send this process's spans to the collector from now on; without one, trace nothing.
+    """Send this process's spans to the collector from now on; without an address, trace nothing.
 
-    They are sent in batches by a thread, and once more when the process ends; shutting down what is returned does so
-    before.
+    A thread sends spans in batches, and once more when the process ends. Shutting down the returned provider sends them
+    earlier.
     """
     if settings.otlp_endpoint is None:
         return None
@@ -46,7 +46,7 @@ def configure(settings: TelemetrySettings, process: str) -> "TracerProvider | No
 
 
 def use(tracer: "Tracer | None", *, continues_callers: bool = False) -> None:
-    """Trace with this tracer from now on; None: trace nothing."""
+    """Trace with this tracer from now on; None traces nothing."""
     global _tracer, _continues_callers
     _tracer = tracer
     _continues_callers = continues_callers
@@ -54,9 +54,9 @@ def use(tracer: "Tracer | None", *, continues_callers: bool = False) -> None:
 
 @contextlib.contextmanager
 def requested(name: str, traceparent: str | None, /, **attributes: AttributeValue | None) -> Generator[None]:
-    """A request. Unless settings trust callers, its trace is its own and links to theirs.
+    """Open the span of a request. Unless settings trust callers, it starts a trace of its own, linked to theirs.
 
-    A `traceparent` says whether to sample, too: anybody could have every trace sent, or hide their own.
+    A `traceparent` also decides about sampling: any caller could have every trace sent, or hide their own.
     """
     if _tracer is None:
         yield
@@ -77,7 +77,7 @@ def requested(name: str, traceparent: str | None, /, **attributes: AttributeValu
 
 @contextlib.contextmanager
 def span(name: str, links: "Sequence[Link]" = (), /, **attributes: AttributeValue | None) -> Generator[None]:
-    """A step. Attributes are ids and counts, never contents, names or questions. An error is noted by its class."""
+    """Open a span. Attributes are ids and counts, never contents, names or questions; errors are noted by class."""
     if _tracer is None:
         yield
         return
@@ -96,7 +96,7 @@ def span(name: str, links: "Sequence[Link]" = (), /, **attributes: AttributeValu
 
 @contextlib.contextmanager
 def continued(name: str, traceparent: str | None, /, **attributes: AttributeValue | None) -> Generator[None]:
-    """A step that another process, or an earlier request, caused; `traceparent` as `current_traceparent` gave it."""
+    """Open a span caused by another process or an earlier request; `traceparent` is from `current_traceparent`."""
     if _tracer is None:
         yield
         return
@@ -119,7 +119,7 @@ def note(**attributes: AttributeValue | None) -> None:
 
 
 def current_traceparent() -> str | None:
-    """The current span as W3C Trace Context writes it; None where there is none."""
+    """Return the current span as W3C Trace Context; None without a span."""
     if _tracer is None:
         return None
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

@@ -1,1 +1,1 @@
-"""Keep tenants apart: organizations, people, what they use and how much they may."""
+"""Keep tenants apart: organizations, people, usage and limits."""

@@ -1,4 +1,4 @@
-"""The rights of whoever made a token or an invitation, looked up at each use."""
+"""The present rights of the makers of tokens and invitations, read at each use."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,15 +12,15 @@ from analytiq.storage.repositories.users import MemberRepository
 from analytiq.storage.session import Session
 
 LONGEST_CHAIN = 8
-"""Tokens that made tokens: each use of the last one reads them all."""
+"""Tokens in a chain of tokens that made tokens: each use of the last one reads them all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a maker may do at this moment.
+    """The present rights of a maker.
 
     Attributes:
-        permission: None where the maker may do nothing here any more.
+        permission: None if the maker has no rights here any more.
         depends_on: ids of the memberships and tokens that decide.
         ends_at: the first expiry among those tokens.
         token_ids: the tokens among `depends_on`, the maker first.
@@ -42,7 +42,7 @@ class Makers:
     async def standing(
         self, organization_id: str, maker: Maker | None, now: datetime, session: Session | None = None
     ) -> Standing:
-        """Return what the maker may do; None (rows older than makers) and operators may do everything."""
+        """Return the maker's rights; None (rows older than makers) and operators have all rights."""
         found = Standing(Permission.OWNER)
         for _ in range(LONGEST_CHAIN + 1):
             if maker is None or maker.kind is MakerKind.OPERATOR:
@@ -57,7 +57,7 @@ class Makers:
         return Standing(None, found.depends_on)
 
     async def standing_of_token(self, token: AccessToken, now: datetime) -> Standing:
-        """Return what a token allows: its scope, or less where its maker may do less."""
+        """Return a token's permission: its scope, or less if its maker has less."""
         if not token.is_open(now):
             return Standing(None)
         maker = await self.standing(token.organization_id, token.made_by, now)
@@ -71,7 +71,7 @@ class Makers:
         )
 
     async def require_short(self, organization_id: str, maker: Maker | None, now: datetime) -> None:
-        """Refuse a maker that is a token at the end of a long chain of tokens.
+        """Refuse a maker at the end of a long chain of tokens.
 
         Raises:
             ConflictError: the chain has LONGEST_CHAIN tokens.
@@ -91,7 +91,7 @@ class Makers:
         now: datetime,
         session: Session | None = None,
     ) -> Role | None:
-        """Return the role that an invitation gives now; None where its maker may invite nobody any more."""
+        """Return the invitation's present role; None if its maker may no longer invite."""
         permission = (await self.standing(organization_id, maker, now, session)).permission
         if permission is None or not permission.includes(Permission.ADMIN):
             return None
@@ -109,7 +109,7 @@ class Makers:
 
 
 def earliest(*moments: datetime | None) -> datetime | None:
-    """Return the earliest of those that there are."""
+    """Return the earliest of the given moments, if any."""
     return min((moment for moment in moments if moment is not None), default=None)
 
 

@@ -117,4 +117,4 @@ def test_client_and_commands_know_the_settings(running: Running, tenant: tuple[s
         assert client.storage().used_documents == 0
     refused = run_command("settings", "ocr-languages", "tlh", environment=environment)
     assert refused.returncode == 1
-    assert "installed are:" in refused.stderr
+    assert "Installed on all:" in refused.stderr

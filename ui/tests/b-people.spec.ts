@@ -78,7 +78,7 @@ test("an invited owner joins, invites somebody, signs out and in again, and it i
   await second.getByLabel("E-mail address").fill("ada@example.com");
   await second.getByLabel("Password").fill("wrong");
   await second.getByRole("button", { name: "Sign in", exact: true }).click();
-  await expect(second.getByText("the address or the password is wrong")).toBeVisible();
+  await expect(second.getByText("The address or the password is wrong")).toBeVisible();
   await expectAccessible(second);
   await second.getByLabel("Password").fill(PASSWORD);
   await second.getByRole("button", { name: "Sign in", exact: true }).click();

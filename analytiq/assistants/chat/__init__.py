@@ -1,9 +1,9 @@
-"""Conversations with knowledge bases: search, answer from what was found, cite it.
+"""Conversations with knowledge bases: search, answer from the passages found, cite them.
 
-`answering` asks the model and searches for it; `live` keeps an answer going while its readers come and go; `events`
-tells readers what is new; `citing` and `prompting` decide, and are pure.
+`answering` makes an answer with the engine, and `recorder` writes it into a draft. `live` keeps an answer running while
+readers come and go, and `events` tells readers the news. `citing`, `marks` and `prompting` are pure.
 
-An answer is made by a task of the process that was asked, which outlives the connection that asked. It writes the
-answer so far into its row several times a second: a reader in the same process is told at once, one in another process
-reads the row. Where a reader is, is two numbers, so that it goes on from there in whatever process.
+A task of the process that was asked makes the answer, and outlives the asking connection. The task writes the answer so
+far into its row several times a second. Readers in the same process are notified at once; readers in other processes
+poll the row. A reader's position is two numbers, so that any process can resume it.
 """

@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class Answering:
-    """Makes answers."""
+    """Makes answers with the engine, and adds their citations."""
 
     def __init__(self, search: Search, chat: ChatService, documents: Documents, settings: ChatSettings) -> None:
         self._services = AnswerServices(chat, search, settings)
@@ -63,12 +63,12 @@ class Answering:
         earlier: Sequence[ChatMessage],
         draft: Draft,
     ) -> None:
-        """Continue the draft where it was cut, from the passages that it was begun with.
+        """Continue a draft that was cut, from the passages of its first part.
 
         Raises as `answer`.
         """
         cut = draft.message
-        # The thread's usage holds this answer's, and so does the draft.
+        # Both the thread's usage and the draft's include this answer: subtract it once.
         counted = thread.model_copy(update={"usage": thread.usage.without(cut.usage)})
         recorder = DraftRecorder(self._services, organization, counted, draft, max_rounds=1, seam=cut.content)
         recorder.messages = prompting.continuation(question, cut, prompting.turns_of(earlier))
@@ -86,7 +86,7 @@ class Answering:
         return [_citation(item, page) for item, page in zip(found, pages, strict=True)]
 
     async def _page(self, organization_id: str, item: Cited) -> int:
-        """The page on which what is quoted begins."""
+        """Return the page on which the quote begins."""
         passage = item.passage
         if passage.first_page == passage.last_page:
             return passage.first_page
@@ -99,7 +99,7 @@ class Answering:
             log.info("chat.page_not_found", document_id=passage.document_id, code=error.code)
             return passage.first_page
         spans = [page.span for page in pages]
-        # Of a text that was replaced since, the pages lie elsewhere.
+        # The pages of a replaced text have moved.
         if document.text_hash != passage.text_hash or not spans:
             return passage.first_page
         start = passage.start + item.start

@@ -1,4 +1,4 @@
-"""What an answer cites, and where exactly that stands: pure."""
+"""Citations of an answer: the cited passages, and the sentence of each that fits best. Pure."""
 
 import re
 from collections import Counter
@@ -10,19 +10,19 @@ from analytiq.models.shown_passage import ShownPassage
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"”’)\]]*\s+|\n+|(?<=[。！？])")
 _LONG_LINE = 40
-"""Characters: a line that long, that ends in the middle of a sentence, was broken by the width of a page."""
+"""Characters. A line of at least this length that ends within a sentence was wrapped at the page's width."""
 _WORD = re.compile(r"\w+")
 LONGEST_QUOTE = 600
-"""Characters: a table without sentences is not quoted whole."""
+"""Characters. Bounds the quote of a table, which has no sentences."""
 DIGITS_WEIGHT = 3.0
-"""A number says more than a word: it is what answers are asked for."""
+"""Weight of a word with digits: answers are usually asked for numbers."""
 LENGTH_PENALTY = 0.02
-"""For each word of a sentence that the answer has not: of two sentences that hold the same, the shorter is meant."""
+"""Penalty for each word of a sentence that the answer lacks: of two sentences with the same facts, the shorter wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A passage that is cited, where in it, and where in the answer; all in characters of the passage or answer."""
+    """A cited passage, its quoted range [start, end), and the ranges of its marks in the answer."""
 
     passage: ShownPassage
     start: int
@@ -31,7 +31,7 @@ class Cited:
 
 
 def cited(answer: str, passages: Sequence[ShownPassage]) -> list[Cited]:
-    """The passages that an answer cites, in the order of their first mark; numbers of no passage are left out."""
+    """Return the passages that an answer cites, in the order of their first mark; ignore unknown numbers."""
     known = {passage.number: passage for passage in passages}
     marks: dict[int, list[tuple[int, int]]] = {}
     for mark in marks_of(answer):
@@ -47,14 +47,14 @@ def cited(answer: str, passages: Sequence[ShownPassage]) -> list[Cited]:
 
 
 def _claim(answer: str, mark_start: int) -> str:
-    """The sentence that a mark closes, or stands in."""
+    """Return the sentence that a mark closes or stands in."""
     before = answer[:mark_start].rstrip().rstrip(".!?…")
     begin = max((end.end() for end in _SENTENCE_END.finditer(before)), default=0)
     return without_marks(before[begin:])
 
 
 def _best_sentence(passage: str, claims: str) -> tuple[int, int]:
-    """The place of the passage's sentence that has most of what is claimed; the first one's where none has."""
+    """Return the range of the sentence that shares most with the claims; the first sentence if none does."""
     wanted = _words(claims)
     best, best_score = (0, 0), -1.0
     for start, end in _sentences(passage):
@@ -79,7 +79,7 @@ def _words(text: str) -> Counter[str]:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Places of the sentences without the white space around them; an empty text is one."""
+    """Yield the ranges of sentences without surrounding white space; one range for an empty text."""
     start = 0
     is_any = False
     ends = [match.span() for match in _SENTENCE_END.finditer(text) if not _is_wrap(text, *match.span())]
@@ -95,7 +95,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_wrap(text: str, start: int, end: int) -> bool:
-    """Whether `text[start:end]` is a single line break within a sentence; rows of tables and lists have one each."""
+    """Return whether `text[start:end]` is a line break within a sentence, unlike the breaks in tables and lists."""
     if text[start:end] != "\n":
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start]

@@ -1,4 +1,4 @@
-"""An answer while it is being made."""
+"""The draft of an answer in the making."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,11 +9,11 @@ from analytiq.models.shown_passage import ShownPassage
 from analytiq.retrieval.search.request import SearchResult
 
 MOST_REASONING = 100_000
-"""Characters of an answer that are kept."""
+"""Characters of reasoning that an answer stores."""
 
 
 class Draft:
-    """Gathers an answer; `on_change` is told of each change."""
+    """Collects an answer; calls `on_change` at each change."""
 
     def __init__(self, message: ChatMessage, on_change: Callable[[ChatMessage], None]) -> None:
         self._message = message
@@ -21,27 +21,27 @@ class Draft:
 
     @property
     def message(self) -> ChatMessage:
-        """The answer so far."""
+        """Return the answer so far."""
         return self._message
 
     def add_text(self, text: str) -> None:
-        """More of the answer."""
+        """Append text to the answer."""
         if text:
             self._change(content=self._message.content + text)
 
     def add_reasoning(self, text: str) -> None:
-        """More of what the model thinks before it answers."""
+        """Append text to the model's reasoning."""
         room = MOST_REASONING - len(self._message.reasoning)
         if text and room > 0:
             self._change(reasoning=self._message.reasoning + text[:room])
 
     def settle(self, begin: int, text: str) -> None:
-        """Replace what a round has said, from `begin` on, where it turned out otherwise at its end."""
+        """Replace the text from `begin` on, where the end of a round corrected its stream."""
         if self._message.content[begin:] != text:
             self._change(content=self._message.content[:begin] + text)
 
     def restore_code(self) -> None:
-        """Write brackets in code as they are in code: passages are shown with others, so that they cite nothing."""
+        """Restore the brackets in code, which passages replace so that their own marks cite nothing."""
         restored = code_restored(self._message.content)
         if restored != self._message.content:
             self._change(content=restored)
@@ -51,12 +51,12 @@ class Draft:
         self._change(ended_by=ended_by)
 
     def begin_round(self) -> None:
-        """What follows is another round's: apart from what the model has said before."""
+        """Separate a further round from the text before it."""
         if self._message.content and not self._message.content.endswith("\n"):
             self.add_text("\n\n")
 
     def add_call(self, call_id: str, name: str, arguments: str) -> None:
-        """The model, or we for it, want something done."""
+        """Record a tool call, of the model or made for it."""
         step = ChatStep(
             kind=StepKind.TOOL_CALL, at=len(self._message.content), call_id=call_id, name=name, arguments=arguments
         )
@@ -77,7 +77,7 @@ class Draft:
         notes: Sequence[str],
         error: str | None = None,
     ) -> None:
-        """What a call has found."""
+        """Record the passages of a call, or its error."""
         step = ChatStep(
             kind=StepKind.PASSAGES,
             at=len(self._message.content),
@@ -96,15 +96,15 @@ class Draft:
         )
 
     def name_question(self, question: str) -> None:
-        """What was searched for."""
+        """Record the question as it was searched for."""
         self._change(question=question)
 
     def add_usage(self, usage: ChatUsage) -> None:
-        """What a call has used."""
+        """Add the usage of a call."""
         self._change(usage=self._message.usage + usage)
 
     def cite(self, citations: Sequence[ChatCitation]) -> None:
-        """What the answer rests on."""
+        """Record the citations of the answer."""
         self._change(citations=tuple(citations), is_grounded=bool(citations))
 
     def _change(self, **changes: object) -> None:

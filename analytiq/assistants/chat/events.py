@@ -1,4 +1,4 @@
-"""What a reader of an answer is told, and what is new to one who has seen a part: pure."""
+"""Events of an answer, and the events that a reader at a position has not seen. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from analytiq.models.chat import AnswerState, ChatMessage, ChatStep
 
 
 class EventName(StrEnum):
-    """The names of the events."""
+    """Names of the events."""
 
     REASONING = "reasoning"
     TOKEN = "token"  # noqa: S105  # a piece of text
@@ -21,9 +21,9 @@ class EventName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a reader is: steps, characters, and of what follows the answer: 1 usage, 2 error, 3 done.
+    """A reader's position: steps and characters read, and the ending (1 usage, 2 error, 3 done).
 
-    `reasoning`: characters of what the model thought.
+    `reasoning`: characters read of the model's reasoning.
     """
 
     steps: int = 0
@@ -37,7 +37,7 @@ class Position:
 
     @classmethod
     def of(cls, text: str | None) -> "Position":
-        """From the id of an event; whatever is none is the beginning."""
+        """Parse an event's id; anything else is the beginning."""
         matched = re.fullmatch(r"(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?\.([0-3])", text or "")
         if matched is None:
             return cls()
@@ -46,7 +46,7 @@ class Position:
 
     @classmethod
     def at_end_of(cls, message: ChatMessage) -> "Position":
-        """Of a reader who knows all of the answer so far."""
+        """Return the position of a reader who has seen all of the answer so far."""
         return cls(len(message.steps), len(message.content), reasoning=len(message.reasoning))
 
 
@@ -56,7 +56,7 @@ USAGE_TOLD, ERROR_TOLD, ALL_TOLD = 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event; `position` is where a reader is who has read it."""
+    """An event; `position` is the position of a reader who has read it."""
 
     name: EventName
     position: Position
@@ -65,14 +65,14 @@ class Event:
 
 
 def events_after(message: ChatMessage, position: Position) -> list[Event]:
-    """What a reader at `position` has not been told of the answer yet, in order."""
+    """Return the events that a reader at `position` has not seen, in order."""
     events: list[Event] = []
     characters, steps, thought = position.characters, position.steps, position.reasoning
     if len(message.reasoning) > thought:
         text, thought = message.reasoning[thought:], len(message.reasoning)
         events.append(Event(EventName.REASONING, Position(steps, characters, reasoning=thought), text=text))
     for step in message.steps[steps:]:
-        # A step that erasing has left behind may stand after the end of the text.
+        # A step that an erasure left may stand beyond the end of the text.
         at = min(step.at, len(message.content))
         if at > characters:
             text, characters = message.content[characters:at], at

@@ -1,4 +1,4 @@
-"""Answers that are being made in this process: kept going while somebody reads, written down, stopped."""
+"""Answers in the making in this process: kept running while read, stored as they grow, stopped."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,23 +19,23 @@ from analytiq.storage.session import DatabaseError
 log = structlog.get_logger(__name__)
 
 WRITE_SECONDS = 0.25
-"""Between two writes of an answer that grows: readers in other processes are so far behind."""
+"""Seconds between two writes of a growing answer: the lag of readers in other processes."""
 HEARTBEAT_SECONDS = 2.0
-"""Between two writes of one that does not; also how long a stop from another process may take."""
+"""Seconds between two writes of an answer that does not grow; also the delay of a stop from another process."""
 
 
 class StopReason(StrEnum):
-    """Why an answer ends before its end."""
+    """The reason for stopping an answer early."""
 
     ASKED = "asked"
     NOBODY_READS = "nobody_reads"
     GONE = "gone"
-    """Its thread was deleted, or another process has ended it."""
+    """The thread was deleted, or another process ended the answer."""
     SHUTDOWN = "shutdown"
 
 
 class LiveAnswer:
-    """One answer with the task that makes it; used from one event loop."""
+    """An answer with the task that makes it; belongs to one event loop."""
 
     def __init__(self, message: ChatMessage, rows: ChatRepository, settings: ChatSettings) -> None:
         self.draft = Draft(message, self._changed)
@@ -52,39 +52,39 @@ class LiveAnswer:
 
     @property
     def message(self) -> ChatMessage:
-        """The answer so far."""
+        """Return the answer so far."""
         return self.draft.message
 
     def begin(self, make: Callable[[Draft], Awaitable[None]], on_end: Callable[[ChatMessage], Awaitable[None]]) -> None:
-        """Start making it; `on_end` follows, with the answer as it ended, once it is written."""
+        """Start making the answer; call `on_end` with the ended answer once it is stored."""
         self._task = asyncio.create_task(self._run(make, on_end), name=f"chat answer {self.message.id}")
 
     def stop(self, reason: StopReason) -> None:
-        """End the model's work; what it has said stays."""
+        """Stop the model; the text so far stays."""
         if self._stop_reason is None and self._task is not None and not self.is_over:
             self._stop_reason = reason
             self._task.cancel()
 
     async def ended(self) -> None:
-        """Wait until it is over and written."""
+        """Wait until the answer is over and stored."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def note_reader(self) -> None:
-        """Somebody has looked."""
+        """Note that a reader looked at the answer."""
         self._last_read_at = clock.now()
 
     def enter(self) -> None:
-        """A reader has come to stay."""
+        """Count a reader who follows the answer."""
         self._readers += 1
 
     def leave(self) -> None:
-        """A reader has gone."""
+        """Discount a reader who left."""
         self._readers -= 1
         self._last_read_at = clock.now()
 
     async def change(self, timeout_seconds: float) -> bool:
-        """Wait for the next change; False where there was none in time."""
+        """Wait for the next change; return False if none came in time."""
         signal = self._signal
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -116,7 +116,7 @@ class LiveAnswer:
             state, failure = AnswerState.FAILED, _failure_of(error)
         except Exception:
             log.exception("chat.answer_failed", message_id=self.message.id)
-            detail = "an unexpected error; the server's log has it"
+            detail = "The answer failed on an unexpected error. The server's log has details. Ask again."
             state, failure = AnswerState.FAILED, Failure(code="internal_error", detail=detail, at=clock.now())
         finally:
             keeper.cancel()
@@ -135,7 +135,7 @@ class LiveAnswer:
         try:
             await self._rows.finish(ended, counted=self._counted)
         except (AnalytiqError, DatabaseError) as error:
-            # It is over for its readers here; for others its heartbeat ends.
+            # Readers here see the end; for others the heartbeat stops.
             log.warning("chat.answer_not_written", message_id=ended.id, error=str(error))
         self.draft = Draft(ended, self._changed)
         self.is_over = True
@@ -143,7 +143,7 @@ class LiveAnswer:
         log.info("chat.answered", message_id=ended.id, state=state.value, code=failure.code if failure else None)
 
     async def _keep(self) -> None:
-        """Write the answer down as it grows; stop it when nobody reads it or somebody says so."""
+        """Store the answer as it grows; stop it when it has no readers or a stop was requested."""
         while True:
             try:
                 async with asyncio.timeout(min(HEARTBEAT_SECONDS, max(self._settings.grace_seconds, WRITE_SECONDS))):
@@ -173,7 +173,7 @@ class LiveAnswer:
 
 def _of_stop(reason: StopReason) -> tuple[AnswerState, Failure | None]:
     if reason is StopReason.SHUTDOWN:
-        detail = "the server was shut down in the middle of the answer; ask again"
+        detail = "The server was shut down in the middle of the answer. Ask again."
         return AnswerState.FAILED, Failure(code="interrupted", detail=detail, at=clock.now())
     return AnswerState.STOPPED, None
 
@@ -182,4 +182,4 @@ def _failure_of(error: AnalytiqError | DatabaseError) -> Failure:
     if isinstance(error, AnalytiqError):
         return Failure(code=error.code, detail=error.detail, at=clock.now())
     log.warning("chat.database_failed", exc_info=error)
-    return Failure(code="temporarily_unavailable", detail="the database failed; ask again", at=clock.now())
+    return Failure(code="temporarily_unavailable", detail="The database failed. Ask again.", at=clock.now())

@@ -1,4 +1,4 @@
-"""The marks by which an answer cites, in whatever form a model writes them: pure.
+"""Citation marks in an answer, in every form that models write. Pure.
 
 Models are told to write `[1]`. They also write `[1, 2]`, `[1-3]`, `[^1]`, `[Source 1]`, `[1, page 7]`, `(Source 1)`,
 `【1】`, `【1†source】` and `［1］`. In code, brackets with a number are code.
@@ -29,12 +29,12 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _TICKS = re.compile(r"`+")
 _APART = re.compile(r"⟦([^⟦⟧\n]{1,300})⟧")
 MOST_OF_A_RANGE = 50
-"""Numbers; what claims more is no list of sources."""
+"""Numbers. A longer range is not a list of sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One mark: the characters [start, end) of the text, and the numbers that it names, each once."""
+    """A citation mark: the range [start, end) of the text, and the distinct numbers in it."""
 
     start: int
     end: int
@@ -42,13 +42,13 @@ class Mark:
 
 
 def marks_of(text: str) -> list[Mark]:
-    """Return the marks of an answer, in order; what stands in code is none."""
+    """Return the marks of an answer, in order, except in code."""
     code = code_of(text)
     return [mark for mark in _marks(text) if not any(start <= mark.start < end for start, end in code)]
 
 
 def without_marks(text: str) -> str:
-    """Return the answer without its marks, and without the white space before them."""
+    """Return the answer without its marks and the white space before them."""
     parts: list[str] = []
     place = 0
     for mark in marks_of(text):
@@ -58,7 +58,7 @@ def without_marks(text: str) -> str:
 
 
 def with_own_marks_apart(content: str) -> str:
-    """Write `[2]` in a passage's text as `⟦2⟧`: an answer that repeats it would seem to cite."""
+    """Write `[2]` in a passage's text as `⟦2⟧`, so that an answer that repeats it cites nothing."""
     parts: list[str] = []
     place = 0
     for mark in _marks(content):
@@ -68,7 +68,7 @@ def with_own_marks_apart(content: str) -> str:
 
 
 def code_restored(answer: str) -> str:
-    """Undo `with_own_marks_apart` in an answer's code, where nothing cites; every character keeps its place."""
+    """Undo `with_own_marks_apart` in an answer's code; every character keeps its position."""
     parts: list[str] = []
     place = 0
     for start, end in code_of(answer):
@@ -78,7 +78,7 @@ def code_restored(answer: str) -> str:
 
 
 def code_of(text: str) -> list[tuple[int, int]]:
-    """Return the places of Markdown's code: fenced blocks, and spans between backticks."""
+    """Return the ranges of Markdown code: fenced blocks and backtick spans."""
     found: list[tuple[int, int]] = []
     prose_start = place = 0
     while place < len(text):
@@ -107,7 +107,7 @@ def _end_of_block(text: str, place: int, fence: str) -> int:
 
 
 def _spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the places between runs of as many backticks, within a paragraph."""
+    """Yield the ranges between backtick runs of equal length within a paragraph."""
     place = start
     while opening := _TICKS.search(text, place, end):
         paragraph = text.find("\n\n", opening.end(), end)

@@ -1,4 +1,4 @@
-"""What the model is told: pure."""
+"""Messages to the model in a conversation. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -13,9 +13,10 @@ from analytiq.retrieval.search.request import Turn
 
 MAX_TURNS = 10
 LONGEST_TURN = 4000
-"""Characters of an earlier message."""
+"""Characters of an earlier message that the model is shown."""
 PASSAGES_CHARACTERS = 32_000
-"""Of all passages of one search: about 8,000 tokens, which small models' windows still hold beside a conversation."""
+"""Characters of all passages of one search: about 8,000 tokens, which fit into a small model's window beside a
+conversation."""
 
 INSTRUCTIONS = (
     "You answer questions from an organization's documents, and from nothing else. You are given passages that a search"
@@ -39,11 +40,11 @@ _GO_ON = (
     " nothing, and say nothing about the cut."
 )
 LONGEST_CUT = 20_000
-"""Characters of an answer's end that the model is shown to go on from."""
+"""Characters of a cut answer's end that the model is shown to continue."""
 
 
 def turns_of(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
-    """The conversation so far, its last messages, without answers that failed and without citations."""
+    """Return the latest messages of the conversation, without failed answers and citation marks."""
     told = [
         Turn(message.role.value, without_marks(message.content)[:LONGEST_TURN])
         for message in messages
@@ -60,14 +61,14 @@ def opening(
     *,
     searches_again: bool,
 ) -> list[Message]:
-    """The messages before the model's first word.
+    """Return the messages before the model's first word.
 
     Args:
-        question: as it was asked.
-        searched: as it was searched for.
-        passages: what was found, best first.
-        history: the conversation before it.
-        searches_again: the model has the tool.
+        question: the question as asked.
+        searched: the question as searched for.
+        passages: the passages found, best first.
+        history: the conversation before the question.
+        searches_again: whether the model has the search tool.
     """
     system = INSTRUCTIONS + (_SEARCHES_AGAIN if searches_again else "")
     told = [Message(Role.USER if turn.role == ChatRole.USER else Role.ASSISTANT, turn.content) for turn in history]
@@ -76,7 +77,7 @@ def opening(
 
 
 def continuation(question: str, cut: ChatMessage, history: Sequence[Turn]) -> list[Message]:
-    """The messages that make the model go on with an answer that was cut."""
+    """Return the messages that ask the model to continue a cut answer."""
     passages = fit_characters(cut.passages, 2 * PASSAGES_CHARACTERS)
     return [
         *opening(question, cut.question or question, passages, history, searches_again=False),
@@ -86,7 +87,7 @@ def continuation(question: str, cut: ChatMessage, history: Sequence[Turn]) -> li
 
 
 def found_text(searched: str, passages: Sequence[ShownPassage], notes: Sequence[str] = ()) -> str:
-    """The passages as the model reads them; that there are none, where there are none."""
+    """Return the passages as the model reads them, or a sentence that there are none."""
     if not passages:
         nothing = (
             f"The documents hold nothing that is relevant enough to {json.dumps(searched, ensure_ascii=False)}. Unless"

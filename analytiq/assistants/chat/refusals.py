@@ -1,24 +1,24 @@
-"""Why a thread is not asked, or an answer not continued."""
+"""Refusals of threads: unknown, busy, or not to be continued."""
 
 from analytiq.errors import ConflictError, NotFoundError
 
 
 def unknown_thread(thread_id: str) -> NotFoundError:
-    """No thread of the caller's has this id."""
-    return NotFoundError(f"no thread has the id {thread_id!r}")
+    """Return the error for a thread that does not exist, or is not the caller's."""
+    return NotFoundError(f"No thread has the id {thread_id!r}. List the threads to find the right one.")
 
 
 def answer_running() -> ConflictError:
-    """A thread gives one answer at a time."""
+    """Return the error for a thread whose last answer is running."""
     return ConflictError(
-        "the thread's last answer is still being given: read it to its end, or stop it", code="answer_running"
+        "The thread's last answer is still running. Read it to its end, or stop it.", code="answer_running"
     )
 
 
 def cannot_continue() -> ConflictError:
-    """Only a thread's last answer goes on, and only where it did not come to its end."""
+    """Return the error for an answer that is not the thread's last, or did not end early."""
     return ConflictError(
-        "The answer cannot be continued: only the last one of a thread can, where it was cut, stopped or broke off"
-        " after it had begun. Ask again instead.",
+        "The answer cannot be continued. Only the last answer of a thread can be, if it was cut,"
+        " stopped or interrupted after it had begun. Ask again instead.",
         code="cannot_continue",
     )

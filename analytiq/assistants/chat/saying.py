@@ -1,16 +1,16 @@
-"""The answer of a model in one round, written into the draft as it streams."""
+"""One round of a model's answer, written into the draft as it streams."""
 
 from analytiq.assistants.chat.draft import Draft
 from analytiq.inference.llm.base import Completion, ReasoningDelta, TextDelta
 
 SEAM_CHARACTERS = 300
-"""As much of an answer's end a model may repeat before it goes on."""
+"""Characters of the answer's end that a continuation may repeat."""
 LEAST_REPEATED = 8
-"""Fewer characters that are the same are chance."""
+"""Characters. Shorter repetitions are chance."""
 
 
 class Seam:
-    """Joins a continuation to an answer that was cut: what is repeated of the answer's end is left out."""
+    """Joins a continuation to a cut answer, and drops the repeated end of the answer."""
 
     def __init__(self, before: str) -> None:
         self._before = before[-SEAM_CHARACTERS:]
@@ -18,18 +18,18 @@ class Seam:
         self._is_open = len(self._before) >= LEAST_REPEATED
 
     def take(self, text: str) -> str:
-        """Return what may be shown; the beginning is held back while it may repeat the answer's end."""
+        """Return the text to show; hold the beginning back while it may repeat the answer's end."""
         if not self._is_open:
             return text
         self._held += text
         return self.end() if len(self._held) >= len(self._before) else ""
 
     def joined(self, text: str) -> str:
-        """Return a whole continuation without what it repeats."""
+        """Return a whole continuation without the repetition."""
         return text[repeated(self._before, text) :]
 
     def end(self) -> str:
-        """Return what was held back, without what is repeated."""
+        """Return the text held back, without the repetition."""
         if not self._is_open:
             return ""
         self._is_open = False
@@ -37,7 +37,7 @@ class Seam:
 
 
 def repeated(before: str, after: str) -> int:
-    """Return how many characters at the beginning of `after` repeat the end of `before`."""
+    """Return the number of characters at the beginning of `after` that repeat the end of `before`."""
     skipped = len(after) - len(after.lstrip())
     begun = after.lstrip()
     sizes = range(min(len(before), len(begun)), LEAST_REPEATED - 1, -1)
@@ -46,7 +46,7 @@ def repeated(before: str, after: str) -> int:
 
 
 class Said:
-    """One round: its text and its reasoning, apart."""
+    """One round: its text, and its reasoning apart."""
 
     def __init__(self, draft: Draft, seam: Seam) -> None:
         self._draft = draft
@@ -57,11 +57,11 @@ class Said:
 
     @property
     def everything(self) -> str:
-        """All that the model has written, for an estimate of what it has used."""
+        """Return the model's text and reasoning, to estimate its usage."""
         return "".join((*self._reasoning, *self._text))
 
     def add(self, delta: TextDelta | ReasoningDelta) -> None:
-        """Add a piece."""
+        """Add a piece of the stream."""
         if isinstance(delta, ReasoningDelta):
             self._reasoning.append(delta.text)
             self._draft.add_reasoning(delta.text)
@@ -70,7 +70,7 @@ class Said:
         self._draft.add_text(self._seam.take(delta.text))
 
     def settle(self, completion: Completion) -> None:
-        """End the round: what came as text may have been reasoning."""
+        """End the round; the completion decides which streamed text was reasoning."""
         self._draft.add_text(self._seam.end())
         if "".join(self._text) != completion.text:
             self._draft.settle(self._begin, self._seam.joined(completion.text))

@@ -1,4 +1,4 @@
-"""Threads: made, read, asked, followed, stopped, deleted."""
+"""Threads: create, read, ask, follow, stop, delete."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -34,13 +34,13 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 LONGEST_TITLE = 80
-"""Characters of the first question that name a thread."""
+"""Characters of the first question that become the thread's title."""
 KEEP_ALIVE_SECONDS = 15.0
-"""Between signs of life on a stream without events; proxies commonly close one after 60."""
+"""Seconds between signs of life on a stream without events; proxies commonly close one after 60."""
 REMOTE_POLL_SECONDS = 0.25
-"""Between two looks at an answer that another process makes."""
+"""Seconds between two reads of an answer that another process makes."""
 REMOTE_NOTE_SECONDS = 5.0
-"""Between two signs to that process that somebody reads."""
+"""Seconds between two notes to that process that the answer has a reader."""
 
 
 class Chats:
@@ -67,10 +67,10 @@ class Chats:
         self._is_closing = False
 
     async def create(self, organization: Organization, wanted: NewThread, *, owner: str) -> ChatThread:
-        """Begin a thread, which is its owner's alone.
+        """Create a thread, which only its owner may read.
 
         Raises:
-            InvalidInputError: a knowledge base is not the organization's, or the model cannot be asked.
+            InvalidInputError: a knowledge base is not the organization's, or the model cannot be used.
         """
         for number, kb_id in enumerate(wanted.kb_ids):
             try:
@@ -99,7 +99,7 @@ class Chats:
         return thread
 
     async def get(self, organization_id: str, thread_id: str) -> ChatThread:
-        """The thread with this id."""
+        """Return the thread."""
         thread = await self._rows.thread(organization_id, thread_id)
         if thread is None:
             raise unknown_thread(thread_id)
@@ -108,21 +108,21 @@ class Chats:
     async def page(
         self, organization_id: str, reader: Reader, *, kb_id: str | None, skip: int, limit: int
     ) -> tuple[list[ChatThread], int]:
-        """A page of the reader's threads, the one that was last written in first, and how many there are."""
+        """Return a page of the reader's threads, latest message first, and their count."""
         return await self._rows.threads(organization_id, reader.owners, kb_id=kb_id, skip=skip, limit=limit)
 
     async def require_reader(self, organization_id: str, thread_id: str, reader: Reader) -> None:
-        """Refuse whoever did not begin the thread, an administrator too.
+        """Refuse readers other than the thread's owner, administrators included.
 
         Raises:
-            NotFoundError: as if there were none.
+            NotFoundError: as for an unknown thread.
         """
         thread = await self.get(organization_id, thread_id)
         if thread.owner not in reader.owners:
             raise unknown_thread(thread_id)
 
     async def change(self, organization: Organization, thread_id: str, changes: Mapping[str, Any]) -> ChatThread:
-        """Change title, model, score_threshold, top_k, searches_again or token_budget; of answers to come."""
+        """Change title, model, score_threshold, top_k, searches_again or token_budget; applies to later answers."""
         await self.get(organization.id, thread_id)
         if changes.get("model") is not None:
             await self._chat.choose(organization, changes["model"])
@@ -132,11 +132,11 @@ class Chats:
         return changed
 
     async def delete(self, organization_id: str, thread_id: str) -> None:
-        """Delete it with its messages; an answer that is being given is stopped."""
+        """Delete the thread with its messages; stop a running answer."""
         thread = await self.get(organization_id, thread_id)
         live = self._live.get(thread.running_message_id or "")
         if live is not None:
-            # So that what was used is noted before its row is gone.
+            # Store the answer's usage before its row is gone.
             live.stop(StopReason.ASKED)
             await live.ended()
         await self._rows.delete_thread(organization_id, thread_id)
@@ -144,13 +144,13 @@ class Chats:
     async def messages(
         self, organization_id: str, thread_id: str, *, skip: int, limit: int
     ) -> tuple[list[ChatMessage], int]:
-        """A page of a thread's messages, oldest first, and how many there are."""
+        """Return a page of a thread's messages, oldest first, and their count."""
         await self.get(organization_id, thread_id)
         found, total = await self._rows.messages(organization_id, thread_id, skip=skip, limit=limit)
         return [await self._as_it_is(message) for message in found], total
 
     async def message(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage:
-        """One message; looking at an answer that is being given keeps it going, as reading it does."""
+        """Return a message. Reading a running answer keeps it running, as following it does."""
         message = await self._stored(organization_id, thread_id, message_id)
         live = self._live.get(message_id)
         if live is not None:
@@ -160,11 +160,11 @@ class Chats:
         return await self._as_it_is(message)
 
     async def ask(self, organization: Organization, thread_id: str, question: str) -> tuple[ChatMessage, ChatMessage]:
-        """Add a question, and begin its answer; both as they are stored.
+        """Store a question and begin its answer; return both.
 
         Raises:
-            ConflictError: the thread's last answer is still being given (code `answer_running`).
-            InvalidInputError: the model cannot be asked.
+            ConflictError: the thread's last answer is running (code `answer_running`).
+            InvalidInputError: the model cannot be used.
             QuotaExceededError: the thread's budget is used up.
             TransientError: this process makes as many answers as it may.
         """
@@ -182,11 +182,11 @@ class Chats:
         return asked, answer
 
     async def go_on(self, organization: Organization, thread_id: str, message_id: str) -> ChatMessage:
-        """Continue an answer that was cut, stopped or broke off; it runs again, and grows.
+        """Continue an answer that was cut, stopped or interrupted; it runs again and grows.
 
         Raises:
-            ConflictError: it is complete, or not the thread's last message (code `cannot_continue`), or an answer is
-                being given (code `answer_running`).
+            ConflictError: the answer is complete or not the thread's last message (code `cannot_continue`), or an
+                answer is running (code `answer_running`).
             InvalidInputError, QuotaExceededError, TransientError: as `ask`.
         """
         thread = await self.get(organization.id, thread_id)
@@ -196,7 +196,7 @@ class Chats:
         if not cut.can_continue or cut.number != thread.message_count:
             raise cannot_continue()
         self._require_room()
-        # The model that began it, where the thread has not another one by now.
+        # Prefer the thread's model of now, then the model that began the answer.
         model = (await self._chat.choose(organization, thread.model or cut.model)).model
         require_budget(thread, ChatUsage(), 1)
         earlier = await self._rows.latest(organization.id, thread.id, before=cut.number, limit=MAX_TURNS + 1)
@@ -217,7 +217,9 @@ class Chats:
 
     def _require_room(self) -> None:
         if len(self._live) >= self._settings.max_running or self._is_closing:
-            raise TransientError("too many answers are being given at the moment; ask again", retry_after=5.0)
+            raise TransientError(
+                "This process makes as many answers as it may. Ask again in a few seconds.", retry_after=5.0
+            )
 
     def _make(self, answer: ChatMessage, make: Callable[[Draft], Awaitable[None]]) -> None:
         live = LiveAnswer(answer, self._rows, self._settings)
@@ -265,16 +267,16 @@ class Chats:
         return begun
 
     async def _after(self, ended: ChatMessage) -> None:
-        """Forget an answer that is over; what was deleted while it was made had no row yet to be taken out of."""
+        """Forget an ended answer, and take out documents deleted while it had no row to be erased from."""
         self._live.pop(ended.id, None)
         there = await self._document_rows.names(ended.organization_id, list(ended.document_ids))
         for document_id in set(ended.document_ids) - set(there):
             await self._rows.erase_document(ended.organization_id, document_id)
 
     async def stop(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage:
-        """Stop an answer; what was said stays, and is paid for. One that is over stays as it is.
+        """Stop an answer; its text so far stays, and is paid for. An ended answer stays as it is.
 
-        An answer that another process makes ends within seconds: it may still be running in what is returned.
+        An answer of another process ends within seconds: the returned message may still be running.
         """
         message = await self._stored(organization_id, thread_id, message_id)
         live = self._live.get(message_id)
@@ -289,16 +291,16 @@ class Chats:
     async def follow(
         self, organization_id: str, thread_id: str, message_id: str, position: Position
     ) -> AsyncGenerator[tuple[list[Event], ChatMessage]]:
-        """What a reader at `position` has not been told yet, as it comes, until the answer is over and all is told.
+        """Yield the events after `position` as they come, until the answer is over.
 
-        Each item is some events, none as a sign of life, with the answer that they are of.
+        Each item is a list of events, empty as a sign of life, with the answer so far.
 
         Raises:
-            NotFoundError: there is no such message; before the first item.
+            NotFoundError: there is no such message; raised before the first item.
         """
         message = await self._stored(organization_id, thread_id, message_id)
         if message.state is AnswerState.RUNNING:
-            # It may have ended before, and be continued.
+            # The answer may have ended before, and be continued now.
             position = replace(position, ending=0)
         live = self._live.get(message_id)
         if live is None:
@@ -326,7 +328,7 @@ class Chats:
     async def _follow_stored(
         self, message: ChatMessage, position: Position
     ) -> AsyncGenerator[tuple[list[Event], ChatMessage]]:
-        """As `follow`, of an answer that is over, or that another process makes."""
+        """Follow an answer that is over, or that another process makes."""
         loop = asyncio.get_running_loop()
         noted_at = told_at = float("-inf")
         while True:
@@ -346,13 +348,13 @@ class Chats:
             message = await self._stored(message.organization_id, message.thread_id, message.id)
 
     def begin_closing(self) -> None:
-        """End the answers that are being made here, and let their readers go; those of other processes go elsewhere."""
+        """Stop the answers of this process and release their readers; those elsewhere go on."""
         self._is_closing = True
         for answer in list(self._live.values()):
             answer.stop(StopReason.SHUTDOWN)
 
     async def close(self) -> None:
-        """As `begin_closing`, and wait until all is written down."""
+        """Stop all answers as `begin_closing` does, and wait until they are stored."""
         self.begin_closing()
         for answer in list(self._live.values()):
             await answer.ended()
@@ -360,11 +362,14 @@ class Chats:
     async def _stored(self, organization_id: str, thread_id: str, message_id: str) -> ChatMessage:
         message = await self._rows.message(organization_id, thread_id, message_id)
         if message is None:
-            raise NotFoundError(f"no message of the thread {thread_id!r} has the id {message_id!r}")
+            raise NotFoundError(
+                f"No message of the thread {thread_id!r} has the id {message_id!r}. List the thread's"
+                " messages to find it."
+            )
         return message
 
     async def _as_it_is(self, message: ChatMessage) -> ChatMessage:
-        """A stored message, newer where this process makes it; failed where the process that made it has died."""
+        """Return the message as it is now: from this process if it runs here, failed if its process died."""
         live = self._live.get(message.id)
         if live is not None:
             return live.message
@@ -372,7 +377,7 @@ class Chats:
             return message
         if clock.now() - message.heartbeat_at < timedelta(seconds=LEASE_SECONDS):
             return message
-        detail = "the process that was answering has died; ask again"
+        detail = "The process that made the answer died. Ask again."
         failure = Failure(code="interrupted", detail=detail, at=clock.now())
         await self._rows.end_lost(message, failure)
         return await self._rows.message(message.organization_id, message.thread_id, message.id) or message

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NewThread:
-    """What a caller asks for. None is left to the defaults; a thread without a title is called by its question."""
+    """Settings of a new thread. None takes the default; a thread without a title is named by its first question."""
 
     kb_ids: tuple[str, ...]
     title: str = ""
@@ -18,12 +18,12 @@ class NewThread:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who wants to read: as threads name their owner, and whether they administer the organization."""
+    """A reader: the owners that they may read as, and their right to administer."""
 
     owner: str
     is_administrator: bool
 
     @property
     def owners(self) -> tuple[str | None, ...]:
-        """Whose threads these may read; None: those of before owners were noted, which somebody has to look after."""
+        """Return the owners whose threads the reader may see; None stands for threads without an owner."""
         return (self.owner, None) if self.is_administrator else (self.owner,)

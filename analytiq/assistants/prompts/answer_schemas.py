@@ -1,7 +1,7 @@
-"""The JSON schema that a prompt's answers follow: which are allowed, and what is wrong with an answer.
+"""JSON schemas of prompts' answers: check a schema, and check an answer against one.
 
-A schema is written by a tenant and checks what a model says, so neither may make the process fetch, hang or recurse
-without end: references stay within the schema, patterns are of the linear kind, depth is bounded.
+A tenant writes the schema and a model writes the answer, so neither may make the process fetch, hang or recurse without
+end. References stay within the schema, patterns run in linear time, and depth is bounded.
 """
 
 import importlib
@@ -17,27 +17,29 @@ from analytiq.errors import InvalidInputError
 LARGEST_SCHEMA_CHARACTERS = 64_000
 DEEPEST = 24
 SHOWN_PROBLEMS = 10
-"""So many are told at once: a model that has all of it wrong is not helped by a hundred lines."""
+"""Problems reported at once: a model that got everything wrong is not helped by a hundred lines."""
 LONGEST_PROBLEM = 300
 
 _BY_NAME = ("properties", "$defs", "definitions", "dependentSchemas")
-"""Keywords that hold schemas by names of anybody's choosing."""
+"""Keywords that hold schemas by names of the author's choice."""
 
 
 def check_answer_schema(schema: Mapping[str, JsonValue], *, field: str = "answer_schema") -> str:
-    """The schema as it is stored, in one form for one content.
+    """Check a schema and return its canonical text.
 
     Raises:
-        InvalidInputError: it is no JSON schema, or one that answers are not checked by; names the place.
+        InvalidInputError: not a JSON schema, or not one that answers can be checked by; names the place.
     """
     text = json.dumps(schema, sort_keys=False, ensure_ascii=False, allow_nan=False)
     if len(text) > LARGEST_SCHEMA_CHARACTERS:
-        raise InvalidInputError.of_field(field, f"is longer than {LARGEST_SCHEMA_CHARACTERS:,} characters of JSON")
-    # Bounded first: what follows goes as deep as the schema does.
+        raise InvalidInputError.of_field(
+            field, f"The schema is longer than {LARGEST_SCHEMA_CHARACTERS:,} characters of JSON. Shorten it."
+        )
+    # Bound the depth first: the checks below recurse as deep as the schema.
     for path, part in _parts(dict(schema), field, depth=0):
         _check_part(part, path)
     if schema.get("type") != "object":
-        raise InvalidInputError.of_field(f"{field}.type", 'an answer is an object: `"type": "object"` is missing')
+        raise InvalidInputError.of_field(f"{field}.type", 'An answer has to be an object. Add `"type": "object"`.')
     jsonschema = _jsonschema()
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -48,7 +50,7 @@ def check_answer_schema(schema: Mapping[str, JsonValue], *, field: str = "answer
 
 
 def problems_of(answer: JsonValue, schema_text: str) -> list[str]:
-    """What is wrong with an answer, each with its place; empty where it follows the schema."""
+    """Return the problems of an answer, each with its place; empty if it follows the schema."""
     schema = json.loads(schema_text)
     validator = _validator_class()(schema, registry=_empty_registry())
     found: list[str] = []
@@ -65,7 +67,7 @@ def problems_of(answer: JsonValue, schema_text: str) -> list[str]:
 
 
 def is_strict(schema_text: str) -> bool:
-    """Whether providers take the schema in strict mode: every object lists all its fields, and allows no others."""
+    """Return whether the schema suits strict mode: every object lists all its fields and allows no others."""
     schema = json.loads(schema_text)
     for _, part in _parts(schema, "", depth=0):
         if "properties" not in part and part.get("type") != "object":
@@ -78,13 +80,13 @@ def is_strict(schema_text: str) -> bool:
 
 
 def _parts(schema: Any, path: str, *, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each schema within a schema, with its place.
+    """Yield each schema within a schema, with its place.
 
     Raises:
-        InvalidInputError: it goes deeper than DEEPEST.
+        InvalidInputError: the schema is nested deeper than DEEPEST.
     """
     if depth > DEEPEST:
-        raise InvalidInputError.of_field(path, f"goes deeper than {DEEPEST} levels")
+        raise InvalidInputError.of_field(path, f"The schema is nested deeper than {DEEPEST} levels. Flatten it.")
     if isinstance(schema, list):
         for index, item in enumerate(cast("list[Any]", schema)):
             yield from _parts(item, f"{path}[{index}]", depth=depth + 1)
@@ -106,19 +108,21 @@ def _check_part(part: Mapping[str, Any], path: str) -> None:
         reference = part.get(keyword)
         if reference is not None and not str(reference).startswith("#"):
             raise InvalidInputError.of_field(
-                f"{path}.{keyword}", "a reference stays within the schema: `#/$defs/…`; nothing is fetched"
+                f"{path}.{keyword}", "The reference leaves the schema, and nothing is fetched. Use `#/$defs/…`."
             )
     if "patternProperties" in part:
-        raise InvalidInputError.of_field(f"{path}.patternProperties", "is not supported; name the fields")
+        raise InvalidInputError.of_field(
+            f"{path}.patternProperties", "`patternProperties` is not supported. Name the fields in `properties`."
+        )
     pattern = part.get("pattern")
     if isinstance(pattern, str):
         try:
             _matcher(pattern)
         except SchemaError:
             raise InvalidInputError.of_field(
-                f"{path}.pattern", "is no pattern that can be checked in linear time: look-arounds and"
-                " back-references cannot"
-            ) from None  # fmt: skip
+                f"{path}.pattern",
+                "The pattern cannot be checked in linear time. Leave out look-arounds and back-references.",
+            ) from None
 
 
 def _matcher(pattern: str) -> TypeAdapter[str]:
@@ -126,7 +130,7 @@ def _matcher(pattern: str) -> TypeAdapter[str]:
 
 
 def _matches(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Any]:
-    """The keyword `pattern`, by an engine whose time is linear: a tenant's pattern cannot stop the process."""
+    """Check the keyword `pattern` in linear time, so that no tenant's pattern can hang the process."""
     if not isinstance(instance, str):
         return
     try:

@@ -1,4 +1,4 @@
-"""Whether what a model said is the answer that was asked for."""
+"""Judge of a model's last words: an answer as asked for, or the reason why not."""
 
 import json
 import re
@@ -11,12 +11,12 @@ from analytiq.assistants.prompts.answer_schemas import problems_of
 from analytiq.inference.llm.base import FinishReason
 
 _FENCE = re.compile(r"\s*```[a-zA-Z]*\s*\n(.*)\n\s*```\s*", re.DOTALL)
-"""Around JSON, out of habit; what is inside is meant."""
+"""A code fence around JSON, which models add out of habit; its content counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An answer; JSON in one form where there is a schema, else the text. `warning`: what a reader should know."""
+    """An accepted answer: canonical JSON if there is a schema, else text. `warning` is for its reader."""
 
     answer: str
     warning: str | None = None
@@ -24,7 +24,7 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Why it is none: a stable code, and sentences that the model can act upon."""
+    """A rejected answer: a stable code, and sentences that the model can act upon."""
 
     code: str
     reason: str
@@ -33,32 +33,34 @@ class Rejected:
 def judge(
     text: str, finish_reason: str | None, schema: str | None, *, has_called_tools: bool = False
 ) -> Accepted | Rejected:
-    """Judge what a model said last.
+    """Judge the model's last words.
 
     Args:
-        text: what it said.
-        finish_reason: why it ended there, as the provider says.
-        schema: the JSON schema's text; None: any text that is not empty.
-        has_called_tools: though it was offered none.
+        text: the model's words.
+        finish_reason: the provider's reason for the end.
+        schema: the JSON schema's text; None accepts any text that is not empty.
+        has_called_tools: whether the model called tools although none was offered.
     """
     if finish_reason == FinishReason.CONTENT_FILTER:
-        return Rejected("content_filtered", "the provider's filter withheld the answer")
+        return Rejected("content_filtered", "The provider's filter withheld the answer.")
     is_cut = finish_reason == FinishReason.LENGTH
     if not text.strip():
         if is_cut:
-            return Rejected("empty_answer", "the model's tokens were used up before it answered; raise `max_tokens`")
-        called = "no tool can be called any more, and there is no answer" if has_called_tools else "the answer is empty"
+            return Rejected("empty_answer", "The model's tokens were used up before it answered. Raise `max_tokens`.")
+        called = (
+            "No further tool call is allowed, and the answer is empty." if has_called_tools else "The answer is empty."
+        )
         return Rejected("empty_answer", called)
     if schema is None:
-        return Accepted(text.strip(), "the answer was cut: the model's tokens were used up" if is_cut else None)
+        return Accepted(text.strip(), "The answer was cut because the model's tokens were used up." if is_cut else None)
     try:
         value = _json_of(text)
     except (ValueError, RecursionError):
-        cut = ": it was cut because the tokens were used up; be shorter" if is_cut else ""
-        return Rejected("answer_not_json", f"the answer is not JSON{cut}")
+        cut = " It was cut because the tokens were used up: be shorter." if is_cut else ""
+        return Rejected("answer_not_json", f"The answer is not JSON.{cut}")
     problems = problems_of(value, schema)
     if problems:
-        return Rejected("answer_not_by_schema", "the answer does not follow the schema: " + "; ".join(problems))
+        return Rejected("answer_not_by_schema", f"The answer does not follow the schema: {'; '.join(problems)}.")
     return Accepted(json.dumps(value, ensure_ascii=False))
 
 

@@ -1,4 +1,4 @@
-"""What a run's steps look like to the model: pure, so that a run goes on after a crash with what was recorded."""
+"""Messages of a run, rebuilt from its recorded steps, so that a run survives a crash. Pure."""
 
 import json
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ _CUT = "\n\n[The input goes on; it was cut here after {tokens:,} tokens.]"
 def opening(
     configuration: PromptConfiguration, subject: str, *, name: str | None, cut_after: int | None, boundary: str
 ) -> tuple[Message, ...]:
-    """The first messages.
+    """Return the first messages.
 
     Args:
-        configuration: of the prompt's version.
-        subject: the document's text, or the text that the prompt is run on, cut already.
-        name: the document's.
-        cut_after: tokens of the subject, where it was cut.
-        boundary: what nobody who writes a document can know, so that no text can end itself and go on as a task.
+        configuration: the prompt version's configuration.
+        subject: the text of the document or of the request, cut to its bound.
+        name: the document's name.
+        cut_after: the tokens kept of a subject that was cut.
+        boundary: a secret of the run, so that no text can close its tag and pose as the task.
     """
     rules = [_RULES]
     if configuration.kb_id is not None:
@@ -50,7 +50,7 @@ def opening(
 
 
 def messages_of(first: Sequence[Message], steps: Sequence[RunStep]) -> list[Message]:
-    """The whole conversation so far."""
+    """Return the whole conversation so far."""
     messages = list(first)
     for step in steps:
         match step.kind:
@@ -64,7 +64,7 @@ def messages_of(first: Sequence[Message], steps: Sequence[RunStep]) -> list[Mess
 
 
 def result_text(step: RunStep) -> str:
-    """What a tool's step tells the model, as JSON."""
+    """Return a tool's result as the model reads it, as JSON."""
     if step.error is not None:
         return json.dumps({"error": step.error, "detail": step.text}, ensure_ascii=False)
     content: dict[str, object] = {"passages": [_shown(passage) for passage in step.passages]}
@@ -74,9 +74,9 @@ def result_text(step: RunStep) -> str:
 
 
 def _said(step: RunStep) -> Message:
-    # A call that was not allowed is not answered either, and providers refuse a call without its answer.
+    # A refused call gets no answer, and providers refuse a call without one.
     if step.is_forced or not step.tool_calls:
-        # Several providers refuse a message of nothing.
+        # Several providers refuse an empty message.
         return Message(Role.ASSISTANT, step.text or _NOTHING)
     calls = tuple(ToolCall(call.id, call.name, call.arguments) for call in step.tool_calls)
     return Message(Role.ASSISTANT, step.text, tool_calls=calls)

@@ -1,4 +1,4 @@
-"""Results as CSV and as a JSON list, piece by piece: there may be 100,000."""
+"""Export of results as CSV and as a JSON list, streamed: there may be 100,000."""
 
 import csv
 import io
@@ -15,26 +15,26 @@ from analytiq.storage.repositories.prompt_results import PromptResultRepository,
 OWN_COLUMNS = ("document_id", "document_name", "version", "run_id", "is_verified", "is_edited", "updated_at")
 ROWS_AT_ONCE = 200
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What spreadsheets take for the beginning of a formula, in full width too (OWASP, "CSV Injection")."""
+"""Beginnings that spreadsheets take for a formula, full width included (OWASP, "CSV Injection")."""
 
 
 class ResultExport:
-    """Writes all results of a prompt that a query means."""
+    """Writes the results of a prompt that match a query."""
 
     def __init__(self, results: PromptResultRepository, documents: DocumentRepository) -> None:
         self._results = results
         self._documents = documents
 
     async def csv(self, organization_id: str, prompt_id: str, query: ResultQuery) -> AsyncIterator[str]:
-        """A line of headings, then one a result; each field of the answers has a column."""
-        # Read twice: an answer near the end may have a field that none before it has.
+        """Yield a line of headings, then one per result; each field of the answers has a column."""
+        # Two passes: a late answer may have a field that no earlier one has.
         columns = await columns_of(self._results.all(organization_id, prompt_id, query))
         yield csv_line([*OWN_COLUMNS, *columns])
         async for result, name in self._named(organization_id, prompt_id, query):
             yield csv_line(csv_cells(result, name, columns))
 
     async def json(self, organization_id: str, prompt_id: str, query: ResultQuery) -> AsyncIterator[str]:
-        """A list of objects, with the answer as it is under `answer`."""
+        """Yield a list of objects, with the stored answer under `answer`."""
         separator = "[\n"
         async for result, name in self._named(organization_id, prompt_id, query):
             yield separator + json_item(result, name)
@@ -44,7 +44,7 @@ class ResultExport:
     async def _named(
         self, organization_id: str, prompt_id: str, query: ResultQuery
     ) -> AsyncIterator[tuple[PromptResult, str]]:
-        """Results with their documents' names; one that was deleted a moment ago has none."""
+        """Yield results with their documents' names; a document deleted a moment ago has none."""
         batch: list[PromptResult] = []
         async for result in self._results.all(organization_id, prompt_id, query):
             batch.append(result)
@@ -63,17 +63,17 @@ class ResultExport:
 
 
 def neutralised(text: str) -> str:
-    """The text with an apostrophe before it, where a spreadsheet would run it; numbers are not written through this."""
+    """Return the text with an apostrophe before it if a spreadsheet would run it; numbers do not pass here."""
     return f"'{text}" if text.lstrip(" ").startswith(FORMULA_STARTS) else text
 
 
 def answer_of(result: PromptResult) -> JsonValue:
-    """The answer: an object, or a text."""
+    """Return the answer: an object, or a text."""
     return json.loads(result.answer) if result.is_structured else result.answer
 
 
 async def columns_of(results: AsyncIterator[PromptResult]) -> list[str]:
-    """The fields of all answers, in the order in which they come up; `answer` where there are texts."""
+    """Return the fields of all answers in the order of appearance, and `answer` if there are texts."""
     found: dict[str, None] = {}
     async for result in results:
         found.update(dict.fromkeys(_fields(result)))
@@ -81,20 +81,20 @@ async def columns_of(results: AsyncIterator[PromptResult]) -> list[str]:
 
 
 def csv_line(cells: Sequence[JsonValue]) -> str:
-    """One line, quoted where need be; nothing in it is run by a spreadsheet."""
+    """Return a line, quoted where needed, that no spreadsheet runs."""
     target = io.StringIO()
     csv.writer(target).writerow([_cell(cell) for cell in cells])
     return target.getvalue()
 
 
 def csv_cells(result: PromptResult, document_name: str, columns: Sequence[str]) -> list[JsonValue]:
-    """A result's cells: its own columns, then the answer's."""
+    """Return a result's cells: its own columns, then the answer's."""
     fields = _fields(result)
     return [*_own_cells(result, document_name), *(fields.get(column) for column in columns)]
 
 
 def json_item(result: PromptResult, document_name: str) -> str:
-    """A result as a JSON object."""
+    """Return a result as a JSON object."""
     own = dict(zip(OWN_COLUMNS, _own_cells(result, document_name), strict=True))
     return json.dumps({**own, "answer": answer_of(result)}, ensure_ascii=False)
 
@@ -112,7 +112,7 @@ def _fields(result: PromptResult) -> dict[str, JsonValue]:
 
 
 def _cell(value: JsonValue) -> object:
-    """A cell: numbers as they are, everything else as a text that is no formula."""
+    """Return a cell: numbers as they are, all else as text that is no formula."""
     if value is None:
         return ""
     if isinstance(value, bool):

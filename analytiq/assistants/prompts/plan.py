@@ -1,4 +1,4 @@
-"""The next move of a run, decided from what was recorded: pure."""
+"""The next move of a run, decided from its recorded steps. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from analytiq.models.prompt import PromptConfiguration
 from analytiq.models.prompt_run import RunStep, StepKind
 
 BUDGETED_ANSWER_TOKENS = 4096
-"""Of an answer under a budget, where the prompt names no `max_tokens`: providers refuse more than a model can give, and
-what is left of a budget often is."""
+"""Tokens of an answer under a budget if the prompt names no `max_tokens`. Providers refuse more than a model can give,
+and a budget often leaves more."""
 MAX_CALLS = 8
-"""Of one round; what a model asks for beyond is refused."""
+"""Calls of one round; further calls are refused."""
 RESULT_TOKENS = 3000
-"""Of one search's passages."""
+"""Tokens of one search's passages."""
 ROUND_TOKENS = 8000
-"""Of all passages of one round together."""
+"""Tokens of all passages of one round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run has used so far, in all of its attempts."""
+    """Use of a run so far, over all of its attempts."""
 
     tokens: int = 0
     spus: int = 0
@@ -42,14 +42,14 @@ def plan(
 ) -> Move | Correct:
     """Decide the next move.
 
-    The model is asked at most `max_iterations` times, and once more to mend an answer; the last of these rounds and
-    the mending offer no tool. Budgets are kept before a call is made, by what it would need at least.
+    The model is asked at most `max_iterations` times, and once more to correct an answer. The last of these rounds and
+    the correction offer no tool. Budgets are checked before each call, against its least cost.
 
     Args:
-        configuration: of the prompt's version.
-        steps: what was done so far.
-        spent: what that, and attempts before, have used.
-        conversation_tokens: what asking would cost now, without the answer.
+        configuration: the prompt version's configuration.
+        steps: the steps so far.
+        spent: the use of these steps and of earlier attempts.
+        conversation_tokens: the tokens of the next question, without its answer.
     """
     last = next((step for step in reversed(steps) if step.kind is StepKind.MODEL), None)
     after = steps[_place(steps, last) + 1 :] if last is not None else ()
@@ -79,10 +79,11 @@ def _ask(
     if left < LEAST_ANSWER_TOKENS:
         return Fail(
             "token_budget_exceeded",
-            f"the run has used {spent.tokens:,} tokens, and asking again takes {conversation_tokens:,} and an answer:"
-            f" more than its budget of {budget:,}; raise `token_budget`, or shorten the prompt or its input",
+            f"The run has used {spent.tokens:,} tokens, and the next call needs {conversation_tokens:,}"
+            f" and an answer: more than its budget of {budget:,}. Raise `token_budget`, or shorten the"
+            " prompt or its input.",
         )
-    # A search is worth its price only where its passages can still be read, and answered from.
+    # A search is worth its price only if its passages can be read and answered from.
     is_affordable = left >= LEAST_ANSWER_TOKENS + conversation_tokens + RESULT_TOKENS + LEAST_ANSWER_TOKENS
     most = min(left, configuration.max_tokens or BUDGETED_ANSWER_TOKENS)
     return Ask(may_search and is_affordable, most)
@@ -91,7 +92,7 @@ def _ask(
 def _call(configuration: PromptConfiguration, waiting: tuple[ToolCall, ...], spent: Spent) -> CallTools:
     refused = refuse_beyond(waiting, MAX_CALLS)
     if configuration.spu_budget is not None:
-        # A question that was asked before is free, but only its search tells.
+        # A repeated question is free, but only its search tells.
         left = max(0, configuration.spu_budget - spent.spus)
         unpaid = Refusal("spu_budget_exceeded", "No further search is paid for. Answer from what you have.")
         refused |= {call.id: unpaid for call in waiting[min(left, MAX_CALLS) : MAX_CALLS]}
@@ -105,9 +106,9 @@ def _judge(configuration: PromptConfiguration, steps: Sequence[RunStep], last: R
         return Finish(verdict.answer, verdict.warning)
     is_corrected = any(step.kind is StepKind.CORRECTION for step in steps)
     if is_corrected or verdict.code == "content_filtered":
-        again = ", also after it was told so" if is_corrected else ""
+        again = " The model was told so once." if is_corrected else ""
         return Fail(verdict.code, f"{verdict.reason}{again}")
-    return Correct(f"That is not an answer to the task: {verdict.reason}. Answer again, whole and with nothing else.")
+    return Correct(f"Your answer does not fulfil the task. {verdict.reason} Answer again, whole and with nothing else.")
 
 
 def _place(steps: Sequence[RunStep], step: RunStep) -> int:

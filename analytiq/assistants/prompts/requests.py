@@ -1,13 +1,13 @@
-"""The jobs that prompts ask for."""
+"""Jobs of prompts."""
 
 from analytiq.models.job import JobKind, JobRequest, JobSubject, Priority
 from analytiq.models.prompt_run import PromptRun
 
 
 def run_request(run: PromptRun) -> JobRequest:
-    """The job that makes a run.
+    """Return the job that executes a run.
 
-    It is heavy: models take seconds, and small jobs need not queue behind them. A run of its own accord is bulk.
+    The job is heavy: models take seconds, and small jobs need not queue behind them. An automatic run is bulk.
     """
     return JobRequest(
         kind=JobKind.RUN_PROMPT,
@@ -19,7 +19,7 @@ def run_request(run: PromptRun) -> JobRequest:
 
 
 def resuming_request(organization_id: str, prompt_id: str) -> JobRequest:
-    """The job that asks for the prompt's runs that are not over: their jobs are in no archive."""
+    """Return the job that enqueues a prompt's unfinished runs after a restore, since archives hold no jobs."""
     return JobRequest(
         kind=JobKind.RUN_PROMPT,
         organization_id=organization_id,
@@ -29,14 +29,14 @@ def resuming_request(organization_id: str, prompt_id: str) -> JobRequest:
 
 
 def prompt_changed(organization_id: str, prompt_id: str) -> JobRequest:
-    """The job that a new version of a prompt with tags enqueues: it finds the documents to run it on."""
+    """Return the job that finds the documents for a new version of a prompt with tags."""
     return JobRequest(
         kind=JobKind.MEMBERSHIP_PROMPT, organization_id=organization_id, subject=JobSubject(prompt_id=prompt_id)
     )
 
 
 def clean_prompt_request(organization_id: str, prompt_id: str) -> JobRequest:
-    """The job that removes what a deleted prompt had."""
+    """Return the job that removes the data of a deleted prompt."""
     return JobRequest(
         kind=JobKind.CLEAN_PROMPT,
         organization_id=organization_id,

@@ -1,4 +1,4 @@
-"""Results: the answers that count, as runs and people leave them."""
+"""Results: the current answers, as runs and people leave them."""
 
 import json
 from typing import Any
@@ -14,13 +14,13 @@ from analytiq.storage.ids import new_id
 from analytiq.storage.repositories.prompt_results import PromptResultRepository, ResultQuery
 
 KEPT_EARLIER = 20
-"""Answers of people's making that a result keeps when runs replace them; the oldest go first."""
+"""Answers made by people that a result keeps when runs replace them; the oldest go first."""
 
 
 def replacing(before: PromptResult | None, run: PromptRun, *, answer: str, is_structured: bool) -> PromptResult:
-    """The result after a run has succeeded: its answer counts, unverified; what a person had a hand in is kept."""
+    """Return the result of a succeeded run: its answer counts, unverified, and people's answers are kept."""
     if run.document_id is None:
-        raise ValueError("a run on a text has no result of a document")
+        raise ValueError("A run on a text has no result of a document.")
     now = clock.now()
     return PromptResult(
         id=before.id if before else new_id(),
@@ -63,14 +63,17 @@ class PromptResults:
     async def page(
         self, organization_id: str, prompt_id: str, query: ResultQuery, *, skip: int, limit: int
     ) -> tuple[list[PromptResult], int]:
-        """A page of results, oldest first, and how many match."""
+        """Return a page of results, oldest first, and the count of matches."""
         return await self._results.page(organization_id, prompt_id, query, skip=skip, limit=limit)
 
     async def get(self, organization_id: str, prompt_id: str, version: int, document_id: str) -> PromptResult:
-        """The result of a version for a document."""
+        """Return the result of a version for a document."""
         result = await self._results.get(organization_id, prompt_id, version, document_id)
         if result is None:
-            raise NotFoundError(f"version {version} of the prompt has no result for a document {document_id!r}")
+            raise NotFoundError(
+                f"Version {version} of the prompt has no result for the document {document_id!r}. Run the"
+                " prompt on it first."
+            )
         return result
 
     async def change(
@@ -83,15 +86,15 @@ class PromptResults:
         is_verified: bool | None = None,
         expected_run_id: str | None = None,
     ) -> PromptResult:
-        """Edit the answer, verify it, or take the verification back; an edited answer is unverified unless said so.
+        """Edit the answer, verify it, or withdraw the verification. An edited answer is unverified by default.
 
         Args:
-            organization_id: whose.
-            version: of the prompt; its schema holds for edited answers too.
-            document_id: about which.
-            answer: an object where the version has a schema, else a text; None leaves it.
-            is_verified: None leaves it, but for an edited answer.
-            expected_run_id: of the result that the person has seen; None: whichever counts now.
+            organization_id: the organization of the prompt.
+            version: the prompt's version; edited answers follow its schema.
+            document_id: the document of the result.
+            answer: an object if the version has a schema, else a text; None leaves the answer.
+            is_verified: None leaves the verification, except of an edited answer.
+            expected_run_id: the run whose result the person has seen; None accepts any.
 
         Raises:
             InvalidInputError: the answer does not follow the schema; names each place.
@@ -120,20 +123,25 @@ def _answer_text(answer: JsonValue, version: PromptVersion) -> str:
     schema = version.configuration.answer_schema
     if schema is None:
         if not isinstance(answer, str):
-            raise InvalidInputError.of_field("answer", "the prompt has no schema, so its answers are texts")
+            raise InvalidInputError.of_field(
+                "answer", "The prompt has no schema, so its answers are texts. Send a text."
+            )
         return answer
     problems = problems_of(answer, schema)
     if problems:
         errors = [FieldError(f"answer{problem.partition(': ')[0].removeprefix('$')}", problem.partition(": ")[2])
                   for problem in problems]  # fmt: skip
         raise InvalidInputError(
-            f"the answer does not follow the prompt's schema: {problems[0]}", errors=errors, code="answer_not_by_schema"
+            f"The answer does not follow the prompt's schema: {problems[0]}. Correct it there.",
+            errors=errors,
+            code="answer_not_by_schema",
         )
     return json.dumps(answer, ensure_ascii=False, allow_nan=False)
 
 
 def _replaced(document_id: str) -> ConflictError:
     return ConflictError(
-        f"another run has replaced the answer for the document {document_id!r}; look at it, then decide again",
+        f"Another run has replaced the answer for the document {document_id!r}. Read the new answer,"
+        " then decide again.",
         code="result_replaced",
     )

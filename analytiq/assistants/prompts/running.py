@@ -1,4 +1,4 @@
-"""The job `run_prompt(run)`: reads what the run is about, lets the loop run, and commits how it ends."""
+"""The job `run_prompt(run)`: read the input, let the engine run, commit the outcome."""
 
 import asyncio
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ from analytiq.telemetry.checkpoints import checkpoint
 log = structlog.get_logger(__name__)
 
 RESUMED_AT_ONCE = 200
-"""Jobs that one write asks for."""
+"""Jobs that one write enqueues."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What a run reads. `cut_after`: tokens, where it was longer than is read."""
+    """The input of a run. `cut_after`: the tokens kept of a longer text."""
 
     text: str
     name: str | None
@@ -55,7 +55,7 @@ class _Subject:
 
 @dataclass(frozen=True, slots=True)
 class RunRows:
-    """The collections that a run reads and writes."""
+    """The repositories of a run."""
 
     organizations: OrganizationRepository
     prompts: PromptRepository
@@ -68,11 +68,11 @@ class RunRows:
 
 
 class _RunOverError(Exception):
-    """The run was cancelled or deleted before its end could be written: nothing of it is."""
+    """The run was cancelled or deleted before its outcome could be written: write nothing."""
 
 
 class PromptRunning:
-    """The handler of runs."""
+    """Handles the jobs of runs."""
 
     def __init__(
         self, connection: MongoConnection, rows: RunRows, chat: ChatService, search: Search, settings: PromptSettings
@@ -84,9 +84,9 @@ class PromptRunning:
         self._settings = settings
 
     async def handle(self, running: RunningJob) -> None:
-        """Make the run, or go on with it; one that is over or gone leaves nothing to do.
+        """Execute the run or resume it; do nothing if it is over or gone.
 
-        A job that names a prompt only asks for those of its runs that are not over.
+        A job that names a prompt only enqueues the prompt's unfinished runs.
         """
         organization_id, run_id = running.job.organization_id, running.job.subject.run_id
         if run_id is None:
@@ -95,7 +95,7 @@ class PromptRunning:
         run = await self._rows.runs.get(organization_id, run_id)
         organization = await self._rows.organizations.get(organization_id)
         if run is not None and run.status is RunStatus.FAILED:
-            # Of a run that failed by itself no job is left: somebody replays one that was given up.
+            # A failed run has no job left, unless a dead-lettered one is replayed.
             run = await self._rows.runs.reopen(run)
         if run is None or organization is None or run.status not in UNFINISHED:
             return
@@ -111,13 +111,13 @@ class PromptRunning:
 
     async def _resume(self, job: Job) -> None:
         if job.subject.prompt_id is None:
-            raise ValueError("a job of runs names the run, or their prompt")
+            raise ValueError("A job of runs names the run or their prompt.")
         waiting = self._rows.runs.unfinished(job.organization_id, job.subject.prompt_id, batch_size=RESUMED_AT_ONCE)
         async for batch in waiting:
             await self._rows.jobs.enqueue([run_request(run) for run in batch], request_id=job.request_id)
 
     async def _outcome(self, organization: Organization, run: PromptRun) -> tuple[PromptRun, RunOutcome] | None:
-        """How the run ends; None where what it is about is gone, and the run with it."""
+        """Return the outcome; None if the subject is gone, and delete the run with it."""
         document: Document | None = None
         if run.document_id is not None:
             document = await self._rows.documents.get(organization.id, run.document_id)
@@ -130,13 +130,13 @@ class PromptRunning:
             return run, _failed(
                 RunStatus.CANCELLED,
                 "superseded",
-                "the text, the tags or the prompt have changed since it was asked for",
+                "The text, the tags or the prompt have changed since the run was requested.",
             )
         try:
             with traces.span("prompts.run", run_id=run.id, prompt_id=run.prompt_id):
                 return await self._run(organization, run, version.configuration, document)
         except (InvalidInputError, NotFoundError, PermanentError) as error:
-            # Trying again would end in the same way: the run tells its owner, and the job has done all there is to do.
+            # A retry would fail in the same way: the run shows the failure, and the job is done.
             now = await self._rows.runs.get(organization.id, run.id)
             return now or run, RunOutcome(RunStatus.FAILED, error=retry.failure_of(error).for_owner())
 
@@ -145,12 +145,12 @@ class PromptRunning:
     ) -> tuple[PromptRun, RunOutcome]:
         subject = await self._subject(organization, run, configuration, document)
         model = (await self._chat.choose(organization, configuration.model)).model
-        # What an attempt paid for before its process died counts against the budget, recorded as a step or not.
+        # Calls paid for before a process died count against the budget, recorded as a step or not.
         paid = await self._rows.usage.of_run(organization.id, run.id)
         usage = paid.model_copy(update={"searches": run.usage.searches, "spus": run.usage.spus})
         begun = await self._rows.runs.begin(run, model=model, text_hash=subject.text_hash, usage=usage)
         if begun is None:
-            raise LeaseLostError(f"the run {run.id!r} was cancelled")
+            raise LeaseLostError(f"The run {run.id!r} was cancelled.")
         await checkpoint("prompts.run_begun")
         first = opening(configuration, subject.text, name=subject.name, cut_after=subject.cut_after, boundary=run.id)
         recorder = RunRecorder(self._services, organization, begun, configuration, first)
@@ -170,8 +170,10 @@ class PromptRunning:
         text, name, text_hash = run.input_text or "", None, None
         if document is not None:
             if document.text_id is None:
-                reason = document.error.detail if document.error else "its text has not been extracted yet"
-                raise NotFoundError(f"The document has no text: {reason}; run the prompt again then", code="no_text")
+                reason = document.error.detail if document.error else "Its text has not been extracted yet."
+                raise NotFoundError(
+                    f"The document has no text. {reason} Run the prompt again once it has one.", code="no_text"
+                )
             text = (await self._rows.texts.read(organization.id, document.text_id)).text
             name, text_hash = document.document_name, document.text_hash
         most = self._settings.max_document_tokens
@@ -182,10 +184,10 @@ class PromptRunning:
         return _Subject(kept, name, text_hash, most if is_cut else None)
 
     async def _commit(self, running: RunningJob, run: PromptRun, outcome: RunOutcome) -> None:
-        """Write the end, its result, and the end of the job: all, or nothing."""
+        """Write the outcome, its result and the end of the job in one transaction."""
 
         async def commit(session: Session) -> None:
-            # First: whoever cancels or deletes the run conflicts with this.
+            # First, so that a concurrent cancellation or deletion conflicts.
             if not await self._rows.runs.finish(run, outcome, session=session):
                 raise _RunOverError
             if outcome.answer is not None and run.document_id is not None:
@@ -218,7 +220,7 @@ class PromptRunning:
 def _is_wanted(
     run: PromptRun, latest_version: int, configuration: PromptConfiguration, document: Document | None
 ) -> bool:
-    """Whether a run of its own accord would still be asked for; a newer one is, where it was not."""
+    """Return whether an automatic run is still wanted; otherwise a newer run has been requested."""
     if document is None or run.version != latest_version:
         return False
     return document.text_hash == run.text_hash and not set(document.tag_ids).isdisjoint(configuration.tag_ids)
@@ -233,7 +235,7 @@ def _cut(text: str, max_tokens: int) -> tuple[str, bool]:
 
 def _warnings(subject: _Subject, other: str | None) -> tuple[str, ...]:
     cut = (
-        f"only the first {subject.cut_after:,} tokens of the text were read" if subject.cut_after is not None else None
+        f"Only the first {subject.cut_after:,} tokens of the text were read." if subject.cut_after is not None else None
     )
     return tuple(warning for warning in (cut, other) if warning is not None)
 

@@ -25,12 +25,12 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 MOST_DOCUMENTS = 1000
-"""Of one call."""
+"""Documents of one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSubject:
-    """What a prompt is run on: documents, or a text that is none."""
+    """The input of a prompt: documents, or a text."""
 
     document_ids: tuple[str, ...] = ()
     text: str | None = None
@@ -61,14 +61,16 @@ class PromptRuns:
         *,
         request_id: str | None = None,
     ) -> list[PromptRun]:
-        """Ask for a run on each document, or on the text; jobs make them.
+        """Request a run on each document, or on the text; jobs execute them.
 
         Raises:
-            InvalidInputError: a document is not the organization's, or the model cannot be asked.
+            InvalidInputError: a document is not the organization's, or the model cannot be used.
         """
         document_ids = list(dict.fromkeys(subject.document_ids))
         if bool(document_ids) == (subject.text is not None):
-            raise InvalidInputError.of_field("document_ids", "name documents, or give a `text`: one of the two")
+            raise InvalidInputError.of_field(
+                "document_ids", "A run needs either documents or a `text`. Name one of the two."
+            )
         await self._require_documents(organization.id, document_ids)
         await self._chat.choose(organization, version.configuration.model)
         now = clock.now()
@@ -93,35 +95,37 @@ class PromptRuns:
         return runs
 
     async def get(self, organization_id: str, run_id: str) -> PromptRun:
-        """The run with this id, with its steps."""
+        """Return the run with its steps."""
         run = await self._runs.get(organization_id, run_id)
         if run is None:
-            raise NotFoundError(f"no run has the id {run_id!r}")
+            raise NotFoundError(f"No run has the id {run_id!r}. List the prompt's runs to find it.")
         return run
 
     async def page(
         self, organization_id: str, query: RunQuery, *, skip: int, limit: int
     ) -> tuple[list[PromptRun], int]:
-        """A page of runs without their steps, latest first, and how many match."""
+        """Return a page of runs without their steps, latest first, and the count of matches."""
         return await self._runs.page(organization_id, query, skip=skip, limit=limit)
 
     async def latest_of(self, organization_id: str, prompt_ids: Collection[str]) -> dict[str, PromptRun]:
-        """Prompt id → its latest run without steps and texts; prompts that were never run are left out."""
+        """Return prompt id → its latest run without steps and texts; prompts that never ran are left out."""
         return await self._runs.latest_of(organization_id, prompt_ids)
 
     async def cancel(self, organization_id: str, run_id: str) -> PromptRun:
-        """Stop a run: no call is made for it from now on, and one under way is broken off within seconds.
+        """Cancel a run: no further call is made, and a call under way is broken off within seconds.
 
         Raises:
             NotFoundError: there is no such run.
-            ConflictError: it is over.
+            ConflictError: the run is over.
         """
         run = await self.get(organization_id, run_id)
-        failure = Failure(code="cancelled", detail="somebody cancelled it; run the prompt again", at=clock.now())
+        failure = Failure(
+            code="cancelled", detail="Cancelled by a user. Run the prompt again to get an answer.", at=clock.now()
+        )
         outcome = RunOutcome(RunStatus.CANCELLED, error=failure)
         if run.status not in UNFINISHED or not await self._runs.finish(run, outcome):
-            raise ConflictError(f"the run {run_id!r} is over", code="run_over")
-        # Of a job that waits nothing is left to stop: it finds the run cancelled.
+            raise ConflictError(f"The run {run_id!r} is over and cannot be cancelled.", code="run_over")
+        # A waiting job needs no stop: it finds the run cancelled.
         job = await self._jobs.of_organization(organization_id, run_request(run).deduplication_key)
         if job is not None and job.state is JobState.RUNNING:
             await self._jobs.cancel(organization_id, job.id, failure)
@@ -129,7 +133,7 @@ class PromptRuns:
         return await self.get(organization_id, run_id)
 
     async def fail_run_of(self, job: Job, failure: Failure) -> None:
-        """Show on the run that its job was given up, for whatever reason."""
+        """Record on the run that its job was dead-lettered."""
         if job.kind is not JobKind.RUN_PROMPT or job.subject.run_id is None:
             return
         run = await self._runs.get(job.organization_id, job.subject.run_id)
@@ -145,6 +149,7 @@ class PromptRuns:
         ]
         if unknown:
             raise InvalidInputError(
-                f"{len(unknown)} of the documents do not exist in this organization", errors=unknown,
+                f"{len(unknown)} of the documents do not exist in this organization. Leave them out, and"
+                " request the runs again.", errors=unknown,
                 code="unknown_document",
             )  # fmt: skip

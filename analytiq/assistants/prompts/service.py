@@ -47,17 +47,18 @@ class Prompts:
         runs_on_existing: bool = True,
         request_id: str | None = None,
     ) -> Prompt:
-        """Make a prompt; with tags, it runs on the documents that have them, by jobs.
+        """Create a prompt; jobs run it on the documents that have its tags.
 
         Args:
-            organization: whose.
-            name: unique there.
-            configuration: its schema and filter are checked already; tags, knowledge base and model are here.
-            runs_on_existing: also on the documents that there are already.
-            request_id: of the call.
+            organization: the prompt's organization.
+            name: unique in the organization.
+            configuration: its schema and filter are checked already; its tags, knowledge base and model are checked
+                here.
+            runs_on_existing: whether to run on existing documents too.
+            request_id: the id of the caller's request.
 
         Raises:
-            InvalidInputError: it names a tag, a knowledge base or a model that the organization has not.
+            InvalidInputError: a tag, the knowledge base or the model is not the organization's.
             ConflictError: the name is taken.
         """
         await self._check(organization, configuration)
@@ -85,30 +86,30 @@ class Prompts:
         return prompt
 
     async def get(self, organization_id: str, prompt_id: str) -> Prompt:
-        """The prompt with this id, in its latest version."""
+        """Return the prompt in its latest version."""
         prompt = await self._prompts.get(organization_id, prompt_id)
         if prompt is None:
             raise unknown_prompt(prompt_id)
         return prompt
 
     async def version(self, organization_id: str, prompt_id: str, version: int | None) -> PromptVersion:
-        """One version of a prompt; None: the latest."""
+        """Return a version of a prompt; None for the latest."""
         prompt = await self.get(organization_id, prompt_id)
         found = await self._prompts.version(organization_id, prompt_id, version or prompt.version)
         if found is None:
-            raise NotFoundError(f"the prompt has no version {version}; its latest is {prompt.version}")
+            raise NotFoundError(f"The prompt has no version {version}. Its latest version is {prompt.version}.")
         return found
 
     async def page(
         self, organization_id: str, query: PromptQuery, *, skip: int, limit: int
     ) -> tuple[list[Prompt], int]:
-        """A page of prompts by name, and how many match."""
+        """Return a page of prompts by name, and the count of matches."""
         return await self._prompts.page(organization_id, query, skip=skip, limit=limit)
 
     async def versions(
         self, organization_id: str, prompt_id: str, *, skip: int, limit: int
     ) -> tuple[list[PromptVersion], int]:
-        """A page of a prompt's versions, latest first, and how many there are."""
+        """Return a page of a prompt's versions, latest first, and their count."""
         await self.get(organization_id, prompt_id)
         return await self._prompts.versions(organization_id, prompt_id, skip=skip, limit=limit)
 
@@ -123,20 +124,20 @@ class Prompts:
         expected_version: int | None = None,
         request_id: str | None = None,
     ) -> Prompt:
-        """Rename it, or make a further version with these fields of the configuration; the versions before stay.
+        """Rename a prompt, or add a version with the changed fields; earlier versions stay.
 
-        What changes nothing makes no version.
+        A change without effect adds no version.
 
         Raises:
-            InvalidInputError: it would name a tag, a knowledge base or a model that the organization has not.
-            ConflictError: the name is taken, or somebody else has changed the prompt meanwhile.
+            InvalidInputError: a tag, the knowledge base or the model is not the organization's.
+            ConflictError: the name is taken, or the prompt was changed concurrently.
             StaleVersionError: the prompt has another version than `expected_version`.
         """
         prompt = await self.get(organization.id, prompt_id)
         if expected_version is not None and prompt.version != expected_version:
             raise StaleVersionError(
-                f"The prompt {prompt.name!r} was changed meanwhile: it has version {prompt.version}, and the change was"
-                f" made from version {expected_version}. Reload the prompt, then change it again."
+                f"The prompt {prompt.name!r} was changed meanwhile: it has version {prompt.version}, and the"
+                f" change was made from version {expected_version}. Reload the prompt, then change it again."
             )
         wanted = PromptConfiguration.model_validate({**prompt.configuration.model_dump(), **changes})
         is_changed = wanted != prompt.configuration
@@ -149,7 +150,9 @@ class Prompts:
                 await self._hold_references(session, organization.id, wanted)
                 changed = await self._prompts.add_version(session, prompt, wanted)
                 if changed is None:
-                    raise ConflictError(f"the prompt {prompt_id!r} was changed meanwhile; reload and change it again")
+                    raise ConflictError(
+                        f"The prompt {prompt_id!r} was changed meanwhile. Reload it, then change it again."
+                    )
             if name is not None and name != prompt.name:
                 await self._prompts.require_free_name(session, organization.id, name, but=prompt_id)
                 changed = await self._prompts.rename(session, prompt, name)
@@ -164,7 +167,7 @@ class Prompts:
         return await run_in_transaction(self._connection, commit)
 
     async def delete(self, organization_id: str, prompt_id: str, *, request_id: str | None = None) -> None:
-        """Delete it: no run of it begins or ends well from now on; versions, runs and results follow within seconds."""
+        """Delete a prompt: its runs end from now on; versions, runs and results follow within seconds."""
 
         async def commit(session: Session) -> None:
             if not await self._prompts.delete(session, organization_id, prompt_id):
@@ -177,7 +180,10 @@ class Prompts:
 
     async def _check(self, organization: Organization, configuration: PromptConfiguration) -> None:
         if configuration.metadata_filter is not None and configuration.kb_id is None:
-            raise InvalidInputError.of_field("metadata_filter", "it narrows searches in a knowledge base: name `kb_id`")
+            raise InvalidInputError.of_field(
+                "metadata_filter",
+                "A filter narrows searches in a knowledge base, and the prompt has none. Name `kb_id`.",
+            )
         if configuration.kb_id is not None:
             found = await self._knowledge_bases.get(organization.id, configuration.kb_id)
             if found is None:
@@ -188,10 +194,12 @@ class Prompts:
     async def _hold_references(
         self, session: Session, organization_id: str, configuration: PromptConfiguration
     ) -> None:
-        """Whoever deletes one of them at the same moment begins again, and finds this prompt."""
+        """Touch the referenced rows, so that a concurrent deletion of one begins again and finds this prompt."""
         if configuration.tag_ids and not await self._tags.hold(session, organization_id, configuration.tag_ids):
             raise InvalidInputError.of_field(
-                "tag_ids", "one of the tags does not exist in this organization", code="unknown_tag"
+                "tag_ids",
+                "One of the tags does not exist in this organization. List the tags, and name existing ones.",
+                code="unknown_tag",
             )
         if configuration.kb_id is not None and not await self._knowledge_bases.hold(
             session, organization_id, configuration.kb_id
@@ -200,11 +208,13 @@ class Prompts:
 
 
 def unknown_prompt(prompt_id: str) -> NotFoundError:
-    """No prompt of the organization has this id."""
-    return NotFoundError(f"no prompt has the id {prompt_id!r}")
+    """Return the error for an unknown prompt."""
+    return NotFoundError(f"No prompt has the id {prompt_id!r}. List the prompts to find it.")
 
 
 def _no_such_knowledge_base(kb_id: str) -> InvalidInputError:
     return InvalidInputError.of_field(
-        "kb_id", f"no knowledge base of this organization has the id {kb_id!r}", code="unknown_knowledge_base"
+        "kb_id",
+        f"No knowledge base of this organization has the id {kb_id!r}. List the knowledge bases to find it.",
+        code="unknown_knowledge_base",
     )

@@ -1,7 +1,7 @@
-"""When prompts run by themselves: a document's text is ready, its tags change, or a prompt gets a version.
+"""Triggers of automatic runs: a document's text is ready, its tags change, or a prompt gets a version.
 
 As in `analytiq.ingestion.membership`, a trigger is about its own side only and carries no verdict: the job reads both
-sides when it runs. A prompt runs once for each version and text: doubled or late triggers are harmless.
+sides when it runs. A prompt runs once for each version and text, so doubled or late triggers are harmless.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ from analytiq.storage.transactions import run_in_transaction
 log = structlog.get_logger(__name__)
 
 RUNS_AT_ONCE = 100
-"""Runs that one transaction makes."""
+"""Runs that one transaction creates."""
 
 
 class PromptTriggers:
-    """Handlers of the jobs that find what is to be run, and of the one that removes what a prompt had."""
+    """Handles the jobs that find documents to run a prompt on, and the job that cleans up a deleted prompt."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PromptTriggers:
         self._holds = holds
 
     async def run_on_document(self, organization_id: str, document_id: str, *, request_id: str | None) -> int:
-        """Ask for a run of each prompt that has a tag of the document, and none for its text; returns how many."""
+        """Request a run of each prompt with a tag of the document that has none for its text; return their number."""
         document = await self._documents.get(organization_id, document_id)
         if document is None or document.text_hash is None or not document.character_count:
             return 0
@@ -59,10 +59,10 @@ class PromptTriggers:
         return count
 
     async def handle_prompt_membership(self, running: RunningJob) -> None:
-        """Ask for a run of the prompt's latest version on each document with one of its tags."""
+        """Request a run of the prompt's latest version on each document with one of its tags."""
         job = running.job
         if job.subject.prompt_id is None:
-            raise ValueError("a prompt's membership names the prompt")
+            raise ValueError("A membership job of prompts names the prompt.")
         prompt = await self._prompts.get(job.organization_id, job.subject.prompt_id)
         if prompt is None or not prompt.configuration.tag_ids:
             return
@@ -73,15 +73,15 @@ class PromptTriggers:
         log.info("prompts.membership", prompt_id=prompt.id, version=prompt.version, runs=count)
 
     async def handle_clean(self, running: RunningJob) -> None:
-        """Remove everything of a deleted prompt."""
+        """Remove all data of a deleted prompt."""
         job = running.job
         prompt_id = job.subject.prompt_id
         if prompt_id is None:
-            raise ValueError("a cleaning names a prompt")
+            raise ValueError("A cleaning job names a prompt.")
         if await self._prompts.get(job.organization_id, prompt_id) is not None:
             return
         await self._holds.require_free(job.organization_id)
-        # Runs first: a run under way ends by changing its row, and leaves no result once that is gone.
+        # Runs first: a run under way ends by changing its row, and leaves no result once the row is gone.
         await self._runs.delete_of_prompt(job.organization_id, prompt_id)
         await self._results.delete_of_prompt(job.organization_id, prompt_id)
         await self._prompts.delete_versions(job.organization_id, prompt_id)

@@ -1,1 +1,1 @@
-"""People: passwords, sessions, invitations, roles, and the log of what they did."""
+"""People: passwords, sessions, invitations, roles, and the audit log."""

@@ -1,4 +1,4 @@
-"""Notes who did what, and shows it."""
+"""The audit log: record and read who did what."""
 
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ log = structlog.get_logger(__name__)
 
 
 class AuditLog:
-    """Who did what in an organization, kept for `audit_days`."""
+    """Actions in an organization, kept for `audit_days`."""
 
     def __init__(self, rows: AuditLogRepository, settings: AccountSettings) -> None:
         self._rows = rows
@@ -32,7 +32,7 @@ class AuditLog:
         request_id: str | None = None,
         status: int = 200,
     ) -> None:
-        """Add an entry. The deed is done, so a failure is logged with the entry itself, and not raised."""
+        """Add an entry. The action is done by then, so a failure is logged with the entry and not raised."""
         entry = AuditEntry(
             id=new_id(),
             organization_id=organization_id,
@@ -60,11 +60,11 @@ class AuditLog:
         skip: int,
         limit: int,
     ) -> tuple[list[AuditEntry], int]:
-        """A page of the organization's entries, latest first, and how many there are."""
+        """Return a page of the organization's entries, latest first, and their count."""
         return await self._rows.page(
             organization_id, action=action, actor_id=actor_id, since=since, until=until, skip=skip, limit=limit
         )
 
     async def forget_old(self) -> int:
-        """Delete entries older than `audit_days`; returns how many."""
+        """Delete entries older than `audit_days`; return their number."""
         return await self._rows.forget_before(clock.now() - timedelta(days=self._settings.audit_days))

@@ -1,7 +1,7 @@
-"""The number of guesses that a password withstands, by the method of zxcvbn (Wheeler, USENIX Security 2016).
+"""Guesses that a password withstands, estimated as zxcvbn does (Wheeler, USENIX Security 2016).
 
-The password is cut into pieces that an attacker would try: common words (also written `p4ssw0rd`), rows of keys and
-letters, repetitions, years. The cut that takes the fewest guesses counts; what is in no piece costs ten a character.
+The estimate cuts the password into pieces that an attacker would try: common words (also written `p4ssw0rd`), rows of
+keys and letters, repetitions, years. The cut with the fewest guesses counts. A character outside all pieces counts ten.
 """
 
 import math
@@ -12,9 +12,10 @@ from functools import cache
 from importlib.resources import files
 
 ENOUGH_LOG10 = 8.0
-"""zxcvbn's third mark of four, "safely unguessable": sign-in is limited, and Argon2id slows whoever has the hashes."""
+"""zxcvbn's third mark of four, "safely unguessable". Sign-in is rate limited, and Argon2id slows an attacker with the
+hashes."""
 MOST_JUDGED = 64
-"""Characters; what follows can only add."""
+"""Characters judged; further ones can only add."""
 LONGEST_WORD = 24
 
 _ROWS = ("abcdefghijklmnopqrstuvwxyz", "01234567890", "qwertyuiop[]", "qwertzuiop", "asdfghjkl;'", "zxcvbnm,./",
@@ -34,7 +35,7 @@ class Judgement:
 
     Attributes:
         guesses_log10: the power of ten of the number of guesses.
-        weakness: the longest piece that an attacker would try, and what it is; None where there is none.
+        weakness: the longest piece that an attacker would try, described; None without one.
     """
 
     guesses_log10: float
@@ -50,7 +51,7 @@ class _Piece:
 
 
 def judge(password: str, own_words: Iterable[str] = ()) -> Judgement:
-    """Return how many guesses the password withstands; `own_words` are the first that anybody would try."""
+    """Estimate the guesses that the password withstands; an attacker tries `own_words` first."""
     text = password[:MOST_JUDGED]
     own = {word.lower() for word in own_words if len(word) >= 3}
     pieces = list(_pieces(text, own))
@@ -78,7 +79,7 @@ def _words(text: str, own: set[str]) -> Iterator[_Piece]:
     spellings.setdefault(lowered.translate(_PLAIN_OF_LEET), 0.6)
     for spelling, variation in spellings.items():
         if len(spelling) != len(text):
-            continue  # a letter whose lower case is longer
+            continue  # a letter with a longer lower case
         for start in range(len(text)):
             for end in range(start + 3, min(len(text), start + LONGEST_WORD) + 1):
                 for word, turned in ((spelling[start:end], 0.0), (spelling[start:end][::-1], 0.3)):
@@ -104,7 +105,7 @@ def _rows(text: str) -> Iterator[_Piece]:
 
 
 def _fewest(text: str, pieces: Iterable[_Piece]) -> float:
-    """Return the least sum over all ways to cut the text into pieces and single characters."""
+    """Return the least sum over all cuts of the text into pieces and single characters."""
     ending: dict[int, list[_Piece]] = {}
     for piece in pieces:
         ending.setdefault(piece.end, []).append(piece)

@@ -1,4 +1,4 @@
-"""Invites people: links that make whoever follows them a member."""
+"""Invitations: links that make their followers members."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from analytiq.tenancy.makers import Makers
 
 @dataclass(frozen=True, slots=True)
 class Invited:
-    """A new invitation; its secret is shown this once."""
+    """A new invitation; its secret is shown only once."""
 
     invitation: Invitation
     secret: SecretStr
@@ -31,12 +31,12 @@ class Invited:
 
 @dataclass(frozen=True, slots=True)
 class OpenInvitation:
-    """What whoever follows the link is told before accepting."""
+    """An open invitation as its follower sees it before accepting."""
 
     invitation: Invitation
     organization_name: str
     role: Role
-    """The role that the invitation gives now; lower than it was made with if its maker's role is lower."""
+    """The invitation's role now: lower than at its creation if its maker's role is lower."""
 
 
 class Invitations:
@@ -52,15 +52,15 @@ class Invitations:
         *,
         days: float,
     ) -> None:
-        """Prepare.
+        """Take the repositories.
 
         Args:
-            users: by address.
-            members: who is a member already.
-            invitations: where they are kept.
-            organizations: by name.
-            makers: what whoever invited may do now.
-            days: how long an invitation can be accepted.
+            users: people by address.
+            members: existing memberships.
+            invitations: stored invitations.
+            organizations: organizations by name.
+            makers: the present rights of inviters.
+            days: lifetime of an invitation.
         """
         self._users = users
         self._members = members
@@ -71,7 +71,7 @@ class Invitations:
 
     @classmethod
     def on(cls, connection: MongoConnection, *, days: float) -> Self:
-        """Make the invitations of a connection's database."""
+        """Return the invitations of a connection's database."""
         members = MemberRepository(connection)
         return cls(
             UserRepository(connection),
@@ -92,21 +92,25 @@ class Invitations:
         by: Permission,
         made_by: Maker | None = None,
     ) -> Invited:
-        """Make a link that makes whoever follows it a member, for some days, as long as its maker may invite.
+        """Create an invitation link, valid for some days and as long as its maker may invite.
 
         Raises:
             AccessDeniedError: only an owner makes owners.
             ConflictError: the person is a member already.
-            InvalidInputError: it is no address.
+            InvalidInputError: the address is not valid.
         """
         require_owner_for(role, by)
         if email is not None:
             email = normalize(email)
             if not ADDRESS.fullmatch(email):
-                raise InvalidInputError.of_field("email", f"{email!r} is not an address such as ada@example.com")
+                raise InvalidInputError.of_field(
+                    "email", f"{email!r} is not an email address. Write one such as ada@example.com."
+                )
             known = await self._users.with_email(email)
             if known is not None and await self._members.get(organization_id, known.id) is not None:
-                raise ConflictError(f"{email} is a member already", code="already_member")
+                raise ConflictError(
+                    f"{email} is a member already. Change the member's role instead.", code="already_member"
+                )
         secret = new_secret()
         now = clock.now()
         invitation = Invitation(
@@ -124,24 +128,24 @@ class Invitations:
         return Invited(invitation, SecretStr(secret))
 
     async def page(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Invitation], int]:
-        """A page of the invitations that can still be accepted, latest first, and how many there are."""
+        """Return a page of open invitations, latest first, and their count."""
         return await self._invitations.open_of(organization_id, clock.now(), skip=skip, limit=limit)
 
     async def roles_now(self, invitations: Sequence[Invitation]) -> list[Role | None]:
-        """Return the role that each of them gives now; None: it cannot be accepted."""
+        """Return the present role of each invitation; None if it cannot be accepted."""
         return [await self.role_now(invitation) for invitation in invitations]
 
     async def role_now(self, invitation: Invitation, session: Session | None = None) -> Role | None:
-        """Return the role that the invitation gives now; None where its maker may invite nobody any more."""
+        """Return the present role of the invitation; None if its maker may no longer invite."""
         return await self._makers.role_now(
             invitation.organization_id, invitation.role, invitation.made_by, clock.now(), session
         )
 
     async def take_over(self, organization_id: str, invitation_id: str, maker: Maker, *, by: Permission) -> Invitation:
-        """Give an open invitation another maker, so that it no longer ends with whoever made it.
+        """Give an open invitation another maker, so that it no longer ends with its first maker.
 
         Raises:
-            AccessDeniedError: it makes an owner, and the new maker is none.
+            AccessDeniedError: the invitation makes an owner, and the new maker is not an owner.
             NotFoundError: the organization has no such open invitation.
         """
         found = await self._invitations.get(organization_id, invitation_id)
@@ -149,16 +153,20 @@ class Invitations:
             require_owner_for(found.role, by)
             found = await self._invitations.hand_over(organization_id, invitation_id, maker)
         if found is None:
-            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
+            raise NotFoundError(
+                f"No open invitation has the id {invitation_id!r}. List the open invitations to find it."
+            )
         return found
 
     async def withdraw(self, organization_id: str, invitation_id: str) -> None:
-        """Make an invitation's link void."""
+        """Invalidate an invitation's link."""
         if not await self._invitations.delete(organization_id, invitation_id):
-            raise NotFoundError(f"no open invitation has the id {invitation_id!r}")
+            raise NotFoundError(
+                f"No open invitation has the id {invitation_id!r}. List the open invitations to find it."
+            )
 
     async def look_at(self, secret: str) -> OpenInvitation:
-        """What an invitation's link leads to.
+        """Return the open invitation of a link.
 
         Raises:
             NotFoundError: unknown, used, withdrawn or expired.
@@ -171,7 +179,7 @@ class Invitations:
         return OpenInvitation(invitation, organization.name, role)
 
     async def open_with(self, secret: str) -> Invitation:
-        """The invitation with this secret, if it can still be accepted; else as `look_at`."""
+        """Return the open invitation with this secret; raises as `look_at`."""
         invitation = await self._invitations.with_hash(hash_of(secret))
         if invitation is None or invitation.accepted_at is not None or invitation.expires_at <= clock.now():
             raise no_invitation()
@@ -181,15 +189,15 @@ class Invitations:
 
 
 def require_owner_for(role: Role, by: Permission) -> None:
-    """Refuse to make or unmake an owner by anybody else."""
+    """Refuse making or unmaking an owner, except by an owner."""
     if role is Role.OWNER and not by.includes(Permission.OWNER):
-        raise AccessDeniedError("only an owner makes and unmakes owners")
+        raise AccessDeniedError("Only an owner can make or unmake owners. Ask an owner of the organization.")
 
 
 def no_invitation() -> NotFoundError:
-    """What is told of a link that leads nowhere."""
+    """Return the error for a link without an open invitation."""
     return NotFoundError(
-        "The invitation is unknown, used, withdrawn or expired, or whoever made it may invite nobody any more. Ask an"
-        " owner or admin of the organization for a new one.",
+        "The invitation is unknown, used, withdrawn or expired, or its maker may no longer invite."
+        " Ask an owner or admin of the organization for a new one.",
         code="invitation_not_found",
     )

@@ -1,4 +1,4 @@
-"""Sends links by mail, where SMTP is configured."""
+"""Mail by SMTP, if configured."""
 
 import asyncio
 import smtplib
@@ -16,24 +16,26 @@ TIMEOUT_SECONDS = 20.0
 
 
 class Mail:
-    """One message a call; without settings nothing is sent, and `is_configured` says so."""
+    """Sends messages; without settings `is_configured` is false and nothing is sent."""
 
     def __init__(self, settings: SmtpSettings | None) -> None:
         self._settings = settings
 
     @property
     def is_configured(self) -> bool:
-        """Whether mail can be sent."""
+        """Return whether mail can be sent."""
         return self._settings is not None
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """Send a message.
 
         Raises:
-            TransientError: there is no mail server, or it did not take the message.
+            TransientError: no mail server is configured, or it did not take the message.
         """
         if self._settings is None:
-            raise TransientError("no mail server is configured: ANALYTIQ_ACCOUNTS__SMTP__HOST", code="mail_unavailable")
+            raise TransientError(
+                "No mail server is configured. Set ANALYTIQ_ACCOUNTS__SMTP__HOST.", code="mail_unavailable"
+            )
         message = EmailMessage()
         message["From"] = self._settings.sender
         message["To"] = to
@@ -44,8 +46,8 @@ class Mail:
         except (OSError, smtplib.SMTPException) as error:
             log.warning("accounts.mail_not_sent", server=self._settings.host, error=type(error).__name__)
             raise TransientError(
-                f"the mail server {self._settings.host} did not take the message; an operator can make a link with"
-                " `analytiq user reset`",
+                f"The mail server {self._settings.host} did not take the message. Ask an operator for a link"
+                " by `analytiq user reset`.",
                 code="mail_unavailable",
             ) from error
 

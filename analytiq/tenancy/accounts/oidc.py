@@ -1,6 +1,6 @@
-"""Signs people in by an OpenID Connect provider: authorization code with PKCE, state bound to the browser.
+"""Sign-in by an OpenID Connect provider: authorization code with PKCE, state bound to the browser.
 
-OpenID Connect Core 1.0, sections 3.1.2 and 3.1.3.7; RFC 7636. By authlib, and joserfc for the ID token.
+OpenID Connect Core 1.0, sections 3.1.2 and 3.1.3.7; RFC 7636. Uses authlib, and joserfc for the ID token.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -34,13 +34,13 @@ TIMEOUT_SECONDS = 15.0
 CLOCK_LEEWAY_SECONDS = 60
 MOST_NAME_CHARACTERS = 200
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-"""With keys that are published: never `none`, and never HMAC with a secret that the provider shares."""
+"""Algorithms with published keys only: never `none`, and never HMAC with a secret that the provider shares."""
 
 Metadata = dict[str, Any]
 
 
 class _Client(Protocol):
-    """What is used of authlib's client, which is not typed."""
+    """The used part of authlib's client, which is not typed."""
 
     def create_authorization_url(self, url: str, *, state: str, nonce: str, code_verifier: str) -> tuple[str, str]: ...
 
@@ -49,7 +49,7 @@ class _Client(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Where to send the browser, and the secret that it must bring back in a cookie."""
+    """The provider's address for the browser, and the secret that the browser must return in a cookie."""
 
     url: str
     secret: SecretStr
@@ -57,14 +57,14 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Who came back, and where they wanted to go."""
+    """The person who came back, and the page that they wanted."""
 
     user: User
     next_path: str
 
 
 class Oidc:
-    """The one provider of the settings. It vouches for addresses; members are made by invitations alone."""
+    """Signs in by the provider of the settings. The provider vouches for addresses; only invitations make members."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Oidc:
 
     @property
     def name(self) -> str | None:
-        """What the provider is called; None where there is none."""
+        """Return the provider's name; None without a provider."""
         return self._settings.name if self._settings else None
 
     async def depart(self, redirect_uri: str, next_path: str) -> Departure:
@@ -110,38 +110,41 @@ class Oidc:
         return Departure(str(url), SecretStr(secret))
 
     async def arrive(self, *, secret: str, state: str, code: str) -> Arrival:
-        """Finish a sign-in: `secret` from the cookie, the others from the address that the provider sent it to.
+        """Finish a sign-in with the cookie's `secret` and the parameters of the provider's redirect.
 
         Raises:
-            AccessDeniedError: another browser began it, it took too long, or nobody here has that address.
+            AccessDeniedError: another browser began the sign-in, it took too long, or the address is unknown here.
         """
         settings = self._configured()
         link = await self._links.take(LinkPurpose.OIDC_SIGN_IN, hash_of(secret), clock.now())
         if link is None or state != link.secret_hash:
-            raise _refused("the sign-in took too long, or was begun in another browser: begin again")
+            raise _refused("The sign-in took too long, or was begun in another browser. Begin again.")
         metadata = await self._metadata(settings)
         token = await self._exchange(settings, metadata, link, code)
         claims = await self._claims(settings, metadata, str(token.get("id_token", "")), link.payload["nonce"])
         return Arrival(await self._user_of(settings.issuer, claims), link.payload["next"])
 
     async def _user_of(self, issuer: str, claims: Metadata) -> User:
-        """Somebody whom the provider has named before, or whose address it vouches for."""
+        """Return the person whom the provider named before, or whose address it vouches for."""
         subject = str(claims["sub"])
         known = await self._users.with_subject(issuer, subject)
         if known is not None:
             return known
         email = normalize(str(claims.get("email", "")))
         if not email or claims.get("email_verified") is not True:
-            raise _refused("the provider does not say which address is yours, or has not checked it")
+            raise _refused(
+                "The provider does not give your email address, or has not verified it. Verify it there,"
+                " then sign in again."
+            )
         user = await self._users.with_email(email) or await self._people.admit(email, _name_of(claims))
         if user is None:
             raise _refused(
                 f"No open invitation for {email}. Ask an administrator of your organization for an invitation."
             )
         if not await self._users.bind_subject(user.id, issuer, subject):
-            raise _refused(f"somebody else at the provider signs in as {email} already")
-        # Whoever invites an address sees the invitation's link, and could have chosen a password in its owner's name
-        # long before the owner comes: only now has somebody shown whose address it is.
+            raise _refused(f"Another account of the provider signs in as {email} already. Sign in with that account.")
+        # An inviter sees the invitation's link, and could have chosen a password in the person's name before they came.
+        # Only now has the address been proved.
         await self._sessions.end_all(user.id)
         return user
 
@@ -155,7 +158,7 @@ class Oidc:
                 )
             except OAuthError as error:
                 log.warning("accounts.oidc_refused", error=str(error.error))
-                raise _refused("the provider did not confirm the sign-in: begin again") from error
+                raise _refused("The provider did not confirm the sign-in. Begin again.") from error
             except httpx.HTTPError as error:
                 raise _unreachable(settings) from error
         return token
@@ -176,7 +179,7 @@ class Oidc:
             registry.validate(token.claims)
         except (JoseError, ValueError) as error:
             log.warning("accounts.oidc_token_refused", error=type(error).__name__)
-            raise _refused("what the provider answered is not valid for this sign-in: begin again") from error
+            raise _refused("The provider's answer is not valid for this sign-in. Begin again.") from error
         return dict(token.claims)
 
     async def _metadata(self, settings: OidcSettings) -> Metadata:
@@ -184,8 +187,8 @@ class Oidc:
         metadata = await self._get(settings, f"{issuer}/.well-known/openid-configuration")
         if str(metadata.get("issuer", "")).rstrip("/") != issuer:
             raise TransientError(
-                f"the OIDC provider at {issuer} calls itself {metadata.get('issuer')!r}: check"
-                " ANALYTIQ_ACCOUNTS__OIDC__ISSUER",
+                f"The OIDC provider at {issuer} calls itself {metadata.get('issuer')!r}. Check"
+                " ANALYTIQ_ACCOUNTS__OIDC__ISSUER.",
                 code="oidc_misconfigured",
             )
         return metadata
@@ -203,7 +206,9 @@ class Oidc:
 
     def _configured(self) -> OidcSettings:
         if self._settings is None:
-            raise InvalidInputError("no OIDC provider is configured here", code="oidc_unavailable")
+            raise InvalidInputError(
+                "No OIDC provider is configured. Sign in with your password.", code="oidc_unavailable"
+            )
         return self._settings
 
     @staticmethod
@@ -220,7 +225,7 @@ class Oidc:
 
 
 def _name_of(claims: Metadata) -> str:
-    """Return the person's name as the provider says it, bounded like one that a person types."""
+    """Return the person's name as the provider gives it, bounded like a typed name."""
     return " ".join(str(claims.get("name") or "").split())[:MOST_NAME_CHARACTERS]
 
 
@@ -230,5 +235,6 @@ def _refused(detail: str) -> AccessDeniedError:
 
 def _unreachable(settings: OidcSettings) -> TransientError:
     return TransientError(
-        f"the OIDC provider at {settings.issuer} cannot be reached, or does not answer as one", code="oidc_unavailable"
+        f"The OIDC provider at {settings.issuer} is unreachable, or does not answer as one. Try again later.",
+        code="oidc_unavailable",
     )

@@ -14,14 +14,14 @@ from analytiq.errors import InvalidInputError, RateLimitedError
 from analytiq.tenancy.accounts.guessing import ENOUGH_LOG10, judge
 
 SHORTEST = 10
-"""Characters: NIST SP 800-63B asks for 8 at least, and for no rules of composition."""
+"""Characters: NIST SP 800-63B asks for at least 8, and for no rules of composition."""
 LONGEST = 1000
 AT_ONCE = 2
-"""64 MiB each: a flood of sign-ins must not take a process's memory."""
+"""Concurrent hashes, 64 MiB each: a flood of sign-ins must not exhaust a process's memory."""
 MOST_WAITING = 16
-"""At 50 ms each, the last of them waits for half a second; on a busy small machine for a few."""
+"""Waiting calls: at 50 ms each, the last one waits for half a second; on a busy small machine for a few."""
 MOST_WAITING_OF_ONE = 4
-"""From one address: its flood keeps nobody else from signing in."""
+"""Waiting calls from one address, so that its flood keeps no other address from signing in."""
 RETRY_AFTER_SECONDS = 2.0
 OWN_NAME = "analytiq"
 
@@ -34,26 +34,26 @@ def _nobodys() -> str:
 
 
 class Passwords:
-    """Hashes and checks passwords in threads, a few at a time; few may wait for their turn."""
+    """Hashes and checks passwords in threads, a few at a time, with a bounded queue."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._waiting: Counter[str] = Counter()
 
     async def hash(self, password: str, *, address: str = "") -> str:
-        """Argon2id's notation of the password.
+        """Return the password in Argon2id's notation.
 
         Raises:
-            RateLimitedError: too many calls wait for their turn.
+            RateLimitedError: too many calls are waiting.
         """
         async with self._turn(address):
             return await asyncio.to_thread(_hasher.hash, password)
 
     async def is_right(self, password: str, password_hash: str | None, *, address: str = "") -> bool:
-        """Check a password; take as long for an unknown person, so that the time does not tell who exists.
+        """Check a password; take equally long for an unknown person, so that the time reveals nothing.
 
         Raises:
-            RateLimitedError: too many calls wait for their turn, of all or of this address.
+            RateLimitedError: too many calls are waiting, in all or from this address.
         """
         async with self._turn(address):
             is_right = await asyncio.to_thread(_verify, password, password_hash or _nobodys())
@@ -81,31 +81,39 @@ class Passwords:
 
     @staticmethod
     def is_dated(password_hash: str) -> bool:
-        """Whether the hash was made with other parameters than today's."""
+        """Return whether the hash has other parameters than today's."""
         return _hasher.check_needs_rehash(password_hash)
 
 
 def check_new(password: str, *, email: str, name: str) -> None:
-    """Refuse what anybody would guess first.
+    """Refuse a password that is guessed soon.
 
     Raises:
-        InvalidInputError: too short, too long, or guessed soon: a common password, word or name with little added, a
-            row of keys, the person's own address or name.
+        InvalidInputError: too short, too long, or easy to guess: a common password, word or name with little added, a
+            row of keys, or the person's own address or name.
     """
     if len(password) < SHORTEST:
-        raise InvalidInputError.of_field("password", f"is shorter than {SHORTEST} characters")
+        raise InvalidInputError.of_field(
+            "password", f"The password is shorter than {SHORTEST} characters. Choose a longer one."
+        )
     if len(password) > LONGEST:
-        raise InvalidInputError.of_field("password", f"is longer than {LONGEST} characters")
+        raise InvalidInputError.of_field(
+            "password", f"The password is longer than {LONGEST} characters. Choose a shorter one."
+        )
     if password.strip().lower() in {email.lower(), email.partition("@")[0].lower(), name.lower()}:
-        raise InvalidInputError.of_field("password", "is your own address or name, which anybody would try first")
+        raise InvalidInputError.of_field(
+            "password", "The password is your own address or name, which an attacker tries first. Choose another one."
+        )
     if len(set(password)) < 4:
-        raise InvalidInputError.of_field("password", "repeats fewer than 4 different characters")
+        raise InvalidInputError.of_field(
+            "password", "The password repeats fewer than 4 different characters. Choose another one."
+        )
     judgement = judge(password, [*email.replace("@", " ").replace(".", " ").split(), *name.split(), OWN_NAME])
     if judgement.guesses_log10 < ENOUGH_LOG10:
         because = f", since it contains {judgement.weakness}" if judgement.weakness else ""
         raise InvalidInputError.of_field(
             "password",
-            f"is easy to guess{because}. Use several words that have nothing to do with each other, or let a password"
+            f"The password is easy to guess{because}. Use several unrelated words, or let a password"
             " manager choose one.",
             code="password_too_common",
         )

@@ -1,4 +1,4 @@
-"""Makes people members, changes their roles, lets them go."""
+"""Members of organizations: admit, change roles, remove."""
 
 from dataclasses import dataclass
 
@@ -17,14 +17,14 @@ from analytiq.tenancy.accounts.passwords import Passwords, check_new
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member with who it is."""
+    """A member, and the person behind it."""
 
     member: Member
     user: User
 
 
 class People:
-    """Members of organizations. An organization that has an owner keeps one."""
+    """Members of organizations. An organization with an owner always keeps one."""
 
     def __init__(
         self,
@@ -43,20 +43,20 @@ class People:
         self._passwords = passwords
 
     async def accept(self, secret: str, *, email: str | None, name: str, password: str) -> User:
-        """Become a member as somebody new, with a password.
+        """Accept an invitation as a new person, with a password.
 
         Raises:
-            ConflictError: somebody signs in with that address already: they sign in, then follow the link.
-            InvalidInputError: the address is missing, or the password is one that anybody would guess.
+            ConflictError: the address has an account: sign in, then follow the link.
+            InvalidInputError: the address is missing, or the password is easy to guess.
         """
         invitation = await self._invitations.open_with(secret)
         address = invitation.email or normalize(email or "")
         if "@" not in address:
-            raise InvalidInputError.of_field("email", "an address is needed: the invitation names none")
+            raise InvalidInputError.of_field("email", "The invitation names no email address. Give yours.")
         check_new(password, email=address, name=name)
         if await self._users.with_email(address) is not None:
             raise ConflictError(
-                f"somebody signs in as {address} already: sign in, then follow the invitation's link once more",
+                f"{address} has an account already. Sign in, then follow the invitation's link once more.",
                 code="email_taken",
             )
         password_hash = await self._passwords.hash(password)
@@ -64,7 +64,7 @@ class People:
 
         async def become(session: Session) -> None:
             if await self._users.with_email(address, session) is not None:
-                raise ConflictError(f"somebody signs in as {address} already", code="email_taken")
+                raise ConflictError(f"{address} has an account already. Sign in instead.", code="email_taken")
             await self._users.insert(session, user)
             await self._use_up(session, invitation, user)
 
@@ -72,16 +72,16 @@ class People:
         return user
 
     async def admit(self, email: str, name: str) -> User | None:
-        """Make whoever was invited at an address a person without a password, and use the open invitations up.
+        """Create a person without a password from the open invitations of an address, and use those up.
 
-        The caller vouches that the address is the person's: a sign-in provider has verified it.
+        The caller vouches for the person's address: a sign-in provider has verified it.
 
         Args:
             email: the verified address, normalized.
-            name: what the provider calls the person; the address where it says nothing.
+            name: the provider's name for the person; the address if it gives none.
 
         Returns:
-            The new person; None if nobody who may invite has invited the address.
+            The new person; None without a valid invitation of the address.
         """
         now = clock.now()
         invitations = await self._invitation_rows.open_for(email, now)
@@ -92,7 +92,7 @@ class People:
 
         async def become(session: Session) -> None:
             if await self._users.with_email(email, session) is not None:
-                raise ConflictError(f"Somebody signs in as {email} already. Sign in again.", code="email_taken")
+                raise ConflictError(f"{email} has an account already. Sign in again.", code="email_taken")
             await self._users.insert(session, user)
             for invitation in usable:
                 await self._use_up(session, invitation, user)
@@ -101,38 +101,38 @@ class People:
         return user
 
     async def accept_as(self, secret: str, user: User) -> Invitation:
-        """Become a member as somebody who is signed in; an invitation for another address is not theirs."""
+        """Accept an invitation as the signed-in person; an invitation for another address is refused."""
         invitation = await self._invitations.open_with(secret)
         if invitation.email not in (None, user.email):
             raise AccessDeniedError(
-                f"the invitation is for {invitation.email}, and you are signed in as {user.email}: sign out, then"
-                " follow its link again"
+                f"The invitation is for {invitation.email}, and you are signed in as {user.email}. Sign out,"
+                " then follow its link again."
             )
         await run_in_transaction(self._connection, lambda session: self._use_up(session, invitation, user))
         return invitation
 
     async def rename(self, user: User, name: str) -> User:
-        """Give the person another name, in all their organizations; the audit log keeps addresses, so it is as it was.
+        """Rename the person in all their organizations; the audit log, which stores addresses, is unaffected.
 
         Raises:
             AccessDeniedError: the person is gone.
         """
         renamed = await self._users.rename(user.id, name)
         if renamed is None:
-            raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
+            raise AccessDeniedError("You are signed out. Sign in again.", code="unauthenticated")
         return renamed
 
     async def members(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[Person], int]:
-        """A page of members, oldest first, and how many there are."""
+        """Return a page of members, oldest first, and their count."""
         members, total = await self._members.of_organization(organization_id, skip=skip, limit=limit)
         users = {user.id: user for user in await self._users.with_ids([member.user_id for member in members])}
         return [Person(member, users[member.user_id]) for member in members if member.user_id in users], total
 
     async def change_role(self, organization_id: str, user_id: str, role: Role, *, by: Permission) -> Person:
-        """Give a member another role.
+        """Change a member's role.
 
         Raises:
-            ConflictError: it is the last owner.
+            ConflictError: the member is the last owner.
             AccessDeniedError: only an owner makes and unmakes owners.
         """
         require_owner_for(role, by)
@@ -148,14 +148,14 @@ class People:
         member = await run_in_transaction(self._connection, change)
         user = await self._users.get(user_id)
         if user is None:
-            raise NotFoundError(f"no member has the id {user_id!r}")
+            raise NotFoundError(f"No member has the id {user_id!r}. List the members to find it.")
         return Person(member, user)
 
     async def remove(self, organization_id: str, user_id: str, *, by: Permission) -> None:
         """End a membership, from the next call on.
 
         Raises:
-            ConflictError: it is the last owner.
+            ConflictError: the member is the last owner.
         """
 
         async def end(session: Session) -> None:
@@ -169,14 +169,14 @@ class People:
     async def _member(self, session: Session, organization_id: str, user_id: str, by: Permission) -> Member:
         member = await self._members.get(organization_id, user_id, session)
         if member is None:
-            raise NotFoundError(f"no member has the id {user_id!r}")
+            raise NotFoundError(f"No member has the id {user_id!r}. List the members to find it.")
         require_owner_for(member.role, by)
         return member
 
     async def _keep_an_owner(self, session: Session, organization_id: str, but: str) -> None:
         if not set(await self._members.owners(session, organization_id)) - {but}:
             raise ConflictError(
-                "the organization would have no owner: make another member its owner first", code="last_owner"
+                "The organization would have no owner. Make another member an owner first.", code="last_owner"
             )
 
     async def _use_up(self, session: Session, invitation: Invitation, user: User) -> None:
@@ -186,10 +186,10 @@ class People:
         if not await self._invitation_rows.accept(session, invitation.id, clock.now()):
             raise no_invitation()
         if not await self._users.join(session, user.id):
-            raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
+            raise AccessDeniedError("You are signed out. Sign in again.", code="unauthenticated")
         known = await self._members.get(invitation.organization_id, user.id, session)
         if known is not None and known.role.permission.includes(role.permission):
-            return  # an invitation takes nothing away
+            return  # an invitation never lowers a role
         await self._members.put(
             session,
             Member(

@@ -1,4 +1,4 @@
-"""Changes passwords: with the old one, or by a link that an operator or a mail brought."""
+"""Password changes: with the old password, or by a link from an operator or a mail."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ from analytiq.tenancy.accounts.sessions import Browser, Sessions
 
 
 class Recovery:
-    """A new password signs the person out everywhere else."""
+    """Changes passwords; a new password signs the person out everywhere else."""
 
     def __init__(
         self,
@@ -41,10 +41,10 @@ class Recovery:
         self._settings = settings
 
     async def change(self, user: User, session: UserSession, *, current: str, new: str, browser: Browser) -> None:
-        """Replace the password; other browsers are signed out.
+        """Replace the password and sign other browsers out.
 
         Raises:
-            InvalidInputError: the current one is wrong, or the new one is one that anybody would guess.
+            InvalidInputError: the current password is wrong, or the new one is easy to guess.
         """
         await self._signing_in.take_attempt(user.email, browser)
         if not await self._passwords.is_right(current, user.password_hash, address=browser.address or ""):
@@ -52,14 +52,14 @@ class Recovery:
         await self._replace(user, new, kept_session=session.id)
 
     async def new_link(self, email: str) -> tuple[User, SecretStr]:
-        """A link's secret that lets its holder choose a new password; earlier ones are void.
+        """Return the secret of a link to choose a new password; earlier links become invalid.
 
         Raises:
-            NotFoundError: nobody signs in with this address. Callers over HTTP must not tell.
+            NotFoundError: the address has no account. Callers over HTTP must not tell.
         """
         user = await self._users.with_email(normalize(email))
         if user is None:
-            raise NotFoundError(f"nobody signs in as {email!r}")
+            raise NotFoundError(f"No account has the address {email!r}. Check its spelling.")
         await self._links.forget_of(user.id, LinkPurpose.PASSWORD_RESET)
         secret = new_secret()
         link = OneTimeLink(
@@ -73,7 +73,7 @@ class Recovery:
         return user, SecretStr(secret)
 
     async def reset(self, secret: str, new: str) -> User:
-        """Choose a new password by a link; all browsers are signed out.
+        """Choose a new password by a link; sign all browsers out.
 
         Raises:
             AccessDeniedError: the link is unknown, used or expired.
@@ -84,14 +84,14 @@ class Recovery:
             user = await self._users.get(link.user_id, session) if link and link.user_id else None
             if user is None:
                 raise _link_invalid()
-            # Within, so that a password that is refused leaves the link as it was.
+            # In the transaction, so that a refused password leaves the link unused.
             check_new(new, email=user.email, name=user.name)
             await self._users.set_password(session, user.id, password_hash)
             await self._sessions.end_all(user.id, session=session)
             return user
 
         if len(new) > 10_000:
-            raise InvalidInputError.of_field("password", "is too long")
+            raise InvalidInputError.of_field("password", "The password is too long. Choose a shorter one.")
         if not await self._links.is_open(LinkPurpose.PASSWORD_RESET, hash_of(secret), clock.now()):
             raise _link_invalid()  # before anything is hashed
         password_hash = await self._passwords.hash(new)
@@ -110,4 +110,4 @@ class Recovery:
 
 
 def _link_invalid() -> AccessDeniedError:
-    return AccessDeniedError("the link is unknown, used or expired: ask for a new one", code="reset_link_invalid")
+    return AccessDeniedError("The link is unknown, used or expired. Ask for a new one.", code="reset_link_invalid")

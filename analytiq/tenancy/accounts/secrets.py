@@ -1,4 +1,4 @@
-"""Secrets that are shown once and kept by hash."""
+"""Secrets that are shown once and stored as hashes."""
 
 import hashlib
 import secrets
@@ -7,15 +7,15 @@ SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """256 random bits for a URL or a cookie."""
+    """Return 256 random bits for a URL or a cookie."""
     return secrets.token_urlsafe(SECRET_BYTES)
 
 
 def hash_of(secret: str) -> str:
-    """SHA-256 suffices: the secret has 256 bits of its own, so there is nothing to guess."""
+    """Return the SHA-256 of a secret. It needs no salt: a secret of 256 random bits cannot be guessed."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def csrf_token_of(session_secret: str) -> str:
-    """What a page must send beside the cookie: bound to the session, and no way back to its secret."""
+    """Return the token that a page sends beside the cookie; it is derived from the session's secret, one way."""
     return hashlib.sha256(f"csrf:{session_secret}".encode()).hexdigest()

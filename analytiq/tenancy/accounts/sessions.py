@@ -1,4 +1,4 @@
-"""Signs people in and out: password, cookie's secret, limits on guessing."""
+"""Sign-in and sign-out: passwords, session cookies, limits on guessing."""
 
 import hashlib
 from dataclasses import dataclass
@@ -23,20 +23,20 @@ from analytiq.tenancy.accounts.secrets import hash_of, new_secret
 log = structlog.get_logger(__name__)
 
 NOTED_EVERY = timedelta(minutes=5)
-"""A session's last use is known this exactly: not a write for each request."""
+"""Precision of a session's last use, to save a write per request."""
 NOBODYS = ""
-"""Limits on guessing belong to no organization."""
+"""Organization id of the limits on guessing, which belong to no organization."""
 
 _OF_ADDRESS = Bucket(interval_ms=1_000, burst=100)
-"""An office may share one; passwords cost the server 64 MiB and 50 ms each, so there is a limit."""
+"""Attempts per address. An office may share one, and a password costs the server 64 MiB and 50 ms."""
 _OF_ACCOUNT = Bucket(interval_ms=6_000, burst=50)
-"""From wherever: high, since a stranger could otherwise keep a person out."""
+"""Attempts per account from all addresses: high, since a stranger could otherwise lock a person out."""
 _OF_BOTH = Bucket(interval_ms=30_000, burst=6)
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A new session; its secret goes into the cookie and is kept nowhere."""
+    """A new session; its secret goes into the cookie and is not stored."""
 
     user: User
     session: UserSession
@@ -45,7 +45,7 @@ class SignedIn:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """From where somebody signs in."""
+    """The browser of a sign-in."""
 
     address: str | None = None
     user_agent: str | None = None
@@ -53,14 +53,14 @@ class Browser:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """An organization of a person, and the part in it."""
+    """A person's organization, and the role in it."""
 
     organization_name: str
     member: Member
 
 
 class Sessions:
-    """Who is signed in. Sessions end after `session_idle_hours` without a call, and after `session_days` anyway."""
+    """Sessions of people. They end after `session_idle_hours` without a call, and after `session_days`."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Sessions:
         """Open a session.
 
         Raises:
-            AccessDeniedError: the address or the password is wrong; it does not say which, nor does the time it takes.
+            AccessDeniedError: the address or the password is wrong; neither text nor time reveals which.
             RateLimitedError: too many attempts.
         """
         email = normalize(email)
@@ -98,7 +98,8 @@ class Sessions:
         ):
             log.info("accounts.sign_in_refused", address=browser.address)
             raise AccessDeniedError(
-                "the address or the password is wrong; an operator can send you a new link: `analytiq user reset`",
+                "The address or the password is wrong. Try again, or ask an operator for a new link by"
+                " `analytiq user reset`.",
                 code="unauthenticated",
             )
         if self._passwords.is_dated(password_hash):
@@ -106,10 +107,10 @@ class Sessions:
         return await self.open(user, browser)
 
     async def take_attempt(self, email: str | None, browser: Browser) -> None:
-        """Count an attempt at an account's password; None: at a secret that cannot be guessed, but costs time.
+        """Count an attempt at an account's password; None: at a secret, which costs time only.
 
         Raises:
-            RateLimitedError: too many from this address, at this account, or both.
+            RateLimitedError: too many attempts from this address, at this account, or both.
         """
         address = browser.address or "unknown"
         limits = [(f"sign_in:{address}", _OF_ADDRESS)]
@@ -120,13 +121,13 @@ class Sessions:
             outcome = await self._limits.take(NOBODYS, key, [Charge("attempts", bucket, 1)], patience_ms=0.0)
             if not outcome.is_granted:
                 raise RateLimitedError(
-                    "too many attempts to sign in; wait a moment",
+                    "Too many attempts to sign in. Wait a moment, then try again.",
                     retry_after=outcome.wait_ms / 1000,
                     code="too_many_attempts",
                 )
 
     async def open(self, user: User, browser: Browser) -> SignedIn:
-        """A session for somebody who has shown who they are."""
+        """Open a session for an authenticated person."""
         now = clock.now()
         secret = new_secret()
         session = UserSession(
@@ -144,22 +145,22 @@ class Sessions:
         return SignedIn(user, session, SecretStr(secret))
 
     async def open_with(self, secret: str) -> tuple[User, UserSession]:
-        """The person whose browser has this secret.
+        """Return the person whose browser has this secret.
 
         Raises:
-            AccessDeniedError: signed out or expired.
+            AccessDeniedError: the session ended or expired.
         """
         session = await self._sessions.with_hash(hash_of(secret))
         now = clock.now()
         user = await self._users.get(session.user_id) if session and session.expires_at > now else None
         if session is None or user is None:
-            raise AccessDeniedError("you are signed out; sign in again", code="unauthenticated")
+            raise AccessDeniedError("You are signed out. Sign in again.", code="unauthenticated")
         if now - session.last_seen_at >= NOTED_EVERY:
             await self._sessions.note_use(session.id, now, self._until(session.created_at, now))
         return user, session
 
     async def organizations_of(self, user: User) -> list[Membership]:
-        """The organizations that the person is a member of, oldest membership first."""
+        """Return the person's organizations, oldest membership first."""
         found: list[Membership] = []
         for member in await self._members.of_user(user.id):
             organization = await self._organizations.get(member.organization_id)
@@ -168,28 +169,28 @@ class Sessions:
         return found
 
     async def member_of(self, user: User, organization_id: str) -> Member | None:
-        """The person's part in the organization, if any."""
+        """Return the person's membership of the organization, if any."""
         return await self._members.get(organization_id, user.id)
 
     async def open_of(self, user: User, *, skip: int, limit: int) -> tuple[list[UserSession], int]:
-        """A page of the person's sessions, the one used last first, and how many there are."""
+        """Return a page of the person's sessions, latest use first, and their count."""
         return await self._sessions.open_of(user.id, clock.now(), skip=skip, limit=limit)
 
     async def end(self, user: User, session_id: str) -> None:
         """End one of the person's sessions, from its next call on.
 
         Raises:
-            NotFoundError: it is not one of theirs, or has ended already.
+            NotFoundError: the session is not the person's, or has ended already.
         """
         if not await self._sessions.end_own(user.id, session_id):
-            raise NotFoundError(f"no session of yours has the id {session_id!r}: it may have ended already")
+            raise NotFoundError(f"You have no session with the id {session_id!r}. It may have ended already.")
 
     async def sign_out(self, session: UserSession) -> None:
         """End this session."""
         await self._sessions.end(session.id)
 
     async def sign_out_everywhere(self, user: User) -> int:
-        """End all of the person's sessions, this one too; returns how many they were."""
+        """End all sessions of the person, this one included; return their number."""
         return await self._sessions.end_all(user.id)
 
     def _until(self, created_at: datetime, now: datetime) -> datetime:

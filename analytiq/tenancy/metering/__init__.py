@@ -1,1 +1,1 @@
-"""Metering: an SPU is charged when an embedding is first stored (design 2.6)."""
+"""Metering: an SPU is charged when an embedding is first stored (docs/decisions/0012-metering.md)."""

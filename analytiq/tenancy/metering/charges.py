@@ -33,14 +33,14 @@ from analytiq.tenancy.metering.counting import note_charged
 log = structlog.get_logger(__name__)
 
 RESERVATION_SECONDS = 600.0
-"""Longer than any call with its repetitions: what expires belongs to a process that died, or slept as long."""
+"""Longer than any call with its retries: an expired reservation belongs to a process that died or slept."""
 RESERVED_WAIT_SECONDS = 1.0
-"""Until what other calls have reserved may have come back."""
+"""Seconds until SPUs reserved by other calls may be free again."""
 
 
 @dataclass(slots=True)
 class Reservation:
-    """SPUs kept for one call. `charged`: what was stored for them; None until that is known."""
+    """SPUs reserved for one call. `charged`: SPUs of the stored embeddings; None until known."""
 
     id: str
     purpose: SpuPurpose
@@ -49,10 +49,10 @@ class Reservation:
 
 
 class Metering:
-    """Keeps new embeddings and their charge in one transaction, so that neither exists without the other.
+    """Stores new embeddings and their charge in one transaction, so that neither exists without the other.
 
-    Invariants: for each organization and model, its `index` SPUs are the cache rows that it first stored; and what
-    an organization has used is the sum of its ledger, once no reservation is open.
+    Invariants: for each organization and model, its `index` SPUs equal the cache rows that it first stored. Without
+    open reservations, an organization's use equals the sum of its ledger.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Metering:
 
     @classmethod
     def on(cls, connection: MongoConnection) -> "Metering":
-        """The metering of a database."""
+        """Return the metering of a database."""
         return cls(
             connection,
             EmbeddingCacheRepository(connection),
@@ -85,11 +85,11 @@ class Metering:
 
     @contextlib.asynccontextmanager
     async def reserved(self, purpose: SpuPurpose, wanted: int) -> AsyncGenerator[Reservation]:
-        """Within it, the organization has `spus` of the reservation to spend: at least one, at most `wanted`.
+        """Reserve between one and `wanted` SPUs for the duration of the block.
 
         Raises:
-            QuotaExceededError: none is left.
-            RateLimitedError: the last ones are reserved by calls under way; `retry_after` in seconds.
+            QuotaExceededError: the quota is used up.
+            RateLimitedError: calls under way reserve the last SPUs; `retry_after` in seconds.
         """
         reservation = await self._reserve(purpose, wanted)
         await checkpoint("metering.reserved")
@@ -99,18 +99,18 @@ class Metering:
             await asyncio.shield(self._release(reservation))
 
     async def keep_and_charge(self, reservation: Reservation, rows: Sequence[CacheRow]) -> int:
-        """Store the embeddings that nobody stored before, charge for these; returns their number (SPUs).
+        """Store new embeddings and charge for them; return their number (SPUs).
 
         Raises:
-            TransientError: the reservation's time was over, or the database failed; nothing was charged, or, with
-                the code `commit_outcome_unknown`, all.
+            TransientError: the reservation expired, or the database failed; nothing was charged, or, with the code
+                `commit_outcome_unknown`, perhaps all.
         """
         if len(rows) > reservation.spus:
-            raise ValueError(f"{len(rows)} embeddings for {reservation.spus} reserved SPUs")
+            raise ValueError(f"{len(rows)} embeddings exceed the {reservation.spus} reserved SPUs.")
 
         async def keep(session: Session) -> int:
             if await self._ledger.has(session, reservation.id):
-                raise TransientError("the SPUs reserved for a call were given back before it ended; it is made again")
+                raise TransientError("The reservation of SPUs expired before the call ended. The call is repeated.")
             spus = await self._cache.keep(session, rows)
             if spus:
                 await self._ledger.add(session, _charge(reservation.id, reservation.purpose, spus=spus))
@@ -126,53 +126,55 @@ class Metering:
         return spus
 
     async def account(self, organization_id: str) -> SpuAccount:
-        """The organization's quota, and what of it is used and reserved."""
+        """Return the organization's account: quota, used and reserved SPUs."""
         await self.return_expired(organization_id)
         account = await self._quotas.get(organization_id)
         if account is None:
             await self._open(organization_id)
             account = await self._quotas.get(organization_id)
         if account is None:
-            raise RuntimeError("an account that was opened is not there")
+            raise RuntimeError("The account that was just opened is missing.")
         return account
 
     async def require_left(self, organization_id: str) -> None:
-        """Refuse where only a higher quota helps; what others have reserved may come back.
+        """Refuse if only a higher quota helps; SPUs reserved by other calls may come back.
 
         Raises:
-            QuotaExceededError: all is used.
+            QuotaExceededError: the quota is used up.
         """
         account = await self.account(organization_id)
         if account.is_exhausted:
             raise QuotaExceededError(
-                f"the organization has used its {account.quota} SPUs: what is indexed stays searchable by questions"
-                " asked before, and what waits goes on by itself once an operator raises the quota"
-                " (`analytiq quota add`)"
+                f"The organization has used all {account.quota} SPUs of its quota. Indexed documents stay"
+                " searchable by earlier questions. Waiting work resumes once an operator raises the quota"
+                " (`analytiq quota add`)."
             )
 
     async def set_quota(self, organization_id: str, quota: int | None) -> SpuAccount:
-        """Let the organization use so many SPUs in all, those it has used included; None: as many as it wants.
+        """Set the organization's quota in SPUs, those used included; None for no limit.
 
-        Jobs that wait for it go on within seconds.
+        Waiting jobs resume within seconds.
         """
         if quota is not None and quota < 0:
-            raise InvalidInputError.of_field("quota", "is less than 0")
+            raise InvalidInputError.of_field("quota", "The quota is less than 0. Give 0 or more.")
         await self._open(organization_id)
         await self._quotas.set_quota(organization_id, quota)
         return await self._wake(organization_id)
 
     async def top_up(self, organization_id: str, spus: int) -> SpuAccount:
-        """Raise the quota by so many SPUs; jobs that wait for it go on within seconds."""
+        """Raise the quota by a number of SPUs; waiting jobs resume within seconds."""
         if spus <= 0:
-            raise InvalidInputError.of_field("spus", "is not more than 0")
+            raise InvalidInputError.of_field("spus", "The number is not more than 0. Give at least 1.")
         if not await self._quotas.add_to_quota(organization_id, spus):
-            raise InvalidInputError.of_field("spus", "the organization has no quota to add to: it may use any number")
+            raise InvalidInputError.of_field(
+                "spus", "The organization has no quota to add to, so it may use any number. Set a quota first."
+            )
         return await self._wake(organization_id)
 
     async def return_expired(self, organization_id: str) -> int:
-        """Give back what processes had reserved that died; returns how many reservations these were.
+        """Return the expired reservations of dead processes; return their number.
 
-        One that was settled before its process died counts as the ledger says.
+        For a reservation that was settled before its process died, the ledger decides.
         """
         expired = await self._quotas.expired(organization_id)
         for reservation in expired:
@@ -186,7 +188,7 @@ class Metering:
         return len(expired)
 
     async def note_saved(self, purpose: SpuPurpose, spus: int) -> None:
-        """Count embeddings that came from the cache; a failure to is only logged, since the work itself is done."""
+        """Count embeddings served from the cache. A failure is only logged, since the work itself is done."""
         if spus:
             try:
                 await self._savings.add(purpose, spus, at=clock.now())
@@ -196,9 +198,9 @@ class Metering:
     async def totals(
         self, organization_id: str, *, since: datetime | None, until: datetime | None, by_day: bool = False
     ) -> list[UsageTotal]:
-        """SPUs by knowledge base, operation and model within [since, until), and by day (UTC) where asked.
+        """Return SPUs by knowledge base, operation and model within [since, until), and by day (UTC) on request.
 
-        What the cache saved is counted by whole days: each that has a part in the period counts.
+        Cache savings count in whole days: each day that overlaps the period counts.
         """
         await self.return_expired(organization_id)
         charged = await self._ledger.totals(organization_id, since=since, until=until, by_day=by_day)
@@ -208,7 +210,7 @@ class Metering:
     async def daily(
         self, organization_id: str, grouping: UsageGrouping, *, since: datetime, until: datetime | None, most: int
     ) -> DailyUsage:
-        """SPUs by day (UTC) and group within [since, until): the `most` largest groups, and the rest as one."""
+        """Return SPUs by day (UTC) and group within [since, until): the `most` largest groups, and the rest as one."""
         await self.return_expired(organization_id)
         groups = await self._ledger.largest(organization_id, grouping, since=since, until=until, most=most)
         days, unconfirmed = await self._ledger.by_day(
@@ -230,14 +232,14 @@ class Metering:
             if not reservation.spus and await self.return_expired(organization_id):
                 reservation.spus = await self._grant(reservation, wanted)
         except BaseException:
-            # It may have been made, and nobody would come back for it.
+            # The reservation may exist, and no other process would return it.
             await asyncio.shield(self._release(reservation))
             raise
         if reservation.spus:
             return reservation
         await self.require_left(organization_id)
         raise RateLimitedError(
-            "the last SPUs of the organization's quota are reserved by calls under way",
+            "Calls under way reserve the last SPUs of the organization's quota. Try again in a few seconds.",
             retry_after=RESERVED_WAIT_SECONDS,
             code="quota_reserved",
         )
@@ -249,12 +251,12 @@ class Metering:
             if granted is not None:
                 return granted
             await self._open(purpose.organization_id)
-        raise RuntimeError("an account that was opened is not there")
+        raise RuntimeError("The account that was just opened is missing.")
 
     async def _open(self, organization_id: str) -> None:
-        """Make the organization's account where it has none: it is new, or restored with a ledger.
+        """Open the account of an organization without one: new, or restored with a ledger.
 
-        Nothing is charged meanwhile: a charge needs a reservation, and that an account.
+        Nothing is charged meanwhile: a charge needs a reservation, and a reservation needs an account.
         """
         if await self._quotas.get(organization_id) is None:
             used = await self._ledger.used(organization_id)
@@ -264,12 +266,13 @@ class Metering:
         purpose, charged = reservation.purpose, reservation.charged
         try:
             if charged is None:
-                # Keeping failed, perhaps after the commit: the ledger knows, and takes no charge for it any more.
+                # The transaction failed, perhaps after its commit: the ledger decides, and takes no further charge for
+                # it.
                 unkept = _charge(reservation.id, purpose, unconfirmed_spus=reservation.spus)
                 charged = (await self._ledger.give_up(unkept)).spus
             await self._quotas.release(purpose.organization_id, reservation.id, spus=charged)
         except DatabaseError:
-            # It expires, and is made up for.
+            # The reservation expires and is returned then.
             log.warning("metering.reservation_not_released", reservation_id=reservation.id, exc_info=True)
 
     async def _wake(self, organization_id: str) -> SpuAccount:
@@ -291,7 +294,7 @@ def _charge(reservation_id: str, purpose: SpuPurpose, *, spus: int = 0, unconfir
 
 
 def _merged(charged: Sequence[UsageTotal], saved: Sequence[UsageTotal]) -> list[UsageTotal]:
-    """One total for each day, knowledge base, operation and model that is in either."""
+    """Return one total for each day, knowledge base, operation and model of either list."""
     merged = {_key(total): total for total in charged}
     for total in saved:
         known = merged.get(_key(total))

@@ -1,4 +1,4 @@
-"""Counts the SPUs that a piece of work is charged, whatever calls lie between: a run is told what its searches cost."""
+"""Counts the SPUs charged to a piece of work across all calls between, such as a run and its searches."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ _counting: ContextVar[SpuCount | None] = ContextVar("spus_counted", default=None
 
 @contextmanager
 def counting_spus() -> Generator[SpuCount]:
-    """Within it, what this task and those that it starts are charged is counted; not for the block around it too."""
+    """Count charges of this task and its children; nested blocks do not count towards the outer one."""
     count = SpuCount()
     token = _counting.set(count)
     try:
@@ -28,7 +28,7 @@ def counting_spus() -> Generator[SpuCount]:
 
 
 def note_charged(spus: int) -> None:
-    """Add a charge to whatever is being counted."""
+    """Add a charge to the current count, if any."""
     count = _counting.get()
     if count is not None:
         count.spus += spus

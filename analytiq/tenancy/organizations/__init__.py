@@ -1,1 +1,1 @@
-"""Organizations and the access tokens that open them."""
+"""Organizations and their access tokens."""

@@ -1,6 +1,7 @@
-"""What an organization sets for itself, within what the server allows: OCR languages and rate limits.
+"""Settings of an organization within the server's bounds: OCR languages, rate limits, models.
 
-Quotas are not among it: an operator sets them, since whoever may raise his own quota has none (decision 0023).
+Quotas are not among them: only an operator sets them, since a tenant could otherwise raise its own
+(docs/decisions/0023-own-settings-and-storage.md).
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,13 +18,13 @@ from analytiq.tenancy.rate_limits.limits import servers_limits
 from analytiq.tenancy.rate_limits.own import OwnLimits
 
 MOST_OCR_LANGUAGES = 8
-"""Each takes about 100 MB of the child process that reads a document, and a part of the time for each page."""
+"""Languages: each takes about 100 MB of the child process that reads a document, and time for each page."""
 MOST_MODELS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What counts where an organization says nothing, and what it may not exceed."""
+    """The server's settings: defaults and upper bounds of an organization's."""
 
     ocr_languages: tuple[str, ...]
     rate_limits: RateLimitSettings
@@ -32,7 +33,7 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChange:
-    """What is to change: languages where `sets_languages`, to the server's where they are None; limits unless None."""
+    """A change: languages if `sets_languages`, None for the server's; limits unless None."""
 
     sets_languages: bool = False
     ocr_languages: Sequence[str] | None = None
@@ -55,9 +56,9 @@ class OwnSettings:
         self.server = server
 
     async def available_ocr_languages(self) -> tuple[str, ...]:
-        """Those that every worker can read, since any of them may be given a document; sorted.
+        """Return the languages that every worker can read, sorted, since any worker may get a document.
 
-        Where no worker runs, those of this machine.
+        Without a worker, return this machine's languages.
         """
         workers = await self._workers.seen_within(SILENT_SECONDS)
         if not workers:
@@ -65,11 +66,11 @@ class OwnSettings:
         return tuple(sorted(set[str].intersection(*(set(worker.ocr_languages) for worker in workers))))
 
     async def change(self, organization: Organization, change: SettingsChange) -> Organization:
-        """Make a change, all of it or nothing. Languages count from the next extraction on, limits within seconds.
+        """Apply a change as a whole. Languages count from the next extraction on, limits within seconds.
 
         Raises:
-            InvalidInputError: a worker cannot read one of the languages, or a limit is above the server's; names each
-                with what is possible.
+            InvalidInputError: a worker cannot read a language, or a limit is above the server's; names the allowed
+                values.
             NotFoundError: the organization is gone.
         """
         fields: dict[str, object] = {}
@@ -88,22 +89,30 @@ class OwnSettings:
             return organization
         changed = await self._organizations.change(organization.id, fields)
         if changed is None:
-            raise NotFoundError(f"no organization has the id {organization.id!r}")
+            raise NotFoundError(f"No organization has the id {organization.id!r}. It may have been deleted.")
         self._own_limits.forget(organization.id)
         return changed
 
 
 def ocr_language_errors(wanted: Sequence[str], available: Collection[str]) -> list[FieldError]:
-    """What is wrong with a choice of languages."""
+    """Return the errors of a choice of languages."""
     if not wanted:
-        return [FieldError("ocr_languages", "name at least one, or give null for those of the server")]
+        return [
+            FieldError("ocr_languages", "The list is empty. Name at least one language, or give null for the server's.")
+        ]
     if len(wanted) > MOST_OCR_LANGUAGES:
-        return [FieldError("ocr_languages", f"at most {MOST_OCR_LANGUAGES}: each takes memory and time")]
+        return [
+            FieldError(
+                "ocr_languages",
+                f"At most {MOST_OCR_LANGUAGES} languages are allowed, since each takes memory and time. Leave"
+                " some out.",
+            )
+        ]
     known = ", ".join(sorted(available)) or "none"
     return [
         FieldError(
             f"ocr_languages[{index}]",
-            f"no data for {language!r} is installed on every worker; installed are: {known}",
+            f"Not every worker has data for {language!r}. Installed on all: {known}.",
         )
         for index, language in enumerate(wanted)
         if language not in available
@@ -111,18 +120,18 @@ def ocr_language_errors(wanted: Sequence[str], available: Collection[str]) -> li
 
 
 def rate_limit_errors(wanted: OwnRateLimits, server: RateLimitSettings) -> list[FieldError]:
-    """Which of an organization's limits are above the server's; equal is as good as none."""
+    """Return the errors of limits above the server's; an equal limit has no effect."""
     return [
-        FieldError(f"rate_limits.{field}", f"must be from 1 to {most:,}, which is the server's limit")
+        FieldError(f"rate_limits.{field}", f"The limit must be from 1 to {most:,}, the server's limit.")
         if most
-        else FieldError(f"rate_limits.{field}", "must be at least 1")
+        else FieldError(f"rate_limits.{field}", "The limit must be at least 1.")
         for field, value, most in _pairs(wanted, server)
         if value is not None and (value < 1 or (most and value > most))
     ] + _model_list_errors(wanted)
 
 
 def _pairs(wanted: OwnRateLimits, server: RateLimitSettings) -> Iterator[tuple[str, int | None, int]]:
-    """Field, what is wanted of it, and the server's limit; 0 is none."""
+    """Yield each field with the wanted limit and the server's; 0 is no limit."""
     yield "requests_per_minute", wanted.requests_per_minute, server.requests_per_minute
     yield "tokens_per_minute", wanted.tokens_per_minute, server.tokens_per_minute
     yield "documents_per_minute", wanted.documents_per_minute, server.documents_per_minute
@@ -134,10 +143,10 @@ def _pairs(wanted: OwnRateLimits, server: RateLimitSettings) -> Iterator[tuple[s
 
 def _model_list_errors(wanted: OwnRateLimits) -> list[FieldError]:
     if len(wanted.models) > MOST_MODELS:
-        return [FieldError("rate_limits.models", f"at most {MOST_MODELS} models")]
+        return [FieldError("rate_limits.models", f"At most {MOST_MODELS} models are allowed. Leave some out.")]
     names = [limit.model for limit in wanted.models]
     return [
-        FieldError(f"rate_limits.models[{index}].model", f"{name!r} is named twice")
+        FieldError(f"rate_limits.models[{index}].model", f"{name!r} is named twice. Name it once.")
         for index, name in enumerate(names)
         if name in names[:index]
     ]

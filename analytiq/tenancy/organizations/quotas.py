@@ -1,4 +1,4 @@
-"""Bounds on how many things an organization makes."""
+"""Bounds on the number of an organization's resources."""
 
 from analytiq import clock
 from analytiq.errors import ConflictError
@@ -8,9 +8,9 @@ from analytiq.storage.repositories.organization_counts import OrganizationCountR
 
 
 class OrganizationQuotas:
-    """Refuses one more of what an organization has enough of.
+    """Refuses further resources of an organization at its bound.
 
-    Calls that run at the same moment do not see each other: a bound may be exceeded by as many as run at once.
+    Concurrent calls do not see each other: they may exceed a bound by their number.
     """
 
     def __init__(self, counts: OrganizationCountRepository, settings: QuotaSettings) -> None:
@@ -18,16 +18,16 @@ class OrganizationQuotas:
         self._settings = settings
 
     async def require_room(self, organization_id: str, what: Countable) -> None:
-        """Refuse where the organization has as many as it may have.
+        """Refuse if the organization has reached its bound.
 
         Raises:
-            ConflictError: it has.
+            ConflictError: the bound is reached.
         """
         most: int = getattr(self._settings, what.value)
         if most and await self._counts.up_to(organization_id, what, most, clock.now()) >= most:
             name = what.value.replace("_", " ")
             raise ConflictError(
-                f"The organization has {most:,} {name}, as many as it may have. Delete some, or ask the operator to"
-                f" raise ANALYTIQ_QUOTAS__{what.value.upper()}.",
+                f"The organization has {most:,} {name}, the most it may have. Delete some, or ask the"
+                f" operator to raise ANALYTIQ_QUOTAS__{what.value.upper()}.",
                 code="quota_reached",
             )

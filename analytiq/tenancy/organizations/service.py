@@ -1,4 +1,4 @@
-"""Makes organizations; makes, checks and revokes access tokens."""
+"""Organizations, and their access tokens: issue, check, revoke."""
 
 import hashlib
 import secrets
@@ -28,7 +28,7 @@ FIRST_ORGANIZATION_NAME = "My organization"
 
 @dataclass(frozen=True, slots=True)
 class IssuedToken:
-    """A new token; its secret is shown this once and kept nowhere."""
+    """A new token; its secret is shown only once and not stored."""
 
     token: AccessToken
     secret: SecretStr
@@ -36,14 +36,14 @@ class IssuedToken:
 
 @dataclass(frozen=True, slots=True)
 class OpenedToken:
-    """A token that is valid, and what it opens."""
+    """A valid token, and its organization."""
 
     organization: Organization
     token: AccessToken
     permission: Permission
-    """What it allows now: its scope, or less where its maker may do less."""
+    """Its permission now: its scope, or less if its maker has less."""
     depends_on: tuple[str, ...]
-    """Ids of the rows that this comes from."""
+    """Ids of the rows that the permission depends on."""
     ends_at: datetime | None
 
 
@@ -58,29 +58,29 @@ class Organizations:
 
     @classmethod
     def on(cls, connection: MongoConnection) -> Self:
-        """Make the organizations of a connection's database."""
+        """Return the organizations of a connection's database."""
         tokens = AccessTokenRepository(connection)
         return cls(OrganizationRepository(connection), tokens, Makers(tokens, MemberRepository(connection)))
 
     async def create(self, name: str) -> Organization:
-        """Make an organization."""
+        """Create an organization."""
         organization = Organization(id=new_id(), name=name, created_at=clock.now())
         await self._organizations.insert(organization)
         return organization
 
     async def first(self) -> Organization | None:
-        """The oldest organization, if there is any."""
+        """Return the oldest organization, if any."""
         return await self._organizations.first()
 
     async def get(self, organization_id: str) -> Organization:
-        """The organization with this id."""
+        """Return the organization with this id."""
         organization = await self._organizations.get(organization_id)
         if organization is None:
             raise NotFoundError(f"No organization has the id {organization_id!r}.")
         return organization
 
     async def rename(self, organization_id: str, name: str) -> Organization:
-        """Give the organization another name.
+        """Rename the organization.
 
         Raises:
             NotFoundError: there is no such organization.
@@ -91,9 +91,9 @@ class Organizations:
         return changed
 
     async def set_cache_scope(self, organization_id: str, scope: CacheScope) -> Organization:
-        """Share the cache of embeddings with everybody, or keep one to itself, from the next call on.
+        """Share the organization's embedding cache with others or keep it private, from the next call on.
 
-        What it shared until now stays shared; an erasure of its cache takes that out.
+        Embeddings shared so far stay shared; an erasure of the cache removes them.
 
         Raises:
             NotFoundError: there is no such organization.
@@ -113,16 +113,14 @@ class Organizations:
         by: Permission = Permission.OWNER,
         made_by: Maker | None = None,
     ) -> IssuedToken:
-        """Make an access token, which ends or shrinks with the rights of its maker.
+        """Issue an access token, which ends or shrinks with its maker's rights.
 
         Raises:
-            AccessDeniedError: it would allow more than whoever makes it may do.
+            AccessDeniedError: the token would allow more than its maker may do.
             ConflictError: the maker is a token at the end of a long chain of tokens.
         """
         if not by.includes(scope.permission):
-            raise AccessDeniedError(
-                f"a token of scope `{scope.value}` may do what an owner may: an owner has to make it"
-            )
+            raise AccessDeniedError(f"A token of scope `{scope.value}` has an owner's rights. Ask an owner to make it.")
         now = clock.now()
         await self._makers.require_short(organization_id, made_by, now)
         secret = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
@@ -140,32 +138,36 @@ class Organizations:
         return IssuedToken(token, SecretStr(secret))
 
     async def open_with(self, secret: str) -> Organization:
-        """The organization that a bearer token opens; see `open_token`."""
+        """Return the organization of a bearer token; raises as `open_token`."""
         return (await self.open_token(secret)).organization
 
     async def open_token(self, secret: str) -> OpenedToken:
-        """The organization that a bearer token opens, and the token.
+        """Return a bearer token with its organization.
 
         Raises:
-            AccessDeniedError: unknown, revoked, expired, or its maker may do nothing here; it does not say which.
+            AccessDeniedError: unknown, revoked or expired, or its maker has no rights here; the error does not say
+                which.
         """
         token = await self._tokens.with_hash(_hash(secret))
         now = clock.now()
         standing = await self._makers.standing_of_token(token, now) if token else Standing(None)
         if token is None or standing.permission is None:
             raise AccessDeniedError(
-                "The access token is unknown, revoked or expired, or whoever made it has left the organization. Make"
-                " one with `analytiq token create`, or have an owner or admin take this one over.",
+                "The access token is unknown, revoked or expired, or its maker has left the organization."
+                " Make a new one with `analytiq token create`, or ask an owner or admin to take this one"
+                " over.",
                 code="unauthenticated",
             )
         organization = await self._organizations.get(token.organization_id)
         if organization is None:
-            raise AccessDeniedError("the access token's organization is gone", code="unauthenticated")
+            raise AccessDeniedError(
+                "The access token's organization is gone. Use a token of another organization.", code="unauthenticated"
+            )
         await self._note_use(token.id, now)
         return OpenedToken(organization, token, standing.permission, standing.depends_on, standing.ends_at)
 
     async def _note_use(self, token_id: str, now: datetime) -> None:
-        """Remember the use, to the minute: not a write for each request."""
+        """Record the token's use, at most once a minute to save writes."""
         minute = now.replace(second=0, microsecond=0)
         if self._noted.get(token_id) != minute:
             if len(self._noted) > MOST_NOTED:
@@ -174,29 +176,29 @@ class Organizations:
             await self._tokens.note_use(token_id)
 
     async def tokens(self, organization_id: str, *, skip: int, limit: int) -> tuple[list[AccessToken], int]:
-        """A page of the organization's tokens, newest first, and how many there are."""
+        """Return a page of the organization's tokens, newest first, and their count."""
         page = await self._tokens.of_organization(organization_id, skip=skip, limit=limit)
         return page, await self._tokens.count(organization_id)
 
     async def permissions_of(self, tokens: Sequence[AccessToken]) -> list[Permission | None]:
-        """Return what each of these tokens allows now; None: nothing."""
+        """Return the present permission of each token; None for no rights."""
         now = clock.now()
         return [(await self._makers.standing_of_token(token, now)).permission for token in tokens]
 
     async def take_over_token(
         self, organization_id: str, token_id: str, maker: Maker, *, by: Permission = Permission.OWNER
     ) -> AccessToken:
-        """Give a token another maker, so that it no longer ends with whoever made it.
+        """Give a token another maker, so that it no longer ends with its first maker.
 
         Raises:
-            AccessDeniedError: it may do more than whoever would take it over.
-            ConflictError: it is revoked, or the new maker is a token that descends from it.
+            AccessDeniedError: the token has more rights than the new maker.
+            ConflictError: the token is revoked, or the new maker is a token that descends from it.
             NotFoundError: the organization has no such token.
         """
         now = clock.now()
         token = await self._tokens.get(organization_id, token_id)
         if token is None:
-            raise NotFoundError(f"no access token has the id {token_id!r}")
+            raise NotFoundError(f"No access token has the id {token_id!r}. List the tokens to find it.")
         if not by.includes(token.scope.permission):
             raise AccessDeniedError(f"An owner has to take over a token of scope `{token.scope.value}`.")
         if token_id in (await self._makers.standing(organization_id, maker, now)).token_ids:
@@ -212,18 +214,20 @@ class Organizations:
         return changed
 
     async def revoke_token(self, organization_id: str, token_id: str, *, by: Permission = Permission.OWNER) -> None:
-        """Close a token at once.
+        """Revoke a token at once.
 
         Raises:
-            AccessDeniedError: it may do more than whoever would revoke it.
+            AccessDeniedError: the token has more rights than the caller.
         """
         token = await self._tokens.get(organization_id, token_id)
         if token is not None and not by.includes(token.scope.permission):
-            raise AccessDeniedError(f"an owner has to revoke a token of scope `{token.scope.value}`")
+            raise AccessDeniedError(
+                f"A token of scope `{token.scope.value}` can only be revoked by an owner. Ask an owner."
+            )
         if not await self._tokens.revoke(organization_id, token_id):
-            raise NotFoundError(f"no access token has the id {token_id!r}")
+            raise NotFoundError(f"No access token has the id {token_id!r}. List the tokens to find it.")
 
 
 def _hash(secret: str) -> str:
-    """SHA-256 suffices: the secret has 256 bits of its own, so there is nothing to guess."""
+    """Return the SHA-256 of a secret. It needs no salt: a secret of 256 random bits cannot be guessed."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""How many calls, tokens and documents a minute: held across workers, processes and machines."""
+"""Limits of calls, tokens and documents per minute, enforced across workers, processes and machines."""

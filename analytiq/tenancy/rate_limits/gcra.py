@@ -1,12 +1,11 @@
-"""The arithmetic of rate limits (GCRA), pure: what a row holds, and what a take makes of it.
+"""Arithmetic of rate limits (GCRA): the state of a limit, and the effect of a take. Pure.
 
-A bucket is one number, `full_at`: the moment at which it will be full again if nobody takes anything. A take
-moves it on by its cost; it has to wait where that would leave the bucket with less than nothing. The same
-arithmetic runs on the server (`analytiq.storage.repositories.rate_limits`), so that reading and deciding are one
-step; a test holds the two against each other.
+A bucket is one number, `full_at`: the moment at which it is full again without further takes. A take moves the moment
+on by its cost, and has to wait if the bucket would hold less than nothing. The database runs the same arithmetic
+(`analytiq.storage.repositories.rate_limits`), so that reading and deciding are one step; a test compares the two.
 
-A minute's limit of N is a burst of B and a refill of N - B + 1 a minute: then no 60 seconds, wherever they
-begin, hold more than N.
+A limit of N per minute is a burst of B and a refill of N - B + 1 per minute: no 60 seconds, wherever they begin, hold
+more than N.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,16 +15,16 @@ from analytiq.models.rate_limit import Bucket, Charge, TakeOutcome
 
 MINUTE_MS = 60_000.0
 PROBE_MS = 300_000.0
-"""A provider that asks to wait for longer gets one call each time that this has passed: it may have recovered."""
+"""Milliseconds between two probes of a provider that asked for a longer wait: it may have recovered."""
 BURST_SHARE = 0.1
-"""Of a minute's limit that may be taken at once; what is left for it is missing from the steady rate."""
+"""Share of a minute's limit that may be taken at once; the rest is the steady rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A row: when each bucket will be full, and until when nothing is granted; milliseconds since 1970.
+    """The state of a limit: the moment each bucket is full, and the end of a block; milliseconds since 1970.
 
-    `held_until_ms` is what a provider asked for that wants a longer wait than PROBE_MS: until then it is probed.
+    `held_until_ms` is the end of a provider's requested wait beyond PROBE_MS; it is probed until then.
     """
 
     full_at_ms: Mapping[str, float] = field(default_factory=dict[str, float])
@@ -34,7 +33,7 @@ class LimitState:
 
 
 def bucket_of(per_minute: int) -> Bucket:
-    """The bucket that lets at most so many units through in any 60 seconds."""
+    """Return the bucket that lets at most `per_minute` units through in any 60 seconds."""
     burst = max(1, int(per_minute * BURST_SHARE))
     return Bucket(interval_ms=MINUTE_MS / (per_minute - burst + 1), burst=burst)
 
@@ -42,11 +41,11 @@ def bucket_of(per_minute: int) -> Bucket:
 def take(
     state: LimitState, now_ms: float, charges: Sequence[Charge], *, patience_ms: float
 ) -> tuple[TakeOutcome, LimitState]:
-    """Take from every bucket or from none; granted where the wait is at most `patience_ms`.
+    """Take from every bucket or from none; grant if the wait is at most `patience_ms`.
 
-    A take of more than a whole burst waits for a full bucket, and those behind it for the rest of its debt: it
-    could not be granted otherwise. While a provider is held, a take is granted without a wait or not at all, as the one
-    probe; all others wait PROBE_MS for its outcome.
+    A take of more than a whole burst waits for a full bucket, and later takes wait for the rest of its debt: it could
+    not be granted otherwise. While a provider is held, one take is granted without a wait as the probe; all others wait
+    PROBE_MS for its outcome.
     """
     wait_ms = max(0.0, state.blocked_until_ms - now_ms)
     is_held = state.held_until_ms > now_ms
@@ -58,8 +57,7 @@ def take(
     outcome = TakeOutcome(is_granted=is_granted, wait_ms=wait_ms, now_ms=now_ms, is_troubled=is_held)
     if not outcome.is_granted:
         return outcome, state
-    # Charged as of the moment when the caller goes on: a bucket that did not delay it must not refill meanwhile,
-    # as if the call had been made before.
+    # Charge as of the moment when the caller goes on: a bucket that did not delay the take must not refill meanwhile.
     taken = {
         charge.name: max(state.full_at_ms.get(charge.name, 0.0), now_ms + wait_ms)
         + charge.cost * charge.bucket.interval_ms
@@ -70,7 +68,7 @@ def take(
 
 
 def block(state: LimitState, now_ms: float, buckets: Mapping[str, Bucket], *, wait_ms: float) -> LimitState:
-    """Grant nothing for so long, or for PROBE_MS; then each of the buckets has one unit, and refills from there."""
+    """Grant nothing for the given time, or for PROBE_MS; then each bucket has one unit, and refills from there."""
     until = now_ms + min(wait_ms, PROBE_MS)
     emptied = {
         name: max(state.full_at_ms.get(name, 0.0), until + (bucket.burst - 1) * bucket.interval_ms)
@@ -81,7 +79,7 @@ def block(state: LimitState, now_ms: float, buckets: Mapping[str, Bucket], *, wa
 
 
 def lift(state: LimitState, now_ms: float, buckets: Mapping[str, Bucket]) -> LimitState:
-    """End a block: the provider answers again. The buckets are empty, and refill from now."""
+    """End a block after the provider's answer. The buckets are empty, and refill from now."""
     emptied = {
         name: min(state.full_at_ms.get(name, 0.0), now_ms + bucket.burst * bucket.interval_ms)
         for name, bucket in buckets.items()

@@ -1,8 +1,8 @@
-"""The limits that work is held to: calls to a provider, and documents of a knowledge base.
+"""Limits of work: calls to a provider, and documents of a knowledge base.
 
-A limit is kept in one row of MongoDB, so it holds for all workers of all processes together. A caller that has
-to wait only a little is given its place and waits here; one that would have to wait longer is told how long, and
-its job goes back to the queue, which leaves its lane alone meanwhile.
+A limit is one row of MongoDB, so that it holds for all workers of all processes together. A caller with a short wait
+gets its place and waits here. A caller with a long wait gets its length, and its job returns to the queue, which defers
+its partition meanwhile.
 """
 
 import asyncio
@@ -21,38 +21,41 @@ from analytiq.tenancy.rate_limits.own import UNLIMITED, OwnLimits
 log = structlog.get_logger(__name__)
 
 PATIENCE_SECONDS = 4.0
-"""Longest wait in place: what a person would wait for the answer to a search, and a fraction of a job's lease."""
+"""Longest wait in place: acceptable for the answer to a search, and a fraction of a job's lease."""
 LONGEST_BLOCK_SECONDS = PROBE_MS / 1000
-"""A provider that asks for a longer wait gets one call each time that this has passed."""
+"""A provider that asks for a longer wait gets one call per this time."""
 LONGEST_HOLD_SECONDS = 86_400.0
-"""A provider that asks for more is asked at full rate after a day: its clock or ours may be wrong."""
+"""A provider that asks for a longer wait is called at full rate after a day: a clock may be wrong."""
 LOCAL_PREFIX = "local/"
-"""Models that run in this process have nobody to spare, unless a setting names them."""
+"""Models in this process have no provider to spare, unless a setting names them."""
 DOCUMENTS_CODE = "documents_rate_limited"
-"""The code of the error that makes a document wait for its knowledge base's turn."""
+"""Code of the error for a document that waits for its knowledge base's limit."""
 
 _REQUESTS, _TOKENS, _DOCUMENTS = "requests", "tokens", "documents"
 
 
 class RateLimits:
-    """Takes from the buckets; each call is one update of one row, on the server's clock."""
+    """Takes from the buckets; each call is one update of one row, on the database's clock."""
 
     def __init__(
         self, rows: RateLimitRepository, settings: RateLimitSettings, own_limits: OwnLimits | None = None
     ) -> None:
-        """`own_limits`: of the organizations, below those of the settings; None: they have none."""
+        """Take the repository and the settings.
+
+        `own_limits`: the organizations' own limits, below those of the settings; None without any.
+        """
         self._rows = rows
         self._settings = settings
         self._own_limits = own_limits
 
     async def take_call(self, organization_id: str, model: str, *, tokens: int, ignores_block: bool = False) -> bool:
-        """Wait until the organization may call the model with so many tokens; both limits count, or neither.
+        """Wait until the organization may call the model with this many tokens; both limits count, or neither.
 
-        Returns after at most a few seconds. A place is kept for the caller that waits, so the first to come is
-        the first to go, and a large call is not overtaken by small ones for ever.
+        Waits for at most a few seconds. A waiting caller keeps its place: first come, first served, and small calls
+        never overtake a large one for ever.
 
-        Returns whether the provider is in trouble: an answer to this call is then to be told by `recovered`. With
-        `ignores_block` a person's test is made although the provider has asked to wait.
+        Returns whether the provider is in trouble: the caller then reports an answer by `recovered`. With
+        `ignores_block` a person's test call is made although the provider asked to wait.
 
         Raises:
             RateLimitedError: the wait would be too long; `retry_after` in seconds. Nothing was taken.
@@ -76,18 +79,18 @@ class RateLimits:
             raise _calls_limited(model, wait_seconds)
         while wait_seconds > 0 and not ignores_block:
             await asyncio.sleep(wait_seconds)
-            # The provider may have told another worker meanwhile that nobody is to call.
+            # The provider may have asked another worker to wait meanwhile.
             wait_seconds = await self._rows.blocked_seconds(organization_id, key)
             if asyncio.get_running_loop().time() + wait_seconds > deadline and wait_seconds > 0:
                 raise _calls_limited(model, wait_seconds)
         return outcome.is_troubled or ignores_block
 
     async def told_to_wait(self, organization_id: str, model: str, *, seconds: float) -> None:
-        """Keep everybody from calling the model for the organization, after a 429 with Retry-After.
+        """Block the organization's calls to the model after a 429 with Retry-After.
 
-        Then one call is let through, and the next ones at the model's rate. Where the provider asks for more than
-        LONGEST_BLOCK_SECONDS, one call each time that these have passed finds out whether it still means it. `seconds`
-        that are no positive number say nothing.
+        After the block one call passes, and later ones follow at the model's rate. Of waits beyond
+        LONGEST_BLOCK_SECONDS, one call per LONGEST_BLOCK_SECONDS probes the provider. `seconds` that are not positive
+        are ignored.
         """
         if math.isnan(seconds) or seconds <= 0:
             return
@@ -99,15 +102,15 @@ class RateLimits:
         await self._rows.block(organization_id, key, emptied, wait_ms=wait_seconds * 1000, probe_ms=PROBE_MS)
 
     async def failed(self, organization_id: str, model: str) -> float:
-        """Note that the model's provider fails; returns for how many seconds it has been failing."""
+        """Record a failure of the model's provider; return the seconds that it has been failing."""
         if is_free(model):
             return 0.0
         return await self._rows.note_failure(organization_id, _call_key(organization_id, model))
 
     async def recovered(self, organization_id: str, model: str) -> bool:
-        """Lift what keeps callers from the model: it has answered, or its key or address is new.
+        """Lift the block of a model whose provider answered, or has a new key or address.
 
-        Returns True to one caller alone.
+        Returns True to one caller only.
         """
         buckets = call_buckets(model, self._settings, await self._own(organization_id))
         emptied = {name: bucket for name, bucket in buckets.items() if name == _REQUESTS}
@@ -117,12 +120,12 @@ class RateLimits:
         return is_lifted
 
     async def troubled_models(self, organization_id: str | None = None) -> list[tuple[str, str]]:
-        """Return (organization, model) of each provider that is held or fails; of one organization, or of all."""
+        """Return (organization, model) of each provider that is held or failing, of one organization or of all."""
         rows = await self._rows.troubled(organization_id)
         return [(row.organization_id, row.key.split(":", 2)[2]) for row in rows if row.key.startswith("call:")]
 
     async def take_document(self, organization_id: str, kb_id: str) -> None:
-        """Begin to index a document of the knowledge base, if it is its turn.
+        """Begin to index a document of the knowledge base, if the limit allows.
 
         Raises:
             RateLimitedError: not yet; `retry_after` in seconds, code DOCUMENTS_CODE.
@@ -136,20 +139,20 @@ class RateLimits:
             seconds = outcome.wait_ms / 1000
             most = lower(self._settings.documents_per_minute, (await self._own(organization_id)).documents_per_minute)
             raise RateLimitedError(
-                f"the knowledge base has begun {most} documents in the last minute,"
-                f" which is its limit: this one waits for {math.ceil(seconds)} s",
+                f"The knowledge base has begun {most} documents in the last minute, its limit. This one waits"
+                f" for {math.ceil(seconds)} s.",
                 retry_after=seconds,
                 code=DOCUMENTS_CODE,
             )
 
     async def return_document(self, organization_id: str, kb_id: str) -> None:
-        """The document that was begun has to wait for its provider: it will take its turn anew."""
+        """Give a document's turn back: it has to wait for its provider."""
         charges = await self._document_charges(organization_id)
         if charges:
             await self._rows.give_back(organization_id, _document_key(organization_id, kb_id), charges)
 
     async def forget_knowledge_base(self, organization_id: str, kb_id: str) -> None:
-        """The knowledge base is deleted."""
+        """Delete the limit of a deleted knowledge base."""
         await self._rows.delete(organization_id, _document_key(organization_id, kb_id))
 
     async def _own(self, organization_id: str) -> OwnRateLimits:
@@ -162,19 +165,19 @@ class RateLimits:
 
 
 def is_free(model: str) -> bool:
-    """Whether the model runs in this process: then only limits count that name it."""
+    """Return whether the model runs in this process, so that only limits that name it count."""
     return model.startswith(LOCAL_PREFIX)
 
 
 def lower(servers: int, own: int | None) -> int:
-    """The limit that holds, where the server lets `servers` through, 0 for any number, and the organization `own`."""
+    """Return the effective limit, from the server's (0 for none) and the organization's own."""
     if own is None:
         return servers
     return min(servers, own) if servers else own
 
 
 def servers_limits(model: str, settings: RateLimitSettings) -> tuple[int, int]:
-    """Requests and tokens a minute that the server lets through for a model; 0 is no limit."""
+    """Return the server's requests and tokens per minute for a model; 0 is no limit."""
     named = settings.models.get(model)
     if named is None and is_free(model):
         return 0, 0
@@ -187,7 +190,7 @@ def servers_limits(model: str, settings: RateLimitSettings) -> tuple[int, int]:
 
 
 def call_buckets(model: str, settings: RateLimitSettings, own: OwnRateLimits) -> dict[str, Bucket]:
-    """By name; a limit of 0 is none, and has no bucket."""
+    """Return the buckets by name; a limit of 0 has none."""
     requests, tokens = servers_limits(model, settings)
     named = own.of_model(model)
     own_requests, own_tokens = (None, None) if is_free(model) else (own.requests_per_minute, own.tokens_per_minute)
@@ -208,7 +211,7 @@ def _document_key(organization_id: str, kb_id: str) -> str:
 
 def _calls_limited(model: str, seconds: float) -> RateLimitedError:
     return RateLimitedError(
-        f"the calls to {model!r} have reached their limit for a minute, or its provider has asked to wait: try"
-        f" again in {math.ceil(seconds)} s",
+        f"Calls to {model!r} have reached their limit per minute, or its provider asked to wait. Try"
+        f" again in {math.ceil(seconds)} s.",
         retry_after=seconds,
     )

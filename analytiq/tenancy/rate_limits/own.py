@@ -1,4 +1,4 @@
-"""The limits that organizations give themselves, remembered for a few seconds."""
+"""Organizations' own limits, cached for a few seconds."""
 
 import asyncio
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from analytiq.models.own_limits import OwnRateLimits
 from analytiq.storage.repositories.organizations import OrganizationRepository
 
 REMEMBERED_SECONDS = 5.0
-"""A change counts within so long, in every process; a read for each call would be one more before each search."""
+"""Seconds until a change counts in every process; an uncached read would precede every search."""
 MOST_REMEMBERED = 10_000
 
 UNLIMITED = OwnRateLimits()
@@ -20,7 +20,7 @@ class _Remembered:
 
 
 class OwnLimits:
-    """Asks for an organization's own limits."""
+    """Reads organizations' own limits."""
 
     def __init__(
         self, organizations: OrganizationRepository, *, remembered_seconds: float = REMEMBERED_SECONDS
@@ -30,7 +30,7 @@ class OwnLimits:
         self._remembered: dict[str, _Remembered] = {}
 
     async def of(self, organization_id: str) -> OwnRateLimits:
-        """What the organization says, as of a few seconds ago at most; nothing where it is gone."""
+        """Return the organization's limits, at most a few seconds old; none if it is gone."""
         now = asyncio.get_running_loop().time()
         known = self._remembered.get(organization_id)
         if known is not None and now < known.until:
@@ -43,5 +43,5 @@ class OwnLimits:
         return limits
 
     def forget(self, organization_id: str) -> None:
-        """They have changed: this process asks anew at once."""
+        """Drop the cached limits after a change in this process."""
         self._remembered.pop(organization_id, None)

@@ -1,4 +1,4 @@
-"""The rate of an organization's requests to one API process."""
+"""Rate limit of an organization's requests to one API process."""
 
 import math
 from collections.abc import Callable
@@ -9,18 +9,18 @@ from analytiq.models.rate_limit import Charge
 from analytiq.tenancy.rate_limits.gcra import LimitState, bucket_of, take
 
 MOST_REMEMBERED = 10_000
-"""Organizations; beyond it those that have been quiet for longest are forgotten, whose buckets are full again."""
+"""Organizations remembered; beyond it the longest idle are forgotten, whose buckets are full again."""
 _REQUEST = "request"
 
 
 class RequestRates:
-    """Buckets in memory: a row in the database for each request would cost more than most requests do."""
+    """Buckets in memory: a database row per request would cost more than most requests do."""
 
     def __init__(self, *, per_minute: int, now: Callable[[], float] = monotonic) -> None:
-        """Prepare.
+        """Set the limit.
 
         Args:
-            per_minute: requests of one organization in any 60 seconds; 0: no limit.
+            per_minute: requests of one organization in any 60 seconds; 0 for no limit.
             now: seconds of a steady clock.
         """
         self._per_minute = per_minute
@@ -44,8 +44,9 @@ class RequestRates:
         if not outcome.is_granted:
             seconds = max(1, math.ceil(outcome.wait_ms / 1000))
             raise RateLimitedError(
-                f"The organization sends more than {self._per_minute:,} requests a minute to this API process. Go on"
-                f" after {seconds} s. An operator changes the limit with ANALYTIQ_QUOTAS__REQUESTS_PER_MINUTE.",
+                f"The organization sends more than {self._per_minute:,} requests per minute to this API"
+                f" process. Try again in {seconds} s. An operator changes the limit with"
+                " ANALYTIQ_QUOTAS__REQUESTS_PER_MINUTE.",
                 retry_after=seconds,
                 code="too_many_requests",
             )

@@ -140,7 +140,7 @@ async def test_second_account_at_the_provider_does_not_take_a_person_over(
 ) -> None:
     await sign_in(platform)
     provider.subject = "somebody-else"
-    with pytest.raises(AccessDeniedError, match="somebody else"):
+    with pytest.raises(AccessDeniedError, match="Another account"):
         await sign_in(platform)
 
 
@@ -164,7 +164,7 @@ async def test_code_of_another_sign_in_is_not_taken(platform: Services) -> None:
     mine, theirs = [await platform.tenancy.oidc.depart(CALLBACK, "/") for _ in range(2)]
     state, _ = await authorized(mine)
     _, stolen = await authorized(theirs)
-    with pytest.raises(AccessDeniedError, match="begin again"):
+    with pytest.raises(AccessDeniedError, match="Begin again"):
         await platform.tenancy.oidc.arrive(secret=mine.secret.get_secret_value(), state=state, code=stolen)
 
 
@@ -211,5 +211,5 @@ async def test_wrong_client_secret_and_a_provider_that_is_away_are_told(
     with pytest.raises(AccessDeniedError, match="did not confirm"):
         await platform.tenancy.oidc.arrive(secret=departure.secret.get_secret_value(), state=state, code=code)
     provider.stop()
-    with pytest.raises(TransientError, match="cannot be reached"):
+    with pytest.raises(TransientError, match="unreachable"):
         await platform.tenancy.oidc.depart(CALLBACK, "/")

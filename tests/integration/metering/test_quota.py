@@ -161,7 +161,7 @@ async def test_call_that_ends_after_its_reservation_is_not_charged_and_keeps_not
     async with metering.reserved(purpose_of(tenant), 1) as reservation:
         await asyncio.sleep(0.002)  # as above
         assert await metering.return_expired(tenant.id) == 1
-        with pytest.raises(TransientError, match="given back"):
+        with pytest.raises(TransientError, match="expired before the call ended"):
             await metering.keep_and_charge(reservation, [cache_row])
     assert await migrated.database["embedding_cache"].count_documents({}) == await charged(migrated) == 0
     assert await figures(tenant) == (None, 0, 0)

@@ -318,7 +318,7 @@ async def test_long_document_is_cut_and_said_so(tenant: Prompting, chat_server: 
     document = await tenant.document("long.txt", prose("whales", 500), tags=[])
     run = await tenant.run(await tenant.prompt(token_budget=2000), document)
     assert run.status is RunStatus.SUCCEEDED
-    assert run.warnings == ("only the first 1,000 tokens of the text were read",)
+    assert run.warnings == ("Only the first 1,000 tokens of the text were read.",)
     assert "cut here after 1,000 tokens" in chat_server.requests[0]["messages"][1]["content"]
 
 

@@ -83,7 +83,7 @@ async def test_verification_of_an_answer_that_a_run_has_replaced_is_refused(
     seen = await result_of(tenant, prompt, document)
     chat_server.script(says({"year": 1009, "animal": "gulls"}))
     await tenant.run(prompt, document)
-    with pytest.raises(ConflictError, match="another run"):
+    with pytest.raises(ConflictError, match="Another run"):
         await tenant.services.assistants.results.change(
             tenant.id, version, document.id, is_verified=True, expected_run_id=seen.run_id
         )
