@@ -1,4 +1,4 @@
-"""People: who they are, what they may do in which organization, and how they are signed in."""
+"""People, their roles in organizations, and their sign-in."""
 
 import re
 from datetime import datetime
@@ -11,7 +11,7 @@ from analytiq.models.stored import Stored
 
 
 class Permission(StrEnum):
-    """What a call needs; each includes those before it."""
+    """The permission that a call needs; each includes those before it."""
 
     READ = "read"
     WRITE = "write"
@@ -21,7 +21,7 @@ class Permission(StrEnum):
     """Erasing the organization, its owners, and tokens that may do everything."""
 
     def includes(self, wanted: "Permission") -> bool:
-        """Whether who has this may do what needs `wanted`."""
+        """Return whether this permission includes `wanted`."""
         return _ORDER[self] >= _ORDER[wanted]
 
     def at_most(self, bound: "Permission") -> "Permission":
@@ -33,7 +33,7 @@ _ORDER = {permission: place for place, permission in enumerate(Permission)}
 
 
 class Role(StrEnum):
-    """A person's part in an organization."""
+    """A person's role in an organization."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -42,7 +42,7 @@ class Role(StrEnum):
 
     @property
     def permission(self) -> Permission:
-        """What the role may do."""
+        """Return the role's permission."""
         return _OF_ROLE[self]
 
 
@@ -55,7 +55,7 @@ _OF_ROLE = {
 
 
 class TokenScope(StrEnum):
-    """What an access token may do. Machines have no owner above them, so `admin` is everything."""
+    """The scope of an access token. Machines have no owner above them, so `admin` allows everything."""
 
     READ = "read"
     WRITE = "write"
@@ -63,7 +63,7 @@ class TokenScope(StrEnum):
 
     @property
     def permission(self) -> Permission:
-        """What a token of this scope may do."""
+        """Return the permission of a token of this scope."""
         return Permission.OWNER if self is TokenScope.ADMIN else Permission(self.value)
 
 
@@ -82,7 +82,7 @@ class User(Stored):
 
 
 class Member(Stored):
-    """A person's part in one organization."""
+    """A person's membership of one organization."""
 
     id: str
     organization_id: str
@@ -92,7 +92,7 @@ class Member(Stored):
 
 
 class UserSession(Stored):
-    """A browser that is signed in; the cookie's secret is kept as SHA-256."""
+    """A signed-in browser; the cookie's secret is stored as SHA-256."""
 
     id: str
     secret_hash: str
@@ -100,15 +100,15 @@ class UserSession(Stored):
     created_at: datetime
     last_seen_at: datetime
     expires_at: datetime
-    """The server deletes it then."""
+    """The database deletes the row then."""
     address: str | None = None
     user_agent: str | None = None
 
 
 class Invitation(Stored):
-    """A link that makes whoever follows it a member; its secret is kept as SHA-256, and it works once.
+    """A link that makes its follower a member; its secret is stored as SHA-256 and works once.
 
-    `email` None: whoever has the link may say who they are (the first owner, invited by the command line).
+    `email` None: the follower names their own address (the first owner, invited by the command line).
     """
 
     id: str
@@ -117,23 +117,23 @@ class Invitation(Stored):
     role: Role
     secret_hash: str
     invited_by: str | None
-    """The name of whoever invited."""
+    """The inviter's name."""
     made_by: Maker | None = None
-    """Whose rights bound it; None in rows that are older than makers."""
+    """The maker whose rights bound the invitation; None in rows older than makers."""
     created_at: datetime
     expires_at: datetime
     accepted_at: datetime | None = None
 
 
 class LinkPurpose(StrEnum):
-    """What a one-time link is for."""
+    """The purpose of a one-time link."""
 
     PASSWORD_RESET = "password_reset"  # noqa: S105  # a purpose
     OIDC_SIGN_IN = "oidc_sign_in"
 
 
 class OneTimeLink(Stored):
-    """A secret that works once, until it expires: a password's reset, or a sign-in that went to a provider."""
+    """A secret that works once until it expires: a password reset, or a sign-in under way at a provider."""
 
     id: str
     purpose: LinkPurpose
@@ -144,9 +144,9 @@ class OneTimeLink(Stored):
 
 
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
-"""What can be an address of mail; only a mail that arrives shows more."""
+"""The form of a mail address; only a mail that arrives proves more."""
 
 
 def normalize(email: str) -> str:
-    """How an address is kept and compared."""
+    """Return an address in the form that is stored and compared."""
     return email.strip().lower()

@@ -1,4 +1,4 @@
-"""What an archive says of itself; see docs/reference/archive-format.md."""
+"""The parts of an archive that describe it; see docs/reference/archive-format.md."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from analytiq.models.stored import Stored
 
 
 class ArchivedOrganization(Stored):
-    """An organization that an archive holds."""
+    """An organization in an archive."""
 
     id: str
     name: str
@@ -15,8 +15,8 @@ class ArchivedOrganization(Stored):
 class ArchiveHeader(Stored):
     """The first frame.
 
-    `schema_version` is that of `schema_migrations`; `is_whole`: made with `--everything`, so that it holds access
-    tokens and the (encrypted) keys of providers too.
+    `schema_version` is that of `schema_migrations`. `is_whole`: made with `--everything`, so that the archive includes
+    access tokens and the encrypted keys of providers.
     """
 
     product_version: str
@@ -27,7 +27,7 @@ class ArchiveHeader(Stored):
 
 
 class SectionKey(Stored):
-    """Whose rows follow; without an organization they are the installation's. `kb_id` only for vectors."""
+    """The section of the following rows; without an organization, the installation's. `kb_id` only for vectors."""
 
     collection: str
     organization_id: str | None = None
@@ -35,7 +35,7 @@ class SectionKey(Stored):
 
 
 class SectionEnd(Stored):
-    """How many rows the section had, and their bytes before compression."""
+    """The number of rows in the section, and their bytes before compression."""
 
     rows: int
     byte_size: int
@@ -50,7 +50,7 @@ class CollectionTotal(Stored):
 
 
 class ArchiveTrailer(Stored):
-    """The last frame: what there must have been. An archive without it is incomplete."""
+    """The last frame, with the totals to compare. An archive without it is incomplete."""
 
     finished_at: datetime
     sections: int
@@ -59,7 +59,7 @@ class ArchiveTrailer(Stored):
 
 
 class EmbeddingIdentity(Stored):
-    """What a cached embedding is of, as far as its row tells: enough to compute its key anew."""
+    """The identity of a cached embedding, as far as its row tells: enough to compute its key again."""
 
     key: str
     chunk_hash: str

@@ -1,4 +1,4 @@
-"""Who did what: one entry of the audit log."""
+"""An entry of the audit log."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,16 +9,16 @@ from analytiq.models.stored import Stored
 
 
 class ActorKind(StrEnum):
-    """What kind of caller."""
+    """The kind of caller."""
 
     USER = "user"
     TOKEN = "token"  # noqa: S105  # a kind
     OPERATOR = "operator"
-    """Somebody at the command line, in the database itself."""
+    """An operator at the command line, in the database itself."""
 
 
 class Actor(Stored):
-    """Who did it: a person, a token, or an operator; `name` as it was then."""
+    """The author of an action: a person, a token, or an operator; `name` as of the action."""
 
     kind: ActorKind
     id: str | None
@@ -26,17 +26,17 @@ class Actor(Stored):
 
 
 class AuditEntry(Stored):
-    """One deed. It holds ids and names, never secrets, texts or questions."""
+    """One action. It stores ids and names, never secrets, texts or questions."""
 
     id: str
     organization_id: str
     at: datetime
     action: str
-    """What was done, as the API names it: `delete_document`, `sign_in`."""
+    """The action's name in the API: `delete_document`, `sign_in`."""
     actor: Actor
     target: dict[str, str] = Field(default_factory=dict[str, str])
-    """Ids and names of what it was done to: {"document_id": …}."""
+    """Ids and names of the action's object: {"document_id": …}."""
     address: str | None = None
     request_id: str | None = None
     status: int = 200
-    """What the call was answered with: refused attempts of known callers are noted, too."""
+    """The status of the response: refused attempts of known callers are recorded too."""

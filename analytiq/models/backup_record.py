@@ -1,4 +1,4 @@
-"""What is remembered of each backup and each restore of an organization."""
+"""Records of an organization's backups and restores."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,14 +7,14 @@ from analytiq.models.stored import Stored
 
 
 class BackupKind(StrEnum):
-    """Which way the data went."""
+    """The direction of the data."""
 
     BACKUP = "backup"
     RESTORE = "restore"
 
 
 class BackupOutcome(StrEnum):
-    """How it ended. Interrupted: its process has given no sign of life for longer than it could have."""
+    """The outcome. Interrupted: its process gave no sign of life for longer than it could have."""
 
     RUNNING = "running"
     DONE = "done"
@@ -23,7 +23,7 @@ class BackupOutcome(StrEnum):
 
 
 class RecordedRows(Stored):
-    """How many rows of a collection of this organization are in the archive; all `kb_vectors_…` count as one."""
+    """The number of rows of one collection in the archive; all `kb_vectors_…` count as one."""
 
     collection: str
     rows: int
@@ -33,11 +33,11 @@ class BackupRecord(Stored):
     """One backup of an organization, or one restore into it.
 
     Attributes:
-        command: what was called, without the names of files.
-        is_whole: the archive is of everything, with access tokens and encrypted keys.
-        byte_size: of the archive, where it holds no other organization.
-        sha256: the chained digest that stands for the whole archive, hex digits.
-        error_code, error_detail: why it failed.
+        command: the command, without file names.
+        is_whole: whether the archive includes access tokens and encrypted keys.
+        byte_size: the archive's size, if it holds no other organization.
+        sha256: the chained digest of the whole archive, in hex digits.
+        error_code, error_detail: the reason for a failure.
     """
 
     id: str

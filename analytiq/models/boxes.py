@@ -1,11 +1,11 @@
-"""Where words stand on a page."""
+"""Positions of words on a page."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An upright rectangle of a page as a reader sees it, turned as its rotation says.
+    """An upright rectangle of a page as a reader sees it, after rotation.
 
     Fractions of the page's width and height, 0 to 1, from its left and upper edge.
     """
@@ -18,7 +18,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class PlacedText:
-    """A letter or a word, and where it stands."""
+    """A letter or a word with its position."""
 
     text: str
     box: Box
@@ -26,7 +26,7 @@ class PlacedText:
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """What a page shows, in the order in which its text was read."""
+    """The words of a page, in reading order."""
 
     page_number: int
     pieces: tuple[PlacedText, ...]

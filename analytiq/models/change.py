@@ -1,4 +1,4 @@
-"""What a change stream tells: which row changed when, not what it became."""
+"""Events of a change stream: the row that changed and the moment, not its new content."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,17 +6,17 @@ from typing import NamedTuple, Self
 
 
 class ChangeKind(StrEnum):
-    """What a changed row is about."""
+    """The subject of a changed row."""
 
     DOCUMENT = "document"
     KNOWLEDGE_BASE = "knowledge_base"
     JOB = "job"
     CREDENTIAL = "credential"
-    """An access token, a session, a membership or an organization: who depends on it must show anew who they are."""
+    """An access token, a session, a membership or an organization: its callers must authenticate again."""
 
 
 class ChangeMoment(NamedTuple):
-    """A place in the history of the database, the same for all processes: its cluster time."""
+    """A moment in the history of the database, the same for all processes: its cluster time."""
 
     seconds: int
     increment: int
@@ -26,7 +26,7 @@ class ChangeMoment(NamedTuple):
 
     @classmethod
     def of(cls, text: str | None) -> Self | None:
-        """From the id of an event; None where it is none."""
+        """Parse an event's id; return None for anything else."""
         seconds, separator, increment = (text or "").partition(".")
         parts = (seconds, increment)
         if not separator or not all(part.isascii() and part.isdigit() and len(part) <= 10 for part in parts):
@@ -35,7 +35,7 @@ class ChangeMoment(NamedTuple):
 
 
 class ChangeKey(NamedTuple):
-    """What changed: a kind and the row's id."""
+    """The changed row: a kind and the row's id."""
 
     kind: ChangeKind
     id: str
@@ -43,7 +43,7 @@ class ChangeKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row changed. `organization_id` is None where the change stream does not tell: reading the row does."""
+    """A change of a row. `organization_id` is None if the change stream does not tell, and only the row does."""
 
     key: ChangeKey
     moment: ChangeMoment

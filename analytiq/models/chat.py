@@ -1,4 +1,4 @@
-"""Conversations about what stands in knowledge bases: threads, and the messages in them."""
+"""Conversations with knowledge bases: threads and their messages."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,9 +9,9 @@ from analytiq.models.stored import Stored
 
 
 class ChatUsage(Stored):
-    """What was used of chat models. Calls of models whose price is not known are not in `cost_usd`.
+    """Use of chat models. Calls of unknown price are not in `cost_usd`.
 
-    `is_estimated`: of a call that was cut, or whose provider does not count, tokens are taken from characters.
+    `is_estimated`: tokens of a cut call, or of a provider that does not count, are estimated from characters.
     """
 
     calls: int = 0
@@ -20,12 +20,12 @@ class ChatUsage(Stored):
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     spus: int = 0
-    """Charged for questions that were embedded for the first time."""
+    """SPUs charged for questions that were embedded for the first time."""
     is_estimated: bool = False
 
     @property
     def tokens(self) -> int:
-        """Asked and answered."""
+        """Return the tokens of questions and answers."""
         return self.prompt_tokens + self.completion_tokens
 
     def without(self, other: "ChatUsage") -> "ChatUsage":
@@ -56,9 +56,9 @@ class ChatThread(Stored):
     """A row of `chat_threads`.
 
     `model` None: the organization's default. `score_threshold`: the least relevance of a passage that the model is
-    shown. `token_budget`: of all answers together. `running_message_id` is the answer that is being given, by a
-    process that says so until `running_until`; another is begun only after it. `owner` is who began it, and reads it
-    alone: `user:{id}` or `token:{id}`; None: it is older than that rule, and everybody's in the organization.
+    shown. `token_budget`: for all answers together. `running_message_id`: the answer under way, by a process that
+    renews `running_until`; the next answer begins only after it. `owner`: the only reader, `user:{id}` or `token:{id}`;
+    None in threads older than owners, which all of the organization may read.
     """
 
     id: str
@@ -70,7 +70,7 @@ class ChatThread(Stored):
     score_threshold: float
     top_k: int
     searches_again: bool = True
-    """The model may search further by itself."""
+    """Whether the model may search further on its own."""
     token_budget: int | None = None
     message_count: int = 0
     usage: ChatUsage = ChatUsage()
@@ -81,7 +81,7 @@ class ChatThread(Stored):
 
 
 class ChatRole(StrEnum):
-    """Who says a message."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
@@ -93,27 +93,27 @@ class AnswerState(StrEnum):
     RUNNING = "running"
     DONE = "done"
     STOPPED = "stopped"
-    """By its reader, or because nobody read it any more."""
+    """Stopped by its reader, or for lack of readers."""
     FAILED = "failed"
 
 
 class AnswerEnd(StrEnum):
-    """How the model ended an answer that is done."""
+    """The end of an answer that is done."""
 
     COMPLETE = "complete"
     LENGTH = "length"
-    """Cut: its tokens were used up. It can be continued."""
+    """Cut because the model's tokens were used up; it can be continued."""
     CONTENT_FILTER = "content_filter"
     """Cut or withheld by the provider's filter."""
     EMPTY = "empty"
-    """The model said nothing."""
+    """The model returned no text."""
 
 
 class ChatCitation(Stored):
-    """What an answer rests on: the sentence of a passage that fits the citing sentence best.
+    """A citation: the sentence of a passage that fits the citing sentence best.
 
-    `quote` is `text[start:end]` of the document's text, on `page`; `marks` are the places [start, end) of `[number]`
-    in the answer.
+    `quote` is `text[start:end]` of the document's text, on `page`. `marks` are the ranges [start, end) of `[number]` in
+    the answer.
     """
 
     number: int
@@ -131,16 +131,16 @@ class ChatCitation(Stored):
 
 
 class StepKind(StrEnum):
-    """What was done between two pieces of text."""
+    """The kind of a step between two pieces of text."""
 
     TOOL_CALL = "tool_call"
     PASSAGES = "passages"
 
 
 class ChatStep(Stored):
-    """One step. `at`: after so many characters of the answer. `numbers`: of the passages that a search has found.
+    """One step. `at`: characters of the answer before it. `numbers`: numbers of the passages found.
 
-    `arguments` is JSON. `error`: why a call did nothing, as the model was told.
+    `arguments` is JSON. `error`: the reason for a call without effect, as the model was told.
     """
 
     kind: StepKind
@@ -157,11 +157,11 @@ class ChatStep(Stored):
 class ChatMessage(Stored):
     """A row of `chat_messages`: a question, or an answer.
 
-    `question`: what was searched for, worded so that it stands alone. `is_grounded`: the answer cites a passage.
-    `document_ids`: of every passage that it was made from; `has_erased_passages`: documents among them were deleted.
-    `ended_by`: of an answer that is done; None in those of before it was noted. `reasoning`: what the model thought,
-    which is no part of the answer. `heartbeat_at` and `listened_at`: when the process that answers, and a reader in
-    another one, last said so.
+    `question`: the question as searched for, worded to stand alone. `is_grounded`: whether the answer cites a passage.
+    `document_ids`: documents of all its passages; `has_erased_passages`: some of them were deleted. `ended_by`: None in
+    answers that are not done, or older than the field. `reasoning`: the model's reasoning, which is not part of the
+    answer. `heartbeat_at` and `listened_at`: the last signs of life of the answering process, and of a reader in
+    another process.
     """
 
     id: str
@@ -191,7 +191,7 @@ class ChatMessage(Stored):
 
     @property
     def can_continue(self) -> bool:
-        """Whether the model may go on where the answer ended: it was cut, stopped, or broke off."""
+        """Return whether the answer can be continued: it was cut, stopped or interrupted."""
         if self.role is not ChatRole.ASSISTANT or not self.content.strip():
             return False
         return self.ended_by is AnswerEnd.LENGTH or self.state in (AnswerState.STOPPED, AnswerState.FAILED)

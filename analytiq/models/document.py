@@ -1,4 +1,4 @@
-"""Documents: the uploaded file, its tags, and where its extracted text lies."""
+"""Documents: the uploaded file, its tags, and its extracted text."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ from analytiq.models.stored import Stored
 
 
 class DocumentState(StrEnum):
-    """How far extraction is; being searchable is told for each knowledge base apart."""
+    """The state of extraction; each knowledge base has its own state of indexing."""
 
     UPLOADED = "uploaded"
     EXTRACTING = "extracting"
@@ -18,7 +18,7 @@ class DocumentState(StrEnum):
 
 
 class Failure(Stored):
-    """Why something failed: a stable code, a sentence for the owner, and when; `stack` is shown with its job only."""
+    """A failure: a stable code, a sentence for the owner, and the time; `stack` is shown with its job only."""
 
     code: str
     detail: str
@@ -26,24 +26,24 @@ class Failure(Stored):
     stack: str | None = None
 
     def for_owner(self) -> "Failure":
-        """Without what is for operators."""
+        """Return the failure without its details for operators."""
         return self.model_copy(update={"stack": None})
 
 
 class Document(Stored):
     """A row of `docs`.
 
-    `text_id` names the extracted text that is served; it stays while a newer one is being extracted, so a
-    replaced or re-extracted document is found by its old text until the new one is ready. `rev` is raised by
-    every commit that relies on this row, so that a concurrent delete or tag edit conflicts (design 2.2).
+    `text_id` names the extracted text that is served. It stays while a newer text is extracted, so that a replaced or
+    re-extracted document is found by its old text until the new one is ready. Every commit that relies on this row
+    raises `rev`, so that a concurrent delete or tag edit conflicts.
     """
 
     id: str
     organization_id: str
     document_name: str
-    """With the folders that it was uploaded with: `contracts/2024/acme.pdf`."""
+    """Name with the folders of the upload: `contracts/2024/acme.pdf`."""
     origin: str | None = None
-    """The directory that it was ingested from, and its machine; None for other uploads."""
+    """Directory and machine that the document was ingested from; None for other uploads."""
     identity: str
     sha256: str
     byte_size: int

@@ -1,4 +1,4 @@
-"""Erasures: what was asked for, how far it is, and the proof that nothing is left."""
+"""Erasures: the request, its progress, and the proof that nothing is left."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from analytiq.models.stored import Stored
 
 
 class ErasureKind(StrEnum):
-    """What is erased: a whole organization, some of its documents, or cached embeddings."""
+    """The subject of an erasure: a whole organization, some of its documents, or cached embeddings."""
 
     ORGANIZATION = "organization"
     DOCUMENTS = "documents"
@@ -27,7 +27,7 @@ class ErasureState(StrEnum):
 
 
 class LedgerFate(StrEnum):
-    """What becomes of the charges of an organization that is erased: anonymized ones still add up."""
+    """The fate of an erased organization's charges: anonymized ones still add up."""
 
     ANONYMIZE = "anonymize"
     DELETE = "delete"
@@ -35,10 +35,10 @@ class LedgerFate(StrEnum):
 
 
 class CacheFate(StrEnum):
-    """What becomes of embeddings in the cache shared by all that the organization has paid for.
+    """The fate of embeddings in the shared cache that the organization has paid for.
 
-    Deleting them costs others at most a second embedding of a text that they have too; kept ones no longer say who
-    paid. Its own scope is always deleted.
+    Deleting them costs others at most a second embedding of a text that they have too; kept ones no longer name their
+    payer. Embeddings of the organization's own scope are always deleted.
     """
 
     DELETE = "delete"
@@ -46,7 +46,7 @@ class CacheFate(StrEnum):
 
 
 class ErasureOptions(Stored):
-    """Choices. `keeps_tokens`: for an organization that is restored right away."""
+    """Options. `keeps_tokens`: for an organization that is restored right away."""
 
     ledger: LedgerFate = LedgerFate.ANONYMIZE
     cache: CacheFate = CacheFate.DELETE
@@ -54,23 +54,23 @@ class ErasureOptions(Stored):
 
 
 class DocumentSelection(Stored):
-    """Which documents: those that fit everything that is given; at least one thing is."""
+    """A selection of documents that match all given criteria; at least one is given."""
 
     document_ids: tuple[str, ...] = ()
     tag_ids: tuple[str, ...] = ()
-    """With all of these tags."""
+    """All of these tags."""
     name_contains: str | None = None
-    """Literally; case does not count."""
+    """A literal part of the name, ignoring case."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    """With all of these values."""
+    """All of these values."""
     uploaded_before: datetime | None = None
 
 
 class Erasure(Stored):
-    """A row of `erasures`: what drives it, and the report of it. It stays when all else is gone.
+    """A row of `erasures`: its state and its report, which stay when all else is gone.
 
-    `kb_ids` and `document_ids` name what the proof looks for; ids are all that it keeps. `counts`: rows erased by
-    collection (a dry run: that would be). `left`: rows found by the last look; the proof is that it is empty.
+    `kb_ids` and `document_ids` name the objects of the proof; ids are all that the row stores. `counts`: rows erased by
+    collection (in a dry run: to be erased). `left`: rows found by the last check; the proof is that it is empty.
     """
 
     id: str

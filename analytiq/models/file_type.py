@@ -1,15 +1,15 @@
-"""Types of files as people tell them apart, each of several content types."""
+"""File types in people's terms, each of several content types."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
 class FileType(StrEnum):
-    """What kind of file a document was uploaded as."""
+    """The type of a document's uploaded file."""
 
     PDF = "pdf"
     WORD = "word"
-    """Word processors' documents, whichever program's."""
+    """Documents of any word processor."""
     SPREADSHEET = "spreadsheet"
     PRESENTATION = "presentation"
     TEXT = "text"
@@ -18,7 +18,7 @@ class FileType(StrEnum):
     EBOOK = "ebook"
     IMAGE = "image"
     OTHER = "other"
-    """Everything else, and files of which nothing was known when they were uploaded and that are not read yet."""
+    """Everything else, and files of unknown type that have not been read yet."""
 
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -54,15 +54,15 @@ CONTENT_TYPES: Mapping[FileType, tuple[str, ...]] = {
     FileType.EMAIL: ("message/rfc822", "application/vnd.ms-outlook"),
     FileType.EBOOK: ("application/epub+zip", "application/x-mobipocket-ebook"),
 }
-"""The content types that are named; each belongs to one type."""
+"""The named content types; each belongs to one type."""
 
 FAMILIES: Mapping[FileType, str] = {FileType.TEXT: "text/", FileType.IMAGE: "image/"}
-"""What begins so and is not named is of the type too: programs' sources have hundreds of content types."""
+"""Beginnings of further content types of a type: source code has hundreds of them."""
 
 _TYPE_OF = {content_type: file_type for file_type, names in CONTENT_TYPES.items() for content_type in names}
 
 
 def file_type_of(content_type: str) -> FileType:
-    """The type that a content type belongs to."""
+    """Return the type of a content type."""
     family = (file_type for file_type, prefix in FAMILIES.items() if content_type.startswith(prefix))
     return _TYPE_OF.get(content_type) or next(family, FileType.OTHER)

@@ -1,4 +1,4 @@
-"""Whether what a process mirrors of a knowledge base leads on to what is stored (design 2.3): pure."""
+"""Continuity of a replica: whether a replica of a knowledge base leads on to the stored state. Pure."""
 
 from collections.abc import Sequence
 
@@ -7,17 +7,17 @@ from analytiq.models.knowledge_base import Epoch
 
 
 def is_fresh(have: Epoch | None, wanted: Epoch) -> bool:
-    """Whether what was just read is what was asked for, or newer."""
+    """Return whether the state just read is the requested one, or newer."""
     if have is None or have.epoch < wanted.epoch:
         return False
     return have.epoch > wanted.epoch or have.commit_id == wanted.commit_id
 
 
 def lead_on(changes: Sequence[IndexChange], *, have: Epoch, to: Epoch) -> bool:
-    """Whether the changes lead from the epoch that is mirrored to the one stored, without a gap or another history.
+    """Return whether the changes lead from the replica's epoch to the stored one, without a gap or another history.
 
-    They are those from the mirrored epoch on: the first is the one that made it. A database that was restored from a
-    backup, and written to since, has another commit id there.
+    The first change is the one that made the replica's epoch. A database that was restored from a backup and written to
+    since has another commit id there.
     """
     if to.epoch < have.epoch:
         return False

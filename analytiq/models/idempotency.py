@@ -1,4 +1,4 @@
-"""Answers kept under an `Idempotency-Key`."""
+"""Responses stored under an `Idempotency-Key`."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from analytiq.models.stored import Stored
 class KeptAnswer(Stored):
     """A row of `idempotency_keys`; its id is the hash of organization, path and key.
 
-    `status` is None while the call that came first is still at work.
+    `status` is None while the first call is still running.
     """
 
     id: str

@@ -9,7 +9,7 @@ from analytiq.models.stored import Stored
 class IndexEntry(Stored):
     """A row of `document_index`: the truth of what is searchable.
 
-    `projection_hash`: of what the chunks carry of their document, where they carry anything.
+    `projection_hash`: hash of the document's fields that the chunks carry, if any.
     """
 
     organization_id: str
@@ -47,7 +47,7 @@ class Generation(Stored):
 
 
 class IndexChange(Stored):
-    """A row of `kb_changes`: what the commit with this epoch put in and took out."""
+    """A row of `kb_changes`: the additions and removals of the commit with this epoch."""
 
     kb_id: str
     epoch: int

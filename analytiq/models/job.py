@@ -1,4 +1,4 @@
-"""Jobs: one row for each unit of work that is wanted (design 2.7)."""
+"""Jobs: one row for each unit of requested work."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,7 +8,7 @@ from analytiq.models.stored import Stored
 
 
 class JobKind(StrEnum):
-    """What is to be done; a job carries names, never a verdict: the worker reads the truth when it runs."""
+    """The kind of work. A job carries names, never a decision: the worker reads the truth when it runs."""
 
     EXTRACT = "extract"
     MEMBERSHIP_DOCUMENT = "membership_document"
@@ -25,7 +25,7 @@ class JobKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """A row is deleted when its work is done."""
+    """The state of a job; its row is deleted when its work is done."""
 
     AVAILABLE = "available"
     RUNNING = "running"
@@ -33,7 +33,7 @@ class JobState(StrEnum):
 
 
 WAITING_FOR_PROVIDER_CODES = ("provider_unavailable", "malformed_answer", "provider_unknown", "rate_limited")
-"""Codes of errors for which a job waits that its provider has to end: an outage, or a wait that it asks for."""
+"""Error codes for which a job waits for its provider: an outage, or a wait that the provider asks for."""
 ACCOUNT_CODES = (
     "provider_refused",
     "provider_key_missing",
@@ -41,11 +41,11 @@ ACCOUNT_CODES = (
     "secret_key_changed",
     "temporarily_unavailable",
 )
-"""Codes of errors that end a sync for want of a good key or address: with another one it works."""
+"""Error codes that end a sync for want of a good key or address; it succeeds with another one."""
 
 
 class Priority:
-    """Smaller is sooner."""
+    """The priority of a job; smaller is sooner."""
 
     INTERACTIVE = 0
     BULK = 10
@@ -53,11 +53,11 @@ class Priority:
 
 
 HEAVY = ":heavy"
-"""How the lane of heavy jobs ends."""
+"""Suffix of the partition of heavy jobs."""
 
 
 class JobSubject(Stored):
-    """What the job is about; which fields are set depends on the kind."""
+    """The subject of a job; the kind decides which fields are set."""
 
     document_id: str | None = None
     kb_id: str | None = None
@@ -68,7 +68,7 @@ class JobSubject(Stored):
 
 
 class Progress(Stored):
-    """How far a running job is: `done` of `total` `unit`s (pages, chunks)."""
+    """The progress of a running job: `done` of `total` `unit`s (pages, chunks)."""
 
     done: int
     total: int
@@ -84,11 +84,11 @@ class JobRequest(Stored):
     priority: int = Priority.INTERACTIVE
     delay_seconds: float = 0.0
     is_heavy: bool = False
-    """It takes many times as long as others of its kind: they do not queue behind it, and it leaves them a slot."""
+    """Whether it takes many times as long as others of its kind, which then need not queue behind it."""
 
     @property
     def deduplication_key(self) -> str:
-        """One row exists for each key, however often the work is asked for."""
+        """Return the key of the job's only row, however often the work is requested."""
         subject = self.subject
         names = (
             subject.kb_id, subject.document_id, subject.generation_id, subject.erasure_id, subject.prompt_id,
@@ -98,7 +98,7 @@ class JobRequest(Stored):
 
     @property
     def lane(self) -> str:
-        """Jobs of one organization, knowledge base and kind queue behind one another, not before others'."""
+        """Return the partition: jobs of one organization, knowledge base and kind queue behind one another only."""
         lane = f"{self.organization_id}:{self.subject.kb_id or '-'}:{self.kind.value}"
         return f"{lane}{HEAVY}" if self.is_heavy else lane
 
@@ -106,9 +106,8 @@ class JobRequest(Stored):
 class Job(Stored):
     """A row of `jobs`; its id is the deduplication key.
 
-    `wanted` counts how often the work was asked for, `served` is what `wanted` was when the running attempt
-    claimed it: a job asked for again while it runs is run again afterwards. `deaths` counts the workers whose
-    lease ran out over it.
+    `wanted` counts the requests of the work, and `served` is `wanted` as of the running attempt's claim: a job
+    requested while it runs is run again afterwards. `deaths` counts the workers whose lease expired over it.
     """
 
     id: str
@@ -130,9 +129,9 @@ class Job(Stored):
     error: Failure | None = None
     request_id: str | None = None
     trace_parent: str | None = None
-    """The span that asked for it last, where tracing is on (W3C `traceparent`)."""
+    """The span that requested it last, if tracing is on (W3C `traceparent`)."""
     is_cancel_wanted: bool = False
     waiting_since: datetime | None = None
-    """Since when attempts have been put off without being counted: by a provider, a limit or a quota."""
+    """The time since which attempts have been deferred uncounted: by a provider, a limit or a quota."""
     created_at: datetime
     updated_at: datetime

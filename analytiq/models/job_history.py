@@ -1,4 +1,4 @@
-"""What became of attempts at jobs."""
+"""Outcomes of attempts at jobs."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -9,7 +9,7 @@ from analytiq.models.stored import Stored
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt at a job ended.
+    """The end of an attempt at a job.
 
     `failed`: the job ran to its end and is not retried, but its document or prompt run failed for good.
     """

@@ -1,4 +1,4 @@
-"""Knowledge bases: which tags they gather, how they cut and embed, and their freshness counter."""
+"""Knowledge bases: their tags, chunking and embedding settings, and their index version."""
 
 import hashlib
 import json
@@ -15,8 +15,8 @@ LONGEST_NAME = 200
 class KnowledgeBaseStatus(StrEnum):
     """`indexing` until each document of the first indexing was tried, then `active`.
 
-    `error`: the job that gathers the documents of the first indexing was given up. `deleting` and
-    `restoring` are shown to nobody.
+    `error`: the job that gathers the documents of the first indexing was dead-lettered. `deleting` and `restoring` are
+    not shown.
     """
 
     INDEXING = "indexing"
@@ -27,16 +27,15 @@ class KnowledgeBaseStatus(StrEnum):
 
 
 LOCAL_BACKEND = "local"
-"""The retrieval backend that serves every knowledge base whose own is not available."""
+"""The retrieval backend of every knowledge base whose own is not available."""
 
 
 class KnowledgeBase(Stored):
-    """A row of `knowledge_bases`, the fields of the seed and what the swap needs.
+    """A row of `knowledge_bases`.
 
-    `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring
-    a dropped collection back (design 2.2). `first_membership_at` is when the pairs of the first indexing had
-    been enqueued. The two counts were read at `counted_epoch` or later. `vector_store` names the
-    retrieval backend.
+    `vectors_uuid` (hex) is the UUID of `kb_vectors_{id}`: writers name it, so that a late write cannot bring a dropped
+    collection back. `first_membership_at`: the time when all pairs of the first indexing were enqueued. The two counts
+    were read at `counted_epoch` or later. `vector_store` names the retrieval backend.
     """
 
     id: str
@@ -63,18 +62,18 @@ class KnowledgeBase(Stored):
 
     @property
     def configuration_hash(self) -> str:
-        """Of everything that shapes the vectors: an index entry with another one is outdated."""
+        """Return the hash of everything that shapes the vectors; an index entry with another one is outdated."""
         parts = [self.chunker_type, self.chunk_size, self.chunk_overlap, self.embedding_model]
         parts += [self.embedding_dimensions, CHUNKING_RELEASE]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 CHUNKING_RELEASE = 1
-"""Raised when the same settings would cut the same text in another way; outdated entries are then redone."""
+"""Raised when the same settings would chunk the same text in another way, to redo outdated entries."""
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Number repeated names, the first excepted: A, A becomes A, A (2); no name that exists is taken."""
+    """Return the names with repeated ones numbered: A, A becomes A, A (2); existing names are avoided."""
     taken = set(names)
     seen: set[str] = set()
     distinct: list[str] = []
@@ -90,7 +89,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 class Epoch(Stored):
-    """A row of `kb_epochs`: raised by every commit and removal, and by nothing else (design 2.3)."""
+    """A row of `kb_epochs`: raised only by commits and removals."""
 
     kb_id: str
     epoch: int

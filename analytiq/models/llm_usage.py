@@ -1,4 +1,4 @@
-"""Calls to chat and reranking models: what each used and cost."""
+"""Calls to chat and reranking models: the use and cost of each."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -7,20 +7,20 @@ from analytiq.models.stored import Stored
 
 
 class LlmOperation(StrEnum):
-    """What a call was made for."""
+    """The purpose of a call."""
 
     SEARCH = "search"
-    """Rewriting, imagining an answer, shortening passages."""
+    """Rewriting the question, hypothetical answers, compressing passages."""
     RERANK = "rerank"
     PROMPT = "prompt"
     CHAT = "chat"
 
 
 class LlmUsage(Stored):
-    """A row of `llm_usage`, one a call that was answered, or cut off after it had begun.
+    """A row of `llm_usage`: one call that was answered, or cut off after it had begun.
 
-    SPUs count embeddings only (seed: "SPU Metering"); a call to a chat model is counted in tokens and US dollars.
-    `cost_usd` is None where the model's price is not known. `is_complete` is False where the answer was cut.
+    SPUs count embeddings only; a call to a chat model counts in tokens and US dollars. `cost_usd` is None if the
+    model's price is unknown. `is_complete` is False if the answer was cut.
     """
 
     organization_id: str
@@ -36,7 +36,7 @@ class LlmUsage(Stored):
 
 
 class LlmUsageTotal(Stored):
-    """Usage summed: of one operation, model and knowledge base, on one day."""
+    """Usage summed for one operation, model and knowledge base, on one day."""
 
     day: str
     kb_id: str | None = None
@@ -47,4 +47,4 @@ class LlmUsageTotal(Stored):
     completion_tokens: int
     cost_usd: float
     unpriced_calls: int
-    """Calls of models whose price is not known: not in `cost_usd`."""
+    """Calls of models of unknown price, which are not in `cost_usd`."""

@@ -1,4 +1,4 @@
-"""The maker of an access token or an invitation: whoever answers for what it allows."""
+"""The maker of an access token or an invitation, whose rights bound it."""
 
 from enum import StrEnum
 
@@ -15,9 +15,9 @@ class MakerKind(StrEnum):
 
 
 class Maker(Stored):
-    """Whoever made a token or an invitation, or took it over; `name` as it was then.
+    """The maker of a token or an invitation, or a later one; `name` as of then.
 
-    `member_id` is the membership of a person at that time. A later membership of the same person is another one.
+    `member_id` is the person's membership at that time. A later membership of the same person is another one.
     """
 
     kind: MakerKind

@@ -1,8 +1,8 @@
-"""Declared fields of metadata: which types there are, which values fit them, and how those are kept.
+"""Declared metadata fields: their types, the values that fit, and the stored form.
 
-A date is kept as a string of fixed length in UTC (`analytiq.models.moment.written`). The order of such strings is that
-of the moments, so whatever compares strings compares dates rightly: MongoDB, the search server's terms, Python. That
-holds only while every value of the field is written so, which is why no other is let in.
+A date is stored as a string of fixed length in UTC (`analytiq.models.moment.written`). The order of such strings is the
+order of the moments, so that any comparison of strings compares dates: in MongoDB, the search server's terms, and
+Python. That holds only while every value of the field has this form, so others are refused.
 """
 
 import re
@@ -20,7 +20,7 @@ _PLACE = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 class FieldType(StrEnum):
-    """What the values of a declared field are."""
+    """The type of a declared field's values."""
 
     STRING = "string"
     NUMBER = "number"
@@ -29,26 +29,26 @@ class FieldType(StrEnum):
 
 
 FieldTypes = Mapping[str, FieldType]
-"""Name of a key of the metadata → its type."""
+"""Metadata key → its type."""
 
 
 class MisfitPolicy(StrEnum):
-    """What a declaration does about documents whose values do not fit it."""
+    """The treatment of documents whose values do not fit a declaration."""
 
     REFUSE = "refuse"
     REMOVE = "remove"
-    """The values are taken out of the documents' metadata."""
+    """Remove the values from the documents' metadata."""
 
 
 class Misfit(ValueError):  # noqa: N818  # no error of the library's: it never leaves the function that reads it
-    """A value does not fit; the text says what was expected and what it is."""
+    """A value does not fit; the text says what was expected and what was given."""
 
 
 def fitted(value: JsonValue, field_type: FieldType) -> JsonValue:
-    """The value as it is kept: null, one of the type, or a list of such.
+    """Return the value in its stored form: null, a value of the type, or a list of them.
 
     Raises:
-        Misfit: it is none of these.
+        Misfit: the value is none of these.
     """
     if value is None:
         return None
@@ -58,12 +58,12 @@ def fitted(value: JsonValue, field_type: FieldType) -> JsonValue:
 
 
 def fitted_one(value: object, field_type: FieldType) -> str | int | float | bool:
-    """As `fitted`, of one value."""
+    """Return one value in its stored form; raises as `fitted`."""
     return _FIT[field_type](value)
 
 
 def described(value: object) -> str:
-    """A value for an error: what it is, shortened."""
+    """Describe a value for an error, shortened."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -76,7 +76,7 @@ def described(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPath:
-    """A path into the metadata that begins with a declared field; `has_parts`: it asks for more than the field has."""
+    """A metadata path that begins with a declared field; `has_parts`: it asks for more than the field has."""
 
     name: str
     field_type: FieldType
@@ -84,7 +84,7 @@ class DeclaredPath:
 
 
 def declared_path(keys: tuple[str, ...], types: FieldTypes) -> DeclaredPath | None:
-    """What is declared of a path; a second key that is a place in a list asks for the values of the field too."""
+    """Return the declaration of a path; a second key that is a list index refers to the field's values too."""
     field_type = types.get(keys[0])
     if field_type is None:
         return None

@@ -1,4 +1,4 @@
-"""Moments as callers write them, and as they are kept: RFC 3339, in milliseconds."""
+"""Moments as callers write them and as they are stored: RFC 3339, in milliseconds."""
 
 import re
 from datetime import UTC, datetime
@@ -8,10 +8,10 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def read_moment(text: str, *, allows_days: bool = False) -> datetime:
-    """The moment in UTC that RFC 3339 text names; a day alone, where it may stand, is its beginning in UTC.
+    """Return the moment of an RFC 3339 text in UTC; a day alone, if allowed, is its beginning in UTC.
 
     Raises:
-        ValueError: its text ends a sentence that begins with what was expected.
+        ValueError: its text ends a sentence that begins with the expected form.
     """
     if allows_days and _DAY.fullmatch(text):
         text = f"{text}T00:00:00Z"
@@ -26,7 +26,7 @@ def read_moment(text: str, *, allows_days: bool = False) -> datetime:
 
 
 def to_milliseconds(moment: datetime) -> datetime:
-    """An aware moment in UTC, cut to the milliseconds that BSON keeps.
+    """Return an aware moment in UTC, cut to the milliseconds that BSON stores.
 
     Raises:
         OverflowError: in UTC it is outside the years 1 to 9999.
@@ -36,5 +36,5 @@ def to_milliseconds(moment: datetime) -> datetime:
 
 
 def written(moment: datetime) -> str:
-    """A moment in UTC at a fixed length, so that the order of these strings is that of the moments."""
+    """Return a moment in UTC as a string of fixed length, ordered like the moments."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,7 +13,7 @@ from analytiq.models.stored import Stored
 
 
 class CacheScope(StrEnum):
-    """Whose embeddings an organization may reuse (design 2.5).
+    """The reach of an organization's cached embeddings.
 
     A global cache lets a tenant learn, by price or time, that another has the same text.
     """
@@ -23,7 +23,7 @@ class CacheScope(StrEnum):
 
 
 class Countable(StrEnum):
-    """What an organization may have so many of."""
+    """Resources of an organization with an upper bound."""
 
     KNOWLEDGE_BASES = "knowledge_bases"
     TAGS = "tags"
@@ -38,35 +38,35 @@ class Organization(Stored):
     id: str
     name: str
     cache_scope: CacheScope = CacheScope.ORGANIZATION
-    """What the organization chose: `global` counts only where the operator's settings allow it."""
+    """The organization's choice: `global` counts only if the operator's settings allow it."""
     document_retention_days: int | None = None
-    """After so many days documents are deleted; None: they are kept."""
+    """Days after which documents are deleted; None keeps them."""
     ocr_languages: tuple[str, ...] | None = None
-    """Tesseract's codes; None: as the server's settings say."""
+    """Tesseract's codes; None for the server's settings."""
     rate_limits: OwnRateLimits = OwnRateLimits()
     metadata_fields: dict[str, FieldType] = Field(default_factory=dict[str, FieldType])
-    """The keys of documents' metadata whose type is declared."""
+    """Metadata keys with a declared type."""
     metadata_fields_revision: int = 0
     """Raised by each declaration: see `analytiq.ingestion.documents.metadata_fields`."""
     created_at: datetime
 
 
 class AccessToken(Stored):
-    """A bearer token, of which only the SHA-256 is kept."""
+    """A bearer token, stored as SHA-256 only."""
 
     id: str
     organization_id: str
     name: str
     token_hash: str
     scope: TokenScope = TokenScope.ADMIN
-    """Tokens that were made before there were scopes may do everything."""
+    """Tokens made before scopes existed allow everything."""
     made_by: Maker | None = None
-    """Whose rights bound it; None in rows that are older than makers."""
+    """The maker whose rights bound the token; None in rows older than makers."""
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether it is neither revoked nor expired."""
+        """Return whether the token is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

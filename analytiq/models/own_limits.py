@@ -1,10 +1,10 @@
-"""The rate limits that an organization gives itself, below those of the server."""
+"""Rate limits of an organization's own, below those of the server."""
 
 from analytiq.models.stored import Stored
 
 
 class OwnModelLimit(Stored):
-    """Of one model; what is None is as for the organization's other models."""
+    """Limits of one model; None falls back to the organization's limits for all models."""
 
     model: str
     requests_per_minute: int | None = None
@@ -12,19 +12,19 @@ class OwnModelLimit(Stored):
 
 
 class OwnRateLimits(Stored):
-    """What is let through in any 60 seconds; None: as much as the server lets through.
+    """Units per 60 seconds; None for the server's limits.
 
-    Models are a list, since names of models have dots, which MongoDB takes for paths.
+    Models are a list, since their names have dots, which MongoDB reads as paths.
     """
 
     requests_per_minute: int | None = None
     """For each model."""
     tokens_per_minute: int | None = None
-    """Likewise."""
+    """For each model."""
     documents_per_minute: int | None = None
     """For each knowledge base."""
     models: tuple[OwnModelLimit, ...] = ()
 
     def of_model(self, model: str) -> OwnModelLimit | None:
-        """What is said of this model by name."""
+        """Return the limits set for this model by name."""
         return next((limit for limit in self.models if limit.model == model), None)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What a document's chunks carry. `is_partial`: its metadata has more to say than `terms`."""
+    """The fields that a document's chunks carry. `is_partial`: its metadata has more than `terms` holds."""
 
     document_name: str
     tag_ids: tuple[str, ...]
@@ -19,10 +19,10 @@ class Projection:
 
     @property
     def hash(self) -> str:
-        """Tells whether what chunks carry is what they should."""
+        """Return the hash by which chunks are compared with their document."""
         parts = [self.document_name, self.tag_ids, self.content_type, self.upload_date.isoformat(), self.terms]
         return hashlib.sha256(json.dumps([RELEASE, *parts, self.is_partial]).encode()).hexdigest()
 
 
 RELEASE = 1
-"""Raised when the same document would be projected in another way; its chunks are then written anew."""
+"""Raised when the same document would be projected in another way; its chunks are then written again."""

@@ -1,19 +1,19 @@
-"""Prompts: what is asked of a chat model about documents, in versions that never change."""
+"""Prompts: tasks for a chat model about documents, in immutable versions."""
 
 from datetime import datetime
 
 from analytiq.models.stored import Stored
 
 DEFAULT_ITERATIONS = 5
-"""Rounds of the model, the seed's default."""
+"""Rounds of the model by default."""
 
 
 class PromptConfiguration(Stored):
     """Everything that shapes an answer.
 
-    `answer_schema` and `metadata_filter` are JSON texts: as BSON, a schema's `$ref` would come back as a pointer of
-    the database's own, and keys may be anything. `model` None: the organization's default when it runs. The budgets
-    are of one run: tokens of the chat model, asked and answered, and SPUs of its searches.
+    `answer_schema` and `metadata_filter` are JSON texts: as BSON, a schema's `$ref` would come back as a database
+    pointer, and keys may be anything. `model` None: the organization's default at the time of the run. The budgets are
+    per run: tokens of the chat model, in and out, and SPUs of its searches.
     """
 
     text: str
@@ -29,16 +29,16 @@ class PromptConfiguration(Stored):
     spu_budget: int | None = None
 
     def without_tag(self, tag_id: str) -> "PromptConfiguration":
-        """The same, no longer run by itself on documents with the tag."""
+        """Return the configuration without the tag, so that it no longer runs on the tag's documents."""
         return self.model_copy(update={"tag_ids": tuple(each for each in self.tag_ids if each != tag_id)})
 
     def without_knowledge_base(self) -> "PromptConfiguration":
-        """The same, with nothing to search in."""
+        """Return the configuration without a knowledge base to search."""
         return self.model_copy(update={"kb_id": None, "metadata_filter": None})
 
 
 class Prompt(Stored):
-    """A row of `prompts`; `configuration` is that of `version`, the latest."""
+    """A row of `prompts`; `configuration` is that of the latest `version`."""
 
     id: str
     organization_id: str
@@ -50,7 +50,7 @@ class Prompt(Stored):
 
 
 class PromptVersion(Stored):
-    """A row of `prompt_versions`; it is written once."""
+    """A row of `prompt_versions`; written once."""
 
     id: str
     organization_id: str

@@ -1,4 +1,4 @@
-"""Runs of prompts: how each came to its answer, and the answers as people have them."""
+"""Runs of prompts with their steps, and the results that people edit and verify."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -22,18 +22,18 @@ UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 class StepKind(StrEnum):
-    """What was done in a step."""
+    """The kind of a step."""
 
     MODEL = "model"
-    """The chat model answered, or asked for tools."""
+    """The chat model answered, or called tools."""
     TOOL = "tool"
     """A tool was called."""
     CORRECTION = "correction"
-    """The model was told what is wrong with its answer."""
+    """The model was told the fault of its answer."""
 
 
 class RecordedCall(Stored):
-    """A tool call as the model wrote it; `arguments` is meant to be JSON. Ids are unique within a step."""
+    """A tool call as the model wrote it; `arguments` should be JSON. Ids are unique within a step."""
 
     id: str
     name: str
@@ -41,11 +41,11 @@ class RecordedCall(Stored):
 
 
 class RunStep(Stored):
-    """One step of a run; together they are its whole conversation with the model.
+    """One step of a run; all steps together are its conversation with the model.
 
-    `text`: what the model said, what it was told, or why a tool did not do what it asked for. `reasoning`: what the
-    model thought before, which is no part of its answer. `is_forced`: the model was to answer, and was allowed no tool.
-    `error`: a stable code, where the tool did nothing.
+    `text`: the model's words, the correction, or the reason for a tool's refusal. `reasoning`: the model's reasoning,
+    which is not part of its answer. `is_forced`: the model had to answer without a tool. `error`: a stable code if the
+    tool did nothing.
     """
 
     kind: StepKind
@@ -67,7 +67,7 @@ class RunStep(Stored):
 
 
 class RunUsage(Stored):
-    """What a run has used so far, of all its attempts. Calls of unknown price are not in `cost_usd`."""
+    """Use of a run so far, over all its attempts. Calls of unknown price are not in `cost_usd`."""
 
     model_calls: int = 0
     prompt_tokens: int = 0
@@ -79,15 +79,15 @@ class RunUsage(Stored):
 
     @property
     def tokens(self) -> int:
-        """Asked and answered."""
+        """Return the tokens of questions and answers."""
         return self.prompt_tokens + self.completion_tokens
 
 
 class PromptRun(Stored):
-    """A row of `prompt_runs`. It is about a document, or about `input_text`.
+    """A row of `prompt_runs`, about a document or about `input_text`.
 
-    `text_hash`: of the document's text that it reads. `answer` is JSON where `is_structured`, else plain text.
-    `has_erased_passages`: passages of documents that were deleted since are no longer among the steps.
+    `text_hash`: hash of the document's text as read. `answer` is JSON if `is_structured`, else plain text.
+    `has_erased_passages`: passages of documents deleted since are missing from the steps.
     """
 
     id: str
@@ -113,7 +113,7 @@ class PromptRun(Stored):
 
 
 class EarlierAnswer(Stored):
-    """An answer that a person had edited or verified, before a later run replaced it."""
+    """An answer that a person edited or verified before a later run replaced it."""
 
     answer: str
     is_structured: bool
@@ -124,9 +124,9 @@ class EarlierAnswer(Stored):
 
 
 class PromptResult(Stored):
-    """A row of `prompt_results`: the answer that counts, of one version for one document.
+    """A row of `prompt_results`: the current answer of one version for one document.
 
-    `text_hash`: of the text that was read; a document with another one has changed since.
+    `text_hash`: hash of the text as read; a document with another hash has changed since.
     """
 
     id: str

@@ -7,7 +7,7 @@ from analytiq.models.stored import Stored
 
 
 class KeyOrigin(StrEnum):
-    """Where a platform's key comes from."""
+    """The origin of a platform key."""
 
     ENVIRONMENT = "environment"
     COMMAND = "command"
@@ -25,6 +25,6 @@ class LlmProvider(Stored):
     token: str
     api_base: str | None = None
     origin: KeyOrigin = KeyOrigin.ENVIRONMENT
-    """Of a platform's key; an organization's own has no use for it."""
+    """Origin of a platform key; unused for an organization's own key."""
     created_at: datetime
     updated_at: datetime

@@ -1,4 +1,4 @@
-"""How many SPUs an organization may use, has used, and is about to use."""
+"""SPU quotas: the limit, the use and the open reservations of an organization."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from analytiq.models.usage import Operation
 
 
 class SpuPurpose(Stored):
-    """Who needs SPUs, and for what."""
+    """The purpose of SPUs."""
 
     organization_id: str
     kb_id: str | None
@@ -16,7 +16,7 @@ class SpuPurpose(Stored):
 
 
 class OpenReservation(Stored):
-    """SPUs that are kept for a call until it is settled, or until `expires_at`, where its process has died."""
+    """SPUs reserved for a call until it is settled, or until `expires_at` if its process died."""
 
     id: str
     purpose: SpuPurpose
@@ -25,8 +25,9 @@ class OpenReservation(Stored):
 
 
 class SpuAccount(Stored):
-    """An organization's SPUs. `quota` None: unlimited; else `used` and `reserved` together never exceed it,
-    unless it was lowered below them.
+    """An organization's SPUs; `quota` None for unlimited.
+
+    `used` and `reserved` together stay within the quota, unless it was lowered below them.
     """
 
     organization_id: str
@@ -36,10 +37,10 @@ class SpuAccount(Stored):
 
     @property
     def left(self) -> int | None:
-        """What may still be reserved; None where that is unlimited."""
+        """Return the SPUs that may still be reserved; None for unlimited."""
         return None if self.quota is None else max(0, self.quota - self.used - self.reserved)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether only a higher quota helps: what is reserved may come back, what is used does not."""
+        """Return whether only a higher quota helps: reserved SPUs may come back, used ones do not."""
         return self.quota is not None and self.used >= self.quota

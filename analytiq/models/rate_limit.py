@@ -1,4 +1,4 @@
-"""What a rate limit is made of; the arithmetic is in `analytiq.tenancy.rate_limits.gcra`."""
+"""Shapes of a rate limit; the arithmetic is in `analytiq.tenancy.rate_limits.gcra`."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a take wants of one bucket: `name` tells the buckets of a row apart, `cost` is in the bucket's units."""
+    """The demand of a take on one bucket: `name` is unique in a row, `cost` is in the bucket's units."""
 
     name: str
     bucket: Bucket
@@ -22,12 +22,11 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class TakeOutcome:
-    """What became of a take.
+    """The outcome of a take.
 
-    Granted: the caller may go on after `wait_ms`, and its place is kept until then. Not granted: nothing was
-    charged to any bucket, and after `wait_ms` the same take would be granted if nobody else came.
-    `now_ms` is the server's clock, in milliseconds since 1970. `is_troubled`: the provider has asked for a long wait,
-    or fails; a call that is answered now ends that.
+    Granted: the caller may go on after `wait_ms`, and keeps its place until then. Not granted: no bucket was charged,
+    and after `wait_ms` the same take would be granted if no other came. `now_ms` is the database's clock, in
+    milliseconds since 1970. `is_troubled`: the provider asked for a long wait, or fails; an answered call ends that.
     """
 
     is_granted: bool

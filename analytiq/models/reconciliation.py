@@ -12,60 +12,60 @@ from analytiq.models.stored import Stored
 
 
 class DriftKind(StrEnum):
-    """How state can depart from intent."""
+    """A kind of difference between stored and intended state."""
 
     MISSING = "missing"
-    """A member has no index entry, and no job that will make one."""
+    """A member has no index entry, and no job that will create one."""
     STALE = "stale"
-    """An index entry's document is gone or no member any more."""
+    """An index entry's document is gone or no longer a member."""
     OUTDATED = "outdated"
-    """An index entry was made from another text or configuration."""
+    """An index entry was built from another text or configuration."""
     HOLLOW = "hollow"
     """An index entry's generation has fewer or other vectors than it should have."""
     ORPHAN = "orphan"
-    """Vectors that no index entry names and nothing is working on."""
+    """Vectors that no index entry names and no job works on."""
     UNINDEXED = "unindexed"
-    """A generation that is current, though its document's index entry names another or is gone."""
+    """A generation that is current, although its document's index entry names another or is gone."""
     UNREGISTERED = "unregistered"
     """An index entry's vectors are whole, but their generation has no row."""
     LOST_COLLECTION = "lost_collection"
-    """A knowledge base's collection of vectors is missing, or is not the one that was made for it."""
+    """A knowledge base's vector collection is missing, or is not the one created for it."""
     LOST_INDEX = "lost_index"
-    """A knowledge base's collection of vectors lacks an index."""
+    """A knowledge base's vector collection lacks an index."""
     UNSEARCHABLE = "unsearchable"
-    """An index of a knowledge base in MongoDB's search server is missing, or is another release's."""
+    """A search index of a knowledge base on the server is missing, or is of another release."""
     LOST_EPOCH = "lost_epoch"
-    """A knowledge base's freshness counter is missing, or behind its own log."""
+    """A knowledge base's epoch is missing, or behind its own log."""
     UNCOUNTED = "uncounted"
-    """A knowledge base's counts are not those of its index entries."""
+    """A knowledge base's counts differ from its index entries."""
     UNSETTLED = "unsettled"
-    """A knowledge base is shown as being indexed for the first time, though nothing is left to do."""
+    """A knowledge base is shown as indexing for the first time, although nothing is left to do."""
     UNCACHED = "uncached"
-    """An embedding that a knowledge base holds is missing from the cache; looked for only when that is asked for."""
+    """An embedding of a knowledge base is missing from the cache; checked on request only."""
     STUCK_DOCUMENT = "stuck_document"
-    """A document waits for extraction, and no job will do it."""
+    """A document waits for extraction without a job."""
     LOST_TEXT = "lost_text"
-    """A document's extracted text is gone; it is extracted again."""
+    """A document's extracted text is gone; the document is extracted again."""
     LOST_FILE = "lost_file"
-    """A document's file is gone or incomplete: nothing but a new upload, or a backup, can mend it."""
+    """A document's file is gone or incomplete; only a new upload or a backup repairs it."""
     LOST_DOCUMENT = "lost_document"
-    """A file or text whose document's row is gone, as are those of most others: nothing is deleted for that."""
+    """A file or text whose document's row is gone, like those of most others: nothing is deleted for that."""
     ORPHANED_FILE = "orphaned_file"
-    """Bytes of a file that no document and no upload names."""
+    """Bytes of a file without a document or an upload."""
     ORPHANED_TEXT = "orphaned_text"
-    """An extracted text that no document names."""
+    """An extracted text without a document."""
     ABANDONED_TEXT = "abandoned_text"
-    """A text that an extraction staged whose worker has died, or has lost its job to another."""
+    """A text staged by an extraction whose worker died, or lost its job to another."""
     ABANDONED_UPLOAD = "abandoned_upload"
-    """Bytes of an upload whose sender has gone."""
+    """Bytes of an upload whose sender is gone."""
     HALF_DELETED = "half_deleted"
-    """A knowledge base whose deletion was not finished."""
+    """A knowledge base whose deletion is incomplete."""
     HALF_CREATED = "half_created"
-    """A collection of vectors whose knowledge base was never made: its creator died in between."""
+    """A vector collection whose knowledge base was never created: its creator died in between."""
 
 
 class Depth(StrEnum):
-    """How much a run reads: `quick` the rows about vectors, files and texts, `full` these themselves as well."""
+    """The depth of a run: `quick` reads the rows about vectors, files and texts, `full` also their contents."""
 
     QUICK = "quick"
     FULL = "full"
@@ -81,7 +81,7 @@ class RunState(StrEnum):
 
 
 class FoundDrift(Stored):
-    """One departure, as a report shows it; names are not stored, but looked up when it is read."""
+    """A difference as a report shows it; names are looked up when the report is read."""
 
     kind: DriftKind
     organization_id: str | None = None
@@ -93,7 +93,7 @@ class FoundDrift(Stored):
 
 
 class RunPosition(Stored):
-    """Up to where a run has come: the stage, the knowledge base within it, and the key within that."""
+    """The position of a run: the stage, the knowledge base within it, and the key within that."""
 
     stage: str
     kb_id: str = ""
@@ -103,11 +103,10 @@ class RunPosition(Stored):
 class ReconciliationRun(Stored):
     """A row of `reconcile_reports`.
 
-    `organization_id` is None for a run over everything, which no organization sees. Where it `is_asked`, somebody asked
-    for it and a job does it; else it is a pass of the leader. `counts`: kind → how much was found; `examples` name some
-    of each kind. `repairs` were asked for; where `is_cut`, a bound was reached, and the next run goes on. `checked`:
-    index entries that were looked at. Where it `rebuilds_cache`, embeddings that knowledge bases hold are put back into
-    the cache.
+    `organization_id` is None for a run over everything, which no organization sees. `is_asked`: run as a job on
+    request, not as a pass of the leader. `counts`: kind → number found; `examples` name some of each kind. `repairs`
+    were requested. `is_cut`: a bound was reached, and the next run goes on. `checked`: index entries that were checked.
+    `rebuilds_cache`: embeddings of knowledge bases are put back into the cache.
     """
 
     id: str
@@ -134,6 +133,6 @@ class ReconciliationRun(Stored):
 
     @property
     def more(self) -> dict[str, int]:
-        """How many of each kind are counted only, beside those that are named."""
+        """Return the number of each kind beyond the named examples."""
         named = Counter(found.kind.value for found in self.examples)
         return {kind: count - named[kind] for kind, count in self.counts.items() if count > named[kind]}

@@ -1,19 +1,19 @@
-"""How much an organization may store, and stores."""
+"""Storage of an organization: its quota and its use."""
 
 from analytiq.models.stored import Stored
 
 
 class StorageAmount(Stored):
-    """So many documents with so many bytes: of the files that were uploaded last, texts and vectors not counted."""
+    """A number of documents with their bytes: of the latest uploaded files, without texts and vectors."""
 
     stored_bytes: int = 0
     documents: int = 0
 
 
 class StorageAccount(Stored):
-    """An organization's quota and what of it is used; None: unlimited.
+    """An organization's quota and its use; None: unlimited.
 
-    `used` never rises above the quota, but lies above where the quota was lowered below it.
+    `used` never rises above the quota, but lies above after the quota was lowered below it.
     """
 
     organization_id: str
@@ -23,10 +23,10 @@ class StorageAccount(Stored):
 
     @property
     def bytes_left(self) -> int | None:
-        """None where that is unlimited."""
+        """Return the bytes left; None for unlimited."""
         return None if self.max_bytes is None else max(0, self.max_bytes - self.used.stored_bytes)
 
     @property
     def documents_left(self) -> int | None:
-        """None where that is unlimited."""
+        """Return the documents left; None for unlimited."""
         return None if self.max_documents is None else max(0, self.max_documents - self.used.documents)

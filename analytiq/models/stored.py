@@ -1,4 +1,4 @@
-"""What all stored shapes share."""
+"""The base of all stored shapes."""
 
 from pydantic import BaseModel, ConfigDict
 

@@ -1,4 +1,4 @@
-"""Tags: what ties documents to knowledge bases."""
+"""Tags, which tie documents to knowledge bases."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Extracted text: one string a document, with the place of each page in it."""
+"""Extracted text: one string per document, with the range of each page."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TextSource(StrEnum):
-    """Where a page's text comes from."""
+    """The source of a page's text."""
 
     EMBEDDED = "embedded"
     OCR = "ocr"
@@ -17,7 +17,7 @@ class TextSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ParsedPage:
-    """One page as a parser hands it over, numbered from 1. Formats without pages have a single one."""
+    """One page from a parser, numbered from 1. Formats without pages have a single one."""
 
     page_number: int
     text: str
@@ -26,7 +26,7 @@ class ParsedPage:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What a parser makes of a file: its pages in order, and warnings for the document's owner."""
+    """The output of a parser: pages in order, and warnings for the document's owner."""
 
     pages: tuple[ParsedPage, ...]
     warnings: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class ParsedDocument:
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """Where page `page_number` (from 1) lies in a document's text: `text[start:end]`, in characters."""
+    """The range of page `page_number` (from 1) in a document's text: `text[start:end]`, in characters."""
 
     page_number: int
     start: int
@@ -57,7 +57,7 @@ class CurrentTexts:
     hashes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def is_current(self, document_id: str, text_hash: str | None) -> bool | None:
-        """Compare the text that offsets were taken from with the present one; None: its hash was not recorded."""
+        """Compare the text of stored offsets with the present one; return None if its hash was not recorded."""
         if text_hash is None:
             return None
         return self.hashes.get(document_id) == text_hash
@@ -67,9 +67,9 @@ PAGE_SEPARATOR = "\n\n"
 
 
 def join_pages(pages: Sequence[ParsedPage]) -> DocumentText:
-    """Make a document's whole text, the one that every offset counts in.
+    """Return a document's whole text, to which every offset refers.
 
-    Chunks, passages, citations and highlights are slices of this string. It is stored, archived and served as it is;
+    Chunks, passages, citations and highlights are slices of this string. It is stored, archived and served unchanged;
     nothing else joins pages.
     """
     parts: list[str] = []
@@ -90,12 +90,12 @@ class PageLocator:
 
     def __init__(self, pages: Sequence[PageSpan]) -> None:
         if not pages:
-            raise ValueError("a text has at least one page")
+            raise ValueError("A text has at least one page.")
         self._pages = pages
         self._starts = [page.start for page in pages]
 
     def between(self, start: int, end: int) -> tuple[int, int]:
-        """The first and last page number that `text[start:end]` touches; a separator counts to the page before."""
+        """Return the first and last page that `text[start:end]` touches; a separator belongs to the page before."""
         first = max(bisect_right(self._starts, start) - 1, 0)
         last = max(bisect_left(self._starts, max(end, start + 1)) - 1, first)
         if first < last and self._pages[first].end <= start:

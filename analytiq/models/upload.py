@@ -7,7 +7,7 @@ from analytiq.models.stored import Stored
 
 
 class DuplicatePolicy(StrEnum):
-    """What an upload does when the organization already has the same bytes under the same name."""
+    """The treatment of an upload whose bytes the organization already has under the same name."""
 
     RETURN = "return"
     CREATE = "create"
@@ -15,7 +15,7 @@ class DuplicatePolicy(StrEnum):
 
 
 class UploadOutcome(StrEnum):
-    """What an upload did."""
+    """The outcome of an upload."""
 
     CREATED = "created"
     RETURNED = "returned"
@@ -25,8 +25,8 @@ class UploadOutcome(StrEnum):
 class Upload(Stored):
     """A row of `uploads`: while its lease runs, the bytes of `file_id` are being written.
 
-    One that was given up can no longer commit; its row stays until its bytes are gone, so that a crash in between is
-    made up for.
+    An abandoned upload can no longer commit; its row stays until its bytes are deleted, so that a crash in between
+    loses no track of them.
     """
 
     id: str

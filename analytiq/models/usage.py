@@ -7,7 +7,7 @@ from analytiq.models.stored import Stored
 
 
 class Operation(StrEnum):
-    """What an embedding was made for."""
+    """The purpose of an embedding."""
 
     INDEX = "index"
     SEARCH = "search"
@@ -16,8 +16,8 @@ class Operation(StrEnum):
 class SpuCharge(Stored):
     """A row of `spu_ledger`; its id is that of the reservation that it settles.
 
-    `spus` embeddings were first stored for this organization. `unconfirmed_spus` were reserved for a call that
-    never came to its end: a process died in it, and the provider may have been paid for nothing. They are not charged.
+    `spus` embeddings were first stored for this organization. `unconfirmed_spus` were reserved for a call that never
+    ended: its process died, and the provider may have been paid for nothing. They are not charged.
     """
 
     id: str
@@ -31,7 +31,7 @@ class SpuCharge(Stored):
 
 
 class UsageTotal(Stored):
-    """SPUs summed over the ledger, and what the cache saved. `day`: in UTC, None where days are not told apart."""
+    """SPUs summed over the ledger, and the cache's savings. `day`: in UTC; None if days are summed too."""
 
     day: str | None = None
     kb_id: str | None
@@ -43,7 +43,7 @@ class UsageTotal(Stored):
 
 
 class UsageGrouping(StrEnum):
-    """What SPUs by day are told apart by; the value is the ledger's field."""
+    """The grouping of SPUs by day; the value is the ledger's field."""
 
     KNOWLEDGE_BASE = "kb_id"
     MODEL = "embedding_model"
@@ -51,7 +51,7 @@ class UsageGrouping(StrEnum):
 
 
 class UsageGroup(Stored):
-    """SPUs of one knowledge base, model or operation; `id` is None for those of no knowledge base."""
+    """SPUs of one knowledge base, model or operation; `id` is None for use outside knowledge bases."""
 
     id: str | None
     spus: int
@@ -66,9 +66,9 @@ class UsageDay(Stored):
 
 
 class DailyUsage(Stored):
-    """SPUs by day and group, largest group first; groups beyond the largest are summed. Days without any are left out.
+    """SPUs by day and group, largest group first; smaller groups are summed. Days without any are left out.
 
-    `saved_spus` are counted by whole days, as everywhere.
+    `saved_spus` count in whole days.
     """
 
     groups: tuple[UsageGroup, ...]

@@ -12,7 +12,7 @@ from analytiq.models.projection import Projection
 
 @dataclass(frozen=True, slots=True)
 class VectorRow:
-    """One chunk with its embedding, as it is staged. `embedding`: float32, shape (dimensions,)."""
+    """One chunk with its embedding, as staged. `embedding`: float32, shape (dimensions,)."""
 
     chunk_index: int
     chunk_hash: str
@@ -27,7 +27,7 @@ class VectorRow:
 
 @dataclass(frozen=True, slots=True)
 class VectorOwner:
-    """What all rows of one staging share. `projection`: where a search server filters them."""
+    """The fields that all rows of one staging share. `projection`: only if a search server filters them."""
 
     organization_id: str
     kb_id: str
@@ -41,7 +41,7 @@ class VectorOwner:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as search reads it back, without its embedding."""
+    """A chunk as search reads it, without its embedding."""
 
     document_id: str
     generation_id: str

@@ -7,10 +7,10 @@ from analytiq.models.stored import Stored
 
 
 class Worker(Stored):
-    """A row of `workers`; its id is the process's name, by which its jobs name it too; `host` and `pid` find it.
+    """A row of `workers`; its id is the process's name, which its jobs store; `host` and `pid` locate it.
 
-    `concurrency` is how many jobs it runs at once at most, `running` how many it did when it was last seen;
-    `ocr_languages` are those whose data its machine has; `problems` are sentences on what it cannot do well.
+    `concurrency` is its most concurrent jobs, `running` their number when last seen. `ocr_languages` are those
+    installed on its machine. `problems` are sentences on its limitations.
     """
 
     id: str
@@ -32,7 +32,7 @@ class JobInShort(Stored):
 
 
 class RunningJobs(Stored):
-    """Jobs of one organization that a worker runs: some of them, and how many there are."""
+    """Jobs of one organization that a worker runs: some of them, and their number."""
 
     jobs: tuple[JobInShort, ...] = ()
     count: int = 0

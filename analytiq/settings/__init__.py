@@ -1,7 +1,7 @@
 """Settings: one tree, read once by a process's main and passed on as values.
 
-Environment variables are `ANALYTIQ_` plus the path, levels joined by `__`: `ANALYTIQ_MONGO__DATABASE`. The
-exceptions are widely used names: `MONGODB_URI` and the providers' own key variables.
+An environment variable is `ANALYTIQ_` plus the path, levels joined by `__`: `ANALYTIQ_MONGO__DATABASE`. The exceptions
+are widely used names: `MONGODB_URI` and the providers' own key variables.
 """
 
 from analytiq.settings.documents import ExtractionSettings, IndexingSettings, LexicalSettings, SearchSettings

@@ -13,21 +13,21 @@ class ExtractionSettings(Section):
 
     memory_bytes: int = 1536 * MEBIBYTE
     total_memory_bytes: int = Field(default=4096 * MEBIBYTE, ge=256 * MEBIBYTE)
-    """Of all documents that a process reads at once; what does not fit waits. A part is kept for small files."""
+    """Memory of all documents that a process reads at once; others wait. A part is reserved for small files."""
     cpu_seconds: int = 600
-    """The most for any file. A small file has less: `cpu_seconds_least`, and more for each MiB that it has."""
+    """The most CPU time of any file. A small file gets less: `cpu_seconds_least`, and more for each of its MiB."""
     cpu_seconds_least: int = Field(default=40, ge=1)
     cpu_seconds_per_mebibyte: int = Field(default=20, ge=0)
     cpu_seconds_per_mebibyte_of_pictures: int = Field(default=500, ge=0)
-    """Of PDFs and pictures, whose pages may need OCR: about 2 seconds for each page of 4 KiB."""
+    """For PDFs and pictures, whose pages may need OCR: about 2 seconds for each page of 4 KiB."""
     wall_seconds: float = 900.0
     output_bytes: int = 256 * MEBIBYTE
     max_pages: int = 10_000
     ocr_languages: tuple[str, ...] = ("eng",)
     isolation: Literal["required", "best_effort", "off"] = "best_effort"
-    """Whether workers refuse documents where the kernel cannot isolate parsers; off: parsers keep all rights."""
+    """Whether workers refuse documents if the kernel cannot isolate parsers; off: parsers keep all rights."""
     readable_paths: tuple[Path, ...] = ()
-    """What parsers may read besides their document, installed code, fonts and OCR data."""
+    """Paths that parsers may read besides their document, installed code, fonts and OCR data."""
 
 
 class IndexingSettings(Section):
@@ -37,26 +37,26 @@ class IndexingSettings(Section):
 
 
 class SearchSettings(Section):
-    """Search and the vectors it mirrors in memory."""
+    """Search, and the vectors in memory."""
 
     max_top_k: int = 100
     max_depth: int = 10_000
     local_store_bytes: int = 512 * MEBIBYTE
     load_wait_seconds: float = 2.0
     vector_store: str = "auto"
-    """Of new knowledge bases; `auto`: `mongodb` where the server lists search indexes. `local` serves all locally."""
+    """Backend of new knowledge bases; `auto`: `mongodb` if the server lists search indexes, else `local`."""
     quantization: Literal["none", "scalar", "binary"] = "none"
     visibility_seconds: float = 120.0
     snapshot_bytes: int = Field(default=4096 * MEBIBYTE, ge=0)
-    """Of mirrored vectors on disk, in `data_dir/snapshots`; 0: none."""
+    """Bytes of saved replicas of vectors on disk, in `data_dir/snapshots`; 0: none."""
     understanding_cache_seconds: float = Field(default=3600.0, ge=0.0)
-    """How long a process remembers rewritten questions and imagined answers; 0: not at all."""
+    """Seconds to cache rewritten questions and hypothetical answers in a process; 0: no cache."""
     leg_timeout_seconds: float = 10.0
     step_timeout_seconds: float = 15.0
 
 
 class LexicalSettings(Section):
-    """The indexes of words, in `data_dir/lexical`."""
+    """The keyword indexes, in `data_dir/lexical`."""
 
     is_enabled: bool = True
     disk_bytes: int = 4096 * MEBIBYTE

@@ -1,4 +1,4 @@
-"""Read the settings from the environment, and hand the environment to child processes."""
+"""Read the settings from the environment, and prepare the environment of child processes."""
 
 import difflib
 import os
@@ -15,15 +15,15 @@ from analytiq.settings.tree import PREFIX, Settings
 MAX_SECRET_CHARACTERS = 64 * 1024
 
 _NOT_SETTINGS = (f"{PREFIX}TEST_", f"{PREFIX}HYPOTHESIS", f"{PREFIX}PYTHON", f"{PREFIX}API_URL", f"{PREFIX}PUBLISHED_")
-"""Beginnings of variables of the tests, the Makefile, the UI's development server and the compose file."""
+"""Prefixes of variables of the tests, the Makefile, the UI's development server and the compose file."""
 
 
 class SettingsError(ValueError):
-    """A variable of the environment that cannot be used; the message says which, why, and what to do."""
+    """An unusable environment variable; the message says which one, why, and what to do."""
 
 
 def read_settings() -> Settings:
-    """Read the environment, once; `MONGODB_URI` counts where `ANALYTIQ_MONGO__URI` is not set.
+    """Read the environment, once; `MONGODB_URI` counts if `ANALYTIQ_MONGO__URI` is not set.
 
     Raises:
         SettingsError: a variable's value is not valid, or a file of secrets cannot be read.
@@ -33,7 +33,7 @@ def read_settings() -> Settings:
     try:
         settings = Settings()
     except ValidationError as error:
-        # Without the values: one of them may be a secret.
+        # Leave the values out: one of them may be a secret.
         wrong = [f"ANALYTIQ_{'__'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()]
         raise SettingsError(f"The environment has settings that cannot be read: {'; '.join(wrong)}.") from None
     uri = os.environ.get("MONGODB_URI")
@@ -44,10 +44,10 @@ def read_settings() -> Settings:
 
 
 def _refuse_unknown_variables() -> None:
-    """Refuse variables that look like settings and are none: pydantic refuses misspelt names below the top only.
+    """Refuse unknown variables with the prefix of settings: pydantic refuses misspelt names below the top only.
 
     Raises:
-        SettingsError: names each of them, and what is probably meant.
+        SettingsError: names each variable, and the likely intended one.
     """
     known = {name.upper() for name in Settings.model_fields}
     wrong: list[str] = []
@@ -120,10 +120,10 @@ def _read_secret_files() -> None:
 
 
 def metrics_directory_from_environment() -> str | None:
-    """Where processes on one machine share their metrics; prometheus-client reads the variable itself."""
+    """Return the directory of a machine's shared metrics; prometheus-client reads the variable itself."""
     return os.environ.get("PROMETHEUS_MULTIPROC_DIR")
 
 
 def child_environment(additions: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment with `additions`, for a process that it starts."""
+    """Return this process's environment with `additions`, for a child process."""
     return {**os.environ, **additions}

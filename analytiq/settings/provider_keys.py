@@ -16,13 +16,13 @@ PROVIDER_KEY_VARIABLES = {
     "together_ai": "TOGETHERAI_API_KEY",
     "nvidia_nim": "NVIDIA_NIM_API_KEY",
 }
-"""LiteLLM's provider name → the environment variable that its key is taken from at first start."""
+"""LiteLLM's provider name → the environment variable of its key, read at first start."""
 
 NO_KEY = "no-key"
-"""Sent to a server that asks for none, so that LiteLLM takes none of the environment's."""
+"""Sent to a server that needs no key, so that LiteLLM takes none from the environment."""
 
 PROVIDER_BASE_VARIABLES = {"openai": "OPENAI_API_BASE", "azure": "AZURE_API_BASE"}
-"""LiteLLM's provider name → the environment variable that holds the address of a compatible server."""
+"""LiteLLM's provider name → the environment variable with the address of a compatible server."""
 
 _OWN_VARIABLES = ("ANALYTIQ_", "MONGODB_", "OTEL_")
 
@@ -33,18 +33,18 @@ _OF_A_PROVIDER = re.compile(
     r"|(API_BASE|URL|ENDPOINT|ORGANIZATION|ORG_ID|PROJECT|PROJECT_ID|CUSTOM_HEADERS)$",
     re.IGNORECASE,
 )
-"""Names of variables that hold a credential, an address or an account of a provider."""
+"""Patterns of variables with a provider's credential, address or account."""
 
 
 def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
-    """Provider → (key, address of its API or None), for each provider whose key variable is set."""
+    """Return provider → (key, address of its API or None), for each provider whose key variable is set."""
     found: dict[str, tuple[SecretStr, str | None]] = {}
     for provider, variable in PROVIDER_KEY_VARIABLES.items():
         key = os.environ.get(variable)
         base_variable = PROVIDER_BASE_VARIABLES.get(provider)
         base = (os.environ.get(base_variable) if base_variable else None) or None
         if not key and provider == "openai" and base:
-            # A server of one's own that asks for no key: Ollama, vLLM, LM Studio.
+            # A server without a key: Ollama, vLLM, LM Studio.
             key = NO_KEY
         if key:
             found[provider] = (SecretStr(key), base)
@@ -52,10 +52,10 @@ def provider_keys_from_environment() -> dict[str, tuple[SecretStr, str | None]]:
 
 
 def forget_credentials_of_providers() -> None:
-    """Remove other software's credentials and addresses from the environment of this process, own settings excepted.
+    """Remove other software's credentials and addresses from this process's environment, except own settings.
 
-    LiteLLM and the libraries below it take what a call lacks from the environment: a call of one organization would
-    carry the operator's key. Whatever the platform itself needs has been read by then.
+    LiteLLM and the libraries below it take missing values from the environment: a call of one organization would carry
+    the operator's key. The platform has read its own values by then.
     """
     for name in list(os.environ):
         if _OF_A_PROVIDER.search(name) and not name.startswith(_OWN_VARIABLES):

@@ -6,7 +6,7 @@ from analytiq.settings.section import MEBIBYTE, Section
 
 
 class MongoSettings(Section):
-    """The database. Without a `uri` the embedded server is used, where the process may start one."""
+    """The database. Without a `uri` the embedded server is used, if the process may start one."""
 
     uri: SecretStr | None = None
     database: str = "analytiq"
@@ -22,11 +22,11 @@ class ApiSettings(Section):
     max_files_per_upload: int = 1000
     max_json_bytes: int = 64 * MEBIBYTE
     head_wait_seconds: float = Field(default=20.0, gt=0)
-    """For so long a request's head is waited for."""
+    """Seconds to wait for a request's head."""
     body_wait_seconds: float = Field(default=30.0, gt=0)
-    """For so long the next part of a body is waited for, and all of it that much longer than at 1 KiB a second."""
+    """Seconds to wait for the next part of a body, and for all of it beyond its time at 1 KiB per second."""
     public_url: str | None = None
-    """Where people reach it: what links in mails begin with. With https, cookies are sent over TLS only."""
+    """Address for people, the beginning of links in mails. With https, cookies are sent over TLS only."""
 
 
 class WorkerSettings(Section):
@@ -37,12 +37,12 @@ class WorkerSettings(Section):
 
 
 class QueueSettings(Section):
-    """Leases: a job whose worker has died is taken up again `lease_seconds` after its last heartbeat."""
+    """Leases: a job whose worker died is taken up again `lease_seconds` after its last heartbeat."""
 
     lease_seconds: float = Field(default=30.0, ge=0.2)
     poll_seconds: float = 2.0
     max_attempts: int = Field(default=12, ge=1)
-    """12 attempts take about 15 minutes: an outage of a provider is longer than one of a network."""
+    """12 attempts take about 15 minutes: a provider's outage is longer than a network's."""
     max_worker_deaths: int = Field(default=4, ge=1)
 
 
@@ -50,12 +50,12 @@ class ReconcilerSettings(Section):
     """The daemon that repairs drift."""
 
     is_enabled: bool = True
-    """Whether passes run by themselves; those that somebody asks for always do."""
+    """Whether passes run on their own; requested ones always do."""
     interval_seconds: float = Field(default=300.0, gt=0)
     full_interval_seconds: float = Field(default=24 * 3600.0, gt=0)
     orphan_grace_seconds: float = 3600.0
     lease_seconds: float = Field(default=30.0, ge=0.5)
-    """After which another reconciler leads where the leader is gone."""
+    """Seconds after which another reconciler takes over from a dead leader."""
     report_days: int = Field(default=14, ge=1, le=365)
 
 
@@ -63,29 +63,29 @@ class ErasureSettings(Section):
     """Erasing an organization."""
 
     quiet_seconds: float = Field(default=90.0, ge=0.0)
-    """Work under way when it begins has so long to notice and end, before the proof that nothing is left counts."""
+    """Seconds for work under way to notice the erasure and end, before the proof that nothing is left counts."""
 
 
 class WatchingSettings(Section):
-    """Server-sent events of what changes in an organization."""
+    """Server-sent events of an organization's changes."""
 
     max_connections: int = Field(default=100, ge=1)
-    """Of one organization to one process; a browser needs one, however many pages it shows."""
+    """Connections of one organization to one process; a browser needs one, however many pages it shows."""
 
 
 class TelemetrySettings(Section):
-    """Traces, off without an address; the metrics of processes that serve no requests."""
+    """Traces, off without an address; metrics of processes that serve no requests."""
 
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(default=None, ge=1, le=65535)
-    """Where a worker or the reconciler answers `/metrics`; None: nowhere. The API answers it on its own port."""
+    """Port of `/metrics` in a worker or the reconciler; None: not served. The API serves it on its own port."""
     metrics_token: SecretStr | None = None
-    """What `Authorization: Bearer …` must hold for the API's `/metrics`; None: callers on this machine alone see it."""
+    """Content of `Authorization: Bearer …` for the API's `/metrics`; None: only callers on this machine may read it."""
     metrics_name_tenants: bool = False
-    """Label counts with the ids of organizations' knowledge bases."""
+    """Label metrics with the ids of organizations' knowledge bases."""
 
     otlp_endpoint: str | None = None
-    """Of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
+    """Address of an OpenTelemetry collector, OTLP over HTTP: `http://localhost:4318/v1/traces`."""
     sample_ratio: float = Field(default=1.0, ge=0.0, le=1.0)
     continues_callers: bool = False
-    """A request's `traceparent` is continued, and decides on sampling: only where no stranger reaches the API."""
+    """Continue a request's `traceparent` and its sampling decision: only if no stranger reaches the API."""

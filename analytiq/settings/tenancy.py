@@ -6,18 +6,18 @@ from analytiq.settings.section import Section
 
 
 class QuotaSettings(Section):
-    """What one organization may have and send; 0 is no limit."""
+    """Bounds on one organization's resources and requests; 0 is no limit."""
 
     knowledge_bases: int = Field(default=1000, ge=0)
     """Each has a collection of its own, and MongoDB files for each of its indexes."""
     tags: int = Field(default=10_000, ge=0)
     prompts: int = Field(default=1000, ge=0)
     access_tokens: int = Field(default=1000, ge=0)
-    """Those that open something still."""
+    """Valid tokens."""
     invitations: int = Field(default=1000, ge=0)
-    """Those that can be accepted still."""
+    """Open invitations."""
     requests_per_minute: int = Field(default=12_000, ge=0)
-    """To each API process; about half of what one can answer."""
+    """Requests to each API process; about half of its capacity."""
 
 
 class SmtpSettings(Section):
@@ -26,7 +26,7 @@ class SmtpSettings(Section):
     host: str
     port: int = Field(default=587, ge=1, le=65535)
     sender: str
-    """The address that mails come from."""
+    """The sender's address."""
     username: str | None = None
     password: SecretStr | None = None
     uses_starttls: bool = True
@@ -36,15 +36,15 @@ class OidcSettings(Section):
     """A provider of OpenID Connect that people may sign in with."""
 
     issuer: str
-    """Its address; the provider's metadata are at `/.well-known/openid-configuration` below it."""
+    """The provider's address; its metadata are at `/.well-known/openid-configuration` below it."""
     client_id: str
     client_secret: SecretStr
     name: str = "single sign-on"
-    """What the button says."""
+    """The button's text."""
 
 
 class AccountSettings(Section):
-    """People: how long they stay signed in, and how links reach them."""
+    """People: the length of their sessions, and the way of their links."""
 
     session_idle_hours: float = Field(default=168.0, gt=0)
     session_days: float = Field(default=30.0, gt=0)

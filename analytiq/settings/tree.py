@@ -42,9 +42,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = None
     """Encrypts provider keys; `analytiq secret-key` prints a fresh one. Never defaulted."""
     old_secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = ()
-    """Still read, never written with: keys before the present one, separated by commas."""
+    """Earlier keys that only read, separated by commas."""
     url: str | None = None
-    """Where clients find the API; with `organization_id` and `token` it takes the place of connection.json."""
+    """Address of the API for clients; with `organization_id` and `token` it replaces connection.json."""
     organization_id: str | None = None
     token: SecretStr | None = None
     debuggable: bool = False
