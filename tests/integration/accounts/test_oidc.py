@@ -112,7 +112,7 @@ async def test_invitation_that_was_withdrawn_or_whose_address_is_unverified_lets
         tenant.id, role=Role.VIEWER, email="bob@example.com", invited_by=None, by=Permission.OWNER
     )
     provider.subject, provider.email, provider.email_verified = "person-2", "bob@example.com", False
-    with pytest.raises(AccessDeniedError, match="checked"):
+    with pytest.raises(AccessDeniedError, match="verified"):
         await sign_in(platform)
     provider.email_verified = True
     await platform.tenancy.invitations.withdraw(tenant.id, invited.invitation.id)
@@ -131,7 +131,7 @@ async def test_address_that_the_provider_has_not_checked_is_not_believed(
     platform: Services, provider: OidcProvider, verified: object
 ) -> None:
     provider.email_verified = verified
-    with pytest.raises(AccessDeniedError, match="checked"):
+    with pytest.raises(AccessDeniedError, match="verified"):
         await sign_in(platform)
 
 

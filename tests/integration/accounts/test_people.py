@@ -63,7 +63,7 @@ async def test_person_who_exists_joins_by_signing_in_and_nothing_is_taken_away(t
     open_to_all = await tenant.services.tenancy.invitations.invite(
         tenant.id, role=Role.VIEWER, email=None, invited_by=None, by=Permission.OWNER
     )
-    with pytest.raises(ConflictError, match="sign in"):
+    with pytest.raises(ConflictError, match="Sign in"):
         await tenant.services.tenancy.people.accept(
             open_to_all.secret.get_secret_value(), email="ADA@x.org", name="A", password=PASSWORD
         )
