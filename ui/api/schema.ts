@@ -2221,7 +2221,7 @@ export interface components {
         };
         /**
          * AnswerEnd
-         * @description How the model ended an answer that is done.
+         * @description The end of an answer that is done.
          * @enum {string}
          */
         AnswerEnd: "complete" | "length" | "content_filter" | "empty";
@@ -2233,7 +2233,7 @@ export interface components {
         AnswerState: "running" | "done" | "stopped" | "failed";
         /**
          * AttemptOutcome
-         * @description How an attempt at a job ended.
+         * @description The end of an attempt at a job.
          *
          *     `failed`: the job ran to its end and is not retried, but its document or prompt run failed for good.
          * @enum {string}
@@ -2322,7 +2322,7 @@ export interface components {
         };
         /**
          * BackupKind
-         * @description Which way the data went.
+         * @description The direction of the data.
          * @enum {string}
          */
         BackupKind: "backup" | "restore";
@@ -2340,7 +2340,7 @@ export interface components {
         };
         /**
          * BackupOutcome
-         * @description How it ended. Interrupted: its process has given no sign of life for longer than it could have.
+         * @description The outcome. Interrupted: its process gave no sign of life for longer than it could have.
          * @enum {string}
          */
         BackupOutcome: "running" | "done" | "failed" | "interrupted";
@@ -2411,16 +2411,16 @@ export interface components {
         };
         /**
          * CacheFate
-         * @description What becomes of embeddings in the cache shared by all that the organization has paid for.
+         * @description The fate of embeddings in the shared cache that the organization has paid for.
          *
-         *     Deleting them costs others at most a second embedding of a text that they have too; kept ones no longer say who
-         *     paid. Its own scope is always deleted.
+         *     Deleting them costs others at most a second embedding of a text that they have too; kept ones no longer name their
+         *     payer. Embeddings of the organization's own scope are always deleted.
          * @enum {string}
          */
         CacheFate: "delete" | "anonymize";
         /**
          * CacheScope
-         * @description Whose embeddings an organization may reuse (design 2.5).
+         * @description The reach of an organization's cached embeddings.
          *
          *     A global cache lets a tenant learn, by price or time, that another has the same text.
          * @enum {string}
@@ -2628,7 +2628,7 @@ export interface components {
         };
         /**
          * ChatRole
-         * @description Who says a message.
+         * @description The author of a message.
          * @enum {string}
          */
         ChatRole: "user" | "assistant";
@@ -2889,7 +2889,7 @@ export interface components {
         };
         /**
          * Depth
-         * @description How much a run reads: `quick` the rows about vectors, files and texts, `full` these themselves as well.
+         * @description The depth of a run: `quick` reads the rows about vectors, files and texts, `full` also their contents.
          * @enum {string}
          */
         Depth: "quick" | "full";
@@ -3193,7 +3193,7 @@ export interface components {
         };
         /**
          * DocumentState
-         * @description How far extraction is; being searchable is told for each knowledge base apart.
+         * @description The state of extraction; each knowledge base has its own state of indexing.
          * @enum {string}
          */
         DocumentState: "uploaded" | "extracting" | "extracted" | "failed";
@@ -3355,7 +3355,7 @@ export interface components {
         };
         /**
          * DriftKind
-         * @description How state can depart from intent.
+         * @description A kind of difference between stored and intended state.
          * @enum {string}
          */
         DriftKind: "missing" | "stale" | "outdated" | "hollow" | "orphan" | "unindexed" | "unregistered" | "lost_collection" | "lost_index" | "unsearchable" | "lost_epoch" | "uncounted" | "unsettled" | "uncached" | "stuck_document" | "lost_text" | "lost_file" | "lost_document" | "orphaned_file" | "orphaned_text" | "abandoned_text" | "abandoned_upload" | "half_deleted" | "half_created";
@@ -3465,7 +3465,7 @@ export interface components {
         };
         /**
          * ErasureKind
-         * @description What is erased: a whole organization, some of its documents, or cached embeddings.
+         * @description The subject of an erasure: a whole organization, some of its documents, or cached embeddings.
          * @enum {string}
          */
         ErasureKind: "organization" | "documents" | "cache";
@@ -3689,13 +3689,13 @@ export interface components {
         };
         /**
          * FieldType
-         * @description What the values of a declared field are.
+         * @description The type of a declared field's values.
          * @enum {string}
          */
         FieldType: "string" | "number" | "boolean" | "date";
         /**
          * FileType
-         * @description What kind of file a document was uploaded as.
+         * @description The type of a document's uploaded file.
          * @enum {string}
          */
         FileType: "pdf" | "word" | "spreadsheet" | "presentation" | "text" | "web" | "email" | "ebook" | "image" | "other";
@@ -4109,7 +4109,7 @@ export interface components {
         };
         /**
          * JobKind
-         * @description What is to be done; a job carries names, never a verdict: the worker reads the truth when it runs.
+         * @description The kind of work. A job carries names, never a decision: the worker reads the truth when it runs.
          * @enum {string}
          */
         JobKind: "extract" | "membership_document" | "membership_kb" | "sync" | "sweep" | "clean_document" | "drop_kb" | "erase" | "reconcile" | "run_prompt" | "membership_prompt" | "clean_prompt";
@@ -4217,7 +4217,7 @@ export interface components {
         };
         /**
          * JobState
-         * @description A row is deleted when its work is done.
+         * @description The state of a job; its row is deleted when its work is done.
          * @enum {string}
          */
         JobState: "available" | "running" | "dead";
@@ -4471,7 +4471,7 @@ export interface components {
         };
         /**
          * LedgerFate
-         * @description What becomes of the charges of an organization that is erased: anonymized ones still add up.
+         * @description The fate of an erased organization's charges: anonymized ones still add up.
          * @enum {string}
          */
         LedgerFate: "anonymize" | "delete" | "keep";
@@ -5095,7 +5095,7 @@ export interface components {
         };
         /**
          * MisfitPolicy
-         * @description What a declaration does about documents whose values do not fit it.
+         * @description The treatment of documents whose values do not fit a declaration.
          * @enum {string}
          */
         MisfitPolicy: "refuse" | "remove";
@@ -5415,7 +5415,7 @@ export interface components {
         };
         /**
          * Permission
-         * @description What a call needs; each includes those before it.
+         * @description The permission that a call needs; each includes those before it.
          * @enum {string}
          */
         Permission: "read" | "write" | "admin" | "owner";
@@ -6219,7 +6219,7 @@ export interface components {
         };
         /**
          * Role
-         * @description A person's part in an organization.
+         * @description A person's role in an organization.
          * @enum {string}
          */
         Role: "viewer" | "editor" | "admin" | "owner";
@@ -6944,7 +6944,7 @@ export interface components {
         };
         /**
          * TokenScope
-         * @description What an access token may do. Machines have no owner above them, so `admin` is everything.
+         * @description The scope of an access token. Machines have no owner above them, so `admin` allows everything.
          * @enum {string}
          */
         TokenScope: "read" | "write" | "admin";
@@ -7059,7 +7059,7 @@ export interface components {
         };
         /**
          * UsageGrouping
-         * @description What SPUs by day are told apart by; the value is the ledger's field.
+         * @description The grouping of SPUs by day; the value is the ledger's field.
          * @enum {string}
          */
         UsageGrouping: "kb_id" | "embedding_model" | "operation";
@@ -7163,13 +7163,13 @@ export interface components {
         };
         /**
          * StepKind
-         * @description What was done between two pieces of text.
+         * @description The kind of a step between two pieces of text.
          * @enum {string}
          */
         analytiq__models__chat__StepKind: "tool_call" | "passages";
         /**
          * StepKind
-         * @description What was done in a step.
+         * @description The kind of a step.
          * @enum {string}
          */
         analytiq__models__prompt_run__StepKind: "model" | "tool" | "correction";
@@ -7215,7 +7215,7 @@ export interface components {
         };
         /**
          * DuplicatePolicy
-         * @description What an upload does when the organization already has the same bytes under the same name.
+         * @description The treatment of an upload whose bytes the organization already has under the same name.
          * @enum {string}
          */
         DuplicatePolicy: "return" | "create" | "replace";
